@@ -195,9 +195,6 @@ const listeners: RiskRule = ({ gateway: before }, { gateway: after }) => {
 
 const rules = [routes, limits, lockouts, upstreams, sessions, listeners]
 
-export const risksOf = (before: Config, after: Config): string[] =>
-  rules.flatMap(rule => rule(before, after)).filter(risk => risk !== false)
-
 export interface Plan {
   readonly changes: readonly Change[]
   readonly risks: readonly string[]
@@ -206,5 +203,5 @@ export interface Plan {
 /** What another config would change, for operators. */
 export const comparePlan = (before: Config, after: Config): Plan => ({
   changes: configChanges(before, after),
-  risks: risksOf(before, after)
+  risks: rules.flatMap(rule => rule(before, after)).filter(risk => risk !== false)
 })

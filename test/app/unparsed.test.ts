@@ -68,28 +68,6 @@ t.test('what follows an answer that is not sent yet ends the connection after it
   t.match(whole, /^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nx$/)
 })
 
-t.test('within an answer there is no refusal: the connection ends', async t => {
-  const { url } = await open(t, (_request, response) => response.write('first'))
-  const { whole, closed } = await raw(
-    url,
-    `${request('GET /')}nothing of HTTP\r\n\r\n`,
-    untilClosed
-  )
-  t.ok(closed)
-  t.notMatch(whole, /400|x-code/)
-})
-
-t.test('before an answer that a request waits for there is no refusal either', async t => {
-  const { url } = await open(t, () => {})
-  const { whole, closed } = await raw(
-    url,
-    `${request('GET /')}nothing of HTTP\r\n\r\n`,
-    untilClosed
-  )
-  t.ok(closed)
-  t.equal(whole, '')
-})
-
 t.test('a client that keeps its side open is let go of', async t => {
   const { server, url } = await open(t)
   const port = Number(new URL(url).port)

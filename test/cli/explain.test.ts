@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Explanation } from '../../src/cli/explanation.ts'
 import { run } from '../support/command.ts'
-import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { password, testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -122,64 +122,5 @@ t.test('explain says of each request what a running gateway then does', async t 
     const asked = backend.seen.slice(before).map(({ url }) => backend.url + url)
     const urls = calls.map(({ url }) => url)
     t.same(urls, asked, `${title}: goes to`)
-  }
-})
-
-t.test('what decides is told with its line, and what the back-end gets', async t => {
-  const folder = await configFolder(files('http://b.internal'))
-  const shown = async (...words: string[]) => await run(['explain', ...words, '-c', folder])
-  const refused = await shown('GET', '/x/api/orders', '--role', 'viewer')
-  t.equal(refused.code, 3)
-  t.match(refused.out, /^GET \/x\/api\/orders from 127\.0\.0\.1, as someone \(roles: viewer\)\n/)
-  t.match(refused.out, /\n {2}route +orders {2}\S+routes\.yaml:\d+\n/)
-  t.match(refused.out, /has none of the roles that the route needs: admin/)
-  t.match(refused.out, /\n {2}error +route\.forbidden: .*\n {2}to do +\S/)
-  t.match(refused.out, /\n→ answered with 403 route\.forbidden\n$/)
-
-  const limited = await shown('GET', '/x/api/rare', '--as', 'bob')
-  t.equal(limited.code, 0)
-  t.match(limited.out, /\n {2}limits +rare 1 of 2 in 1 h {2}\S+limits\.yaml:\d+\n/)
-  t.match(
-    limited.out,
-    /\nasks backend {2}\S+routes\.yaml:\d+\n {2}GET http:\/\/b\.internal\/base\//
-  )
-  t.match(limited.out, /\n {4}accept: application\/json\n[^]*\n {4}x-user-id: 2\n/)
-  t.notMatch(limited.out, /\n {4}cookie/)
-  t.match(limited.out, /\n→ passes to backend: http:\/\/b\.internal\/base\/api\/rare\n$/)
-
-  const alias = await shown('GET', '/x/api/dateien/a')
-  t.match(alias.out, 'files, called as /api/dateien/*, an alias of /api/files/*')
-})
-
-t.test('a secret of the config is not shown', async t => {
-  const headers = { 'tenant': '7', 'x-key': '${KEY}' }
-  const folder = await configFolder({
-    routes: {
-      upstreams: { b: { url: 'http://b', headers } },
-      routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
-    }
-  })
-  const env = { KEY: 'the-key-of-the-upstream' }
-  for (const [more, shown] of [
-    [[], 'x-key: (of the config)'],
-    [['--json'], '"x-key": "(of the config)"']
-  ] as const) {
-    const { out } = await run(['explain', 'GET', '/api/r', '-c', folder, ...more], { env })
-    t.notMatch(out, 'the-key-of')
-    t.match(out, shown)
-  }
-})
-
-t.test('words that make no sense are told apart from requests that are refused', async t => {
-  const folder = await configFolder({})
-  for (const [words, problem] of [
-    [['FETCH', '/'], 'There is no method "FETCH".'],
-    [['GET', '/a b'], 'A path must not contain blanks'],
-    [['GET', '/', '--from', 'here'], '--from is an address'],
-    [['GET', '/', '--header', 'nothing'], '--header takes a name and a value']
-  ] as const) {
-    const { code, err } = await run(['explain', ...words, '-c', folder])
-    t.equal(code, 2, words.join(' '))
-    t.match(err, problem)
   }
 })

@@ -40,6 +40,13 @@ t.test('a broken config is told in whole, and the exit code is 1', async t => {
   t.match(err, `${folder}/limits.yaml:1 limits: expected a mapping, found 5\n`)
   t.notMatch(err, 'literal-secret')
   t.notMatch(err, /^ +at /m)
+  const expecting = textFolder(t.after, {
+    'routes.yaml': 'expect: { open: { request: GET /api/account/profile, status: 200 } }'
+  })
+  t.match(await runProcess(['start', '--config', expecting]), {
+    code: 1,
+    err: 'routes.yaml:1 expect.open.status: expected 200, got 401 session.none'
+  })
 })
 
 t.test('an address that the machine does not have gives one line', async t => {

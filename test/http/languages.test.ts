@@ -33,4 +33,8 @@ t.test('case C3: a sign-in that is refused with 200, too, and what config says w
   t.equal((await fixed.call('/api/session', { headers })).json.message, session.en)
   const chinese = await testGateway(t.after, { gateway: { envelope: { language: 'zh' } } })
   t.equal((await chinese.call('/api/session')).json.message, session.zh)
+  const messages = { 'session.none': '请到登录页' }
+  const own = await testGateway(t.after, { gateway: { envelope: { language: 'zh', messages } } })
+  t.equal((await own.call('/api/session')).json.message, '请到登录页')
+  t.equal((await own.call(login, wrong)).json.message, refused.zh)
 })

@@ -32,6 +32,7 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
   [[{ constant: { type: 'event' } }], { type: 'x', id: 1 }, { type: 'event', id: 1 }],
   [[{ map: { a: { 1: 'read' } } }], { a: '1', b: 1 }, { a: 'read', b: 1 }],
   [[{ map: { a: { '': 'none', '*': 'some' } } }], { a: '' }, { a: 'none' }],
+  [[{ map: { a: { null: 'none' } } }], { a: null }, { a: 'none' }],
   [[{ convert: { a: 'number', b: 'string' } }], { a: ' 12 ', b: true }, { a: 12, b: 'true' }],
   [
     [{ move: { 'user.name': 'by' } }],

@@ -1,6 +1,6 @@
 /** Config folders of raw text, for what no object could express, and the faults that loading them gives. */
-import { rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { stringify } from 'yaml'
 import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
 import { loadConfig } from '../../src/config/read/load.ts'
@@ -31,7 +31,10 @@ export function textFolder(cleanUp: (undo: () => unknown) => void, texts: Texts 
 export function writeTexts(folder: string, texts: Texts): void {
   for (const [name, text] of Object.entries({ ...sound, ...texts })) {
     if (text === null) rmSync(join(folder, name), { force: true })
-    else writeFileSync(join(folder, name), text)
+    else {
+      mkdirSync(dirname(join(folder, name)), { recursive: true })
+      writeFileSync(join(folder, name), text)
+    }
   }
 }
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { mock } from 'node:test'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
 import { configFolder, testGateway } from '../support/gateway.ts'
@@ -19,6 +19,13 @@ import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { closed, dial, frame, message, refusal, webSocketUpstream } from '../support/websocket.ts'
 import { open } from './support.ts'
 
+const handshake = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+]
+
 const routes = (url: string, websocket: object = {}, more: object = {}) => ({
   upstreams: { b: { url } },
   routes: {
@@ -30,10 +37,15 @@ const routes = (url: string, websocket: object = {}, more: object = {}) => ({
   ...more
 })
 
-t.test('a signed-in user’s messages pass both ways, and so does the close', async t => {
+/** A gateway before an echo, and alice's cookie. */
+async function opened(t: Test) {
   const backend = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
+  return { backend, gateway, cookie: await gateway.signIn() }
+}
+
+t.test('a signed-in user’s messages pass both ways, and so does the close', async t => {
+  const { backend, gateway, cookie } = await opened(t)
   const client = await dial(`${gateway.url}/api/chat?room=1`, { cookie, protocols: ['a', 'b'] })
   t.equal(client.protocol, 'a')
   const [asked] = backend.requests
@@ -74,8 +86,7 @@ t.test('an upgrade gets the headers that its upstream always gets', async t => {
 })
 
 t.test('refusals are ordinary responses', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const { backend, gateway } = await opened(t)
   const none = await refusal(`${gateway.url}/api/chat`)
   t.match(none, { status: 401, headers: { connection: 'close' }, body: /session.none/ })
   const cookie = await gateway.signIn('bob')
@@ -94,14 +105,8 @@ t.test('refusals are ordinary responses', async t => {
 })
 
 t.test('an upgrade behind a request that has its answer still to be sent is refused', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const upgrade = request('GET /api/open', [
-    'Connection: Upgrade',
-    'Upgrade: websocket',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-    'Sec-WebSocket-Version: 13'
-  ])
+  const { backend, gateway } = await opened(t)
+  const upgrade = request('GET /api/open', handshake)
   for (const [first, status] of [
     [request('GET /', ['expect: something']), 417],
     [request('GET /api/none'), 404]
@@ -132,8 +137,7 @@ t.test('a client that is gone before the hooks have let it pass has no connectio
     })
   redis.signal('SIGSTOP')
   const { socket } = await open(t.after, gateway.url)
-  const upgrade = ['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13']
-  socket.write(request('GET /api/open', ['Connection: Upgrade', 'Upgrade: websocket', ...upgrade]))
+  socket.write(request('GET /api/open', handshake))
   await inFlight(1)
   socket.resetAndDestroy()
   await inFlight(0)
@@ -145,9 +149,7 @@ t.test('a client that is gone before the hooks have let it pass has no connectio
 })
 
 t.test('4401 within 1 s of a sign-out', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
+  const { backend, gateway, cookie } = await opened(t)
   const client = await dial(`${gateway.url}/api/chat`, { cookie })
   const upstream = backend.open()[0]
   const told = closed(client)
@@ -243,30 +245,26 @@ t.test('a 101 that proves nothing, or agrees to what nobody offered, is 502', as
 })
 
 t.test('a handshake that is not one is 400, and never reaches the upstream', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const { backend, gateway } = await opened(t)
   const cookie = `Cookie: ${await gateway.signIn()}`
-  const good = [
-    'Connection: Upgrade',
-    'Upgrade: websocket',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
-  ]
   const bad: ReadonlyArray<readonly [string, string[], string?]> = [
-    ['no key', good.slice(0, 3)],
-    ['a short key', [...good.slice(0, 3), 'Sec-WebSocket-Key: short']],
-    ['two keys', [...good, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']],
-    ['an old version', [...good.slice(0, 2), 'Sec-WebSocket-Version: 8', ...good.slice(3)]],
-    ['a body', [...good, 'Content-Length: 5'], 'hello'],
-    ['frames behind it', good, 'frames'],
-    ['a subprotocol twice', [...good, 'Sec-WebSocket-Protocol: a, a']]
+    ['no key', handshake.slice(0, 3)],
+    ['a short key', [...handshake.slice(0, 3), 'Sec-WebSocket-Key: short']],
+    ['two keys', [...handshake, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']],
+    [
+      'an old version',
+      [...handshake.slice(0, 2), 'Sec-WebSocket-Version: 8', ...handshake.slice(3)]
+    ],
+    ['a body', [...handshake, 'Content-Length: 5'], 'hello'],
+    ['frames behind it', handshake, 'frames'],
+    ['a subprotocol twice', [...handshake, 'Sec-WebSocket-Protocol: a, a']]
   ]
   for (const [title, headers, behind = ''] of bad) {
     const asked = request('GET /api/chat', [cookie, ...headers], behind)
     const answered = await raw(gateway.url, asked, { enough: () => false })
     t.same([answered.status, answered.closed], [400, true], title)
   }
-  const posted = request('POST /api/chat', [cookie, ...good])
+  const posted = request('POST /api/chat', [cookie, ...handshake])
   t.equal((await raw(gateway.url, posted, { enough: () => false })).status, 405)
   t.equal(backend.requests.length, 0)
 })
@@ -280,15 +278,7 @@ t.test('a client that does not wait for the 101 is refused', async t => {
   const cookie = await gateway.signIn()
   const line = await open(t.after, gateway.url)
   const asked = once(silent, 'upgrade')
-  line.socket.write(
-    request('GET /api/chat', [
-      `Cookie: ${cookie}`,
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-      'Sec-WebSocket-Version: 13',
-      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
-    ])
-  )
+  line.socket.write(request('GET /api/chat', [`Cookie: ${cookie}`, ...handshake]))
   await asked
   line.socket.write(frame({ opcode: 1, payload: 'early', isMasked: true }))
   await line.closed
@@ -323,9 +313,7 @@ t.test('caps by user and by upstream; a place is free again when a connection is
 })
 
 t.test('messages of all lengths, fragments, control frames and close codes', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
+  const { backend, gateway, cookie } = await opened(t)
   const url = `${gateway.url}/api/chat`
   const client = await dial(url, { cookie, compress: true })
   t.equal(client.extensions, '', 'nothing is compressed')
@@ -362,8 +350,7 @@ t.test('messages of all lengths, fragments, control frames and close codes', asy
 })
 
 t.test('case 9: a subprotocol as long as a token passes, up to the header limit', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const { backend, gateway } = await opened(t)
   const token = `eyJ.${'x'.repeat(1500)}`
   const client = await dial(`${gateway.url}/api/open`, { protocols: [token, 'v2'] })
   t.equal(client.protocol, token)
@@ -372,8 +359,7 @@ t.test('case 9: a subprotocol as long as a token passes, up to the header limit'
 })
 
 t.test('case 22: who is lost is told by the log, and the other side gets to know', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const { backend, gateway } = await opened(t)
   const lines: object[] = []
   const logged = async (by: string) =>
     await gateway.logged(line => line['event'] === 'websocket.closed' && line['by'] === by)
@@ -481,9 +467,7 @@ t.test('a reader that is slow gets everything; one that takes nothing is cut', a
 })
 
 t.test('text that is not UTF-8 ends the connection with 1007', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
+  const { gateway, cookie } = await opened(t)
   const client = await dial(`${gateway.url}/api/chat`, { cookie })
   const socket = Reflect.get(client, '_socket') as Socket
   const told = closed(client)
@@ -492,9 +476,7 @@ t.test('text that is not UTF-8 ends the connection with 1007', async t => {
 })
 
 t.test('a connection lives across a reload, and ends with 1012 ten minutes later', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
+  const { backend, gateway, cookie } = await opened(t)
   const client = await dial(`${gateway.url}/api/chat`, { cookie })
   const told = closed(client)
   const more = routes(backend.url, {}, { aliases: { '/api/other-chat': '/api/chat' } })
@@ -512,8 +494,7 @@ t.test('a connection lives across a reload, and ends with 1012 ten minutes later
 })
 
 t.test('new config counts for connections that are older', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const { backend, gateway } = await opened(t)
   const cookie = await gateway.signIn('bob')
   const [first, second] = [
     await dial(`${gateway.url}/api/chat`, { cookie }),
@@ -559,9 +540,7 @@ t.test(
     }
     // It never answers a close frame.
     const rude = await open(t.after, gateway.url)
-    const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
-    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', ...key]
-    rude.socket.write(request('GET /api/open', upgrade))
+    rude.socket.write(request('GET /api/open', handshake))
     await rude.until(text => text.startsWith('HTTP/1.1 101'))
     const startedAt = performance.now()
     const stoodStillMs = standstill()
@@ -577,16 +556,8 @@ t.test(
 )
 
 t.test('300 upgrades that are reset leave nothing behind', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-  const cookie = await gateway.signIn()
-  const asked = request('GET /api/chat', [
-    `Cookie: ${cookie}`,
-    'Connection: Upgrade',
-    'Upgrade: websocket',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
-  ])
+  const { backend, gateway, cookie } = await opened(t)
+  const asked = request('GET /api/chat', [`Cookie: ${cookie}`, ...handshake])
   for (let round = 0; round < 300; round++) {
     const line = await open(t.after, gateway.url)
     const kind = round % 4

@@ -173,32 +173,6 @@ t.test('a refused sign-in body is told the first member that is wrong', async t 
 })
 
 t.test(
-  'a body that is no JSON, of another type, or too large is refused with a status of its own',
-  async t => {
-    const gateway = await testGateway(t.after)
-    const send = (body: string, type: string) =>
-      gateway.call(path, { method: 'POST', body, headers: { 'content-type': type } })
-    t.match(await send('{"username":', 'application/json'), {
-      status: 400,
-      json: { errorCode: 'request.malformed' }
-    })
-    t.match(await send('', 'application/json'), {
-      status: 400,
-      json: { errorCode: 'request.malformed' }
-    })
-    t.match(await send(JSON.stringify(right), 'text/plain'), {
-      status: 415,
-      json: { errorCode: 'request.type' }
-    })
-    t.match(await send('username=alice', 'application/x-www-form-urlencoded'), { status: 400 })
-    t.match(
-      await send(JSON.stringify({ ...right, filler: 'x'.repeat(5000) }), 'application/json'),
-      { status: 413, json: { errorCode: 'request.too-large' } }
-    )
-  }
-)
-
-t.test(
   'sources are asked in their order: who is not in the file is asked of the back-end',
   async t => {
     const backend = await testUpstream(t.after, (_request, response, { body }) => {
@@ -405,16 +379,6 @@ t.test(
     t.match((await base.call('/api/account/profile')).json, { ok: false, code: 401, message: /\w/ })
   }
 )
-
-t.test('messages are in Chinese, or in words of one’s own, where config says so', async t => {
-  const gateway = await testGateway(t.after, {
-    gateway: { envelope: { language: 'zh', messages: { 'session.none': '请到登录页' } } }
-  })
-  t.match((await gateway.call(path, { json: { username: 'x', password: 'y' } })).json, {
-    message: '用户名或密码错误。'
-  })
-  t.match((await gateway.call('/api/account/profile')).json, { message: '请到登录页' })
-})
 
 t.test('of the cookies that a sign-in sets, the session’s stands first', async t => {
   const gateway = await testGateway(t.after, {

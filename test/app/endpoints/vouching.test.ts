@@ -127,56 +127,61 @@ t.test('a wrong captcha counts for its address', async t => {
   }
 })
 
-t.test('a source with a wrong captcha does not end the search, and hides no guess', async t => {
-  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'captcha wrong' }))
-  const { gateway: at, routes } = signInAt(backend.url, outcomes)
-  const gateway = await testGateway(t.after, {
+/** A gateway whose back-end is asked before the users file. */
+async function beforeFile(t: Test, answer: Parameters<typeof testUpstream>[1]) {
+  const backend = await testUpstream(t.after, answer)
+  const { gateway: at, routes } = signInAt(backend.url, { ...outcomes, passHeaders: ['tenant-id'] })
+  return await testGateway(t.after, {
     gateway: withUsersFile(at.login.sources),
     routes,
     limits: { limits: {}, ...locking('account', 2) }
   })
-  t.ok(await gateway.signIn('bob'))
-  const guess = () => gateway.call(path, { json: { username: 'alice', password: 'guess' } })
-  for (const status of [400, 400, 429]) t.equal((await guess()).status, status)
-})
+}
 
-t.test('a users file that does not know the name makes no guess of a wrong captcha', async t => {
-  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'captcha wrong' }))
-  const { gateway: at, routes } = signInAt(backend.url, outcomes)
-  const gateway = await testGateway(t.after, {
-    gateway: withUsersFile(at.login.sources),
-    routes,
-    limits: { limits: {}, ...locking('account', 2) }
+const saying = (msg: string) => json(200, { code: 500, msg })
+const guess = { username: 'alice', password: 'guess' }
+/** Sign-ins of each row stand for the same guess again and again. */
+const guesses: ReadonlyArray<
+  readonly [title: string, answer: ReturnType<typeof saying>, json: object, statuses: number[]]
+> = [
+  [
+    'a source with a wrong captcha does not end the search, and hides no guess',
+    saying('captcha wrong'),
+    guess,
+    [400, 400, 429]
+  ],
+  [
+    'a users file that does not know the name makes no guess of a wrong captcha',
+    saying('captcha wrong'),
+    { username: 'zoe', password },
+    [400, 400, 400]
+  ],
+  [
+    'a blocked account is not asked for at the next source',
+    saying('blocked'),
+    { username: 'alice', password },
+    [403]
+  ]
+]
+for (const [title, answer, typed, statuses] of guesses) {
+  t.test(title, async t => {
+    const gateway = await beforeFile(t, answer)
+    for (const status of statuses) {
+      t.equal((await gateway.call(path, { json: typed })).status, status)
+    }
   })
-  const signIn = () => gateway.call(path, { json: { username: 'zoe', password } })
-  for (const status of [400, 400, 400]) t.equal((await signIn()).status, status)
+}
+
+t.test('a source with a wrong captcha lets the next one sign in', async t => {
+  t.ok(await (await beforeFile(t, saying('captcha wrong'))).signIn('bob'))
 })
 
 t.test('a request that makes a source fail hides no guess at another one', async t => {
-  const backend = await testUpstream(t.after, byName)
-  const { gateway: at, routes } = signInAt(backend.url, { ...outcomes, passHeaders: ['tenant-id'] })
-  const gateway = await testGateway(t.after, {
-    gateway: withUsersFile(at.login.sources),
-    routes,
-    limits: { limits: {}, ...locking('account', 2) }
-  })
-  const guess = (tenant: string) =>
-    gateway.call(path, {
-      json: { username: 'bob', password: 'guess' },
-      headers: { 'tenant-id': tenant }
-    })
-  for (const status of [400, 400, 429]) t.equal((await guess('x'.repeat(1025))).status, status)
-})
-
-t.test('a blocked account is not asked for at the next source', async t => {
-  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'blocked' }))
-  const { gateway: at, routes } = signInAt(backend.url, outcomes)
-  const gateway = await testGateway(t.after, {
-    gateway: withUsersFile(at.login.sources),
-    routes
-  })
-  const answer = await gateway.call(path, { json: { username: 'alice', password } })
-  t.match(answer, { status: 403, json: { errorCode: 'login.blocked' } })
+  const gateway = await beforeFile(t, byName)
+  const headers = { 'tenant-id': 'x'.repeat(1025) }
+  for (const status of [400, 400, 429]) {
+    t.equal((await gateway.call(path, { json: guess, headers })).status, status)
+  }
 })
 
 const second = {

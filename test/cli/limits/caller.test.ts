@@ -1,4 +1,4 @@
-/** `limits show` and `limits reset`, against gateways that run. */
+/** `limits show` and `limits reset` where replicas share Redis; the rest stands in operators.transcript.yaml. */
 import t, { type Test } from 'tap'
 import { run } from '../../support/command.ts'
 import { type Files, password, testGateway } from '../../support/gateway.ts'
@@ -7,7 +7,6 @@ import { testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
 const login = '/api/auth/admin/login'
-const profile = '/api/account/profile'
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
 async function served(t: Test, files: Files) {
@@ -19,69 +18,6 @@ async function served(t: Test, files: Files) {
   }
   return { gateway, command }
 }
-
-async function times(count: number, call: () => Promise<{ status: number }>): Promise<number[]> {
-  const found: number[] = []
-  for (let index = 0; index < count; index++) found.push((await call()).status)
-  return found
-}
-
-t.test('an address that is over a limit is shown, and counts anew after a reset', async t => {
-  const limits = {
-    anonymous: { by: 'address', max: 3, window: '1h' },
-    tries: { by: 'address', max: 2, window: '1h', routes: ['login'] }
-  }
-  const { gateway, command } = await served(t, { limits: { limits } })
-  t.same((await command('show', '127.0.0.1')).answer, { limits: [] })
-  t.same(await times(4, () => gateway.call(profile)), [401, 401, 401, 429])
-  const wrong = () => gateway.call(login, { json: { username: 'alice', password: 'wrong' } })
-  t.same(await times(3, wrong), [401, 401, 429])
-  const { code, answer } = await command('show', '127.0.0.1')
-  t.equal(code, 3)
-  t.match(answer.limits, [
-    { limit: 'anonymous', mode: 'enforce', used: 3, max: 3, exceeded: true },
-    { limit: 'tries', of: '', used: 2, max: 2, exceeded: true }
-  ])
-  t.ok(answer.limits[0].retryMs > 0)
-  t.same((await command('show', '127.0.0.2')).answer, { limits: [] }, 'another address')
-  t.same((await command('reset', '127.0.0.1')).answer, { reset: 2 })
-  t.same(await times(4, () => gateway.call(profile)), [401, 401, 401, 429])
-  t.same(await times(3, wrong), [401, 401, 429])
-  t.match(
-    gateway.log.find(({ event }) => event === 'limits.reset'),
-    { by: 'operator', caller: '127.0.0.1' }
-  )
-})
-
-t.test(
-  'a user is shown by id and by name, with each session and address apart, and nobody else is reset',
-  async t => {
-    const limits = {
-      user: { by: 'user', max: 2, window: '1h', routes: ['profile'] },
-      each: { by: ['session', 'address'], max: 9, window: '1h' }
-    }
-    const { gateway, command } = await served(t, { limits: { limits } })
-    const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
-    for (const cookie of [alice, bob]) {
-      t.same(await times(3, () => gateway.call(profile, { cookie })), [200, 200, 429])
-    }
-    for (const caller of ['1', 'alice']) {
-      const { answer } = await command('show', caller)
-      t.match(
-        answer.limits.find(({ limit }: { limit: string }) => limit === 'user'),
-        { used: 2, exceeded: true },
-        caller
-      )
-      t.match(
-        answer.limits.find(({ limit }: { limit: string }) => limit === 'each'),
-        { of: /^[\w-]+ 127\.0\.0\.1$/, used: 2 }
-      )
-    }
-    await command('reset', 'alice')
-    t.equal((await gateway.call(profile, { cookie: alice })).status, 200)
-    t.equal((await gateway.call(profile, { cookie: bob })).status, 429)
-  }
-)
 
 t.test(
   'a reset at one replica holds at the others within a second or two, whatever they knew',

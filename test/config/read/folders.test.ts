@@ -36,6 +36,96 @@ t.test('a later folder overrides a former one key by key, and null removes a key
   t.end()
 })
 
+t.test(
+  'of each key the place is known: a list is replaced, null removes, and nothing changes nothing',
+  async t => {
+    const below = textFolder(t.after, {
+      'gateway.yaml': `paging: { page: p, size: s }
+routes: { menu: { path: /m, methods: [GET, POST] }, codes: { path: /c, timeout: 1s, shape: s }, gone: { path: /g }, empty: { path: /e } }
+shapes: { list: [{ unwrap: a }, { wrap: list }] }
+login:
+  sources:
+    staff: { kind: users-file, file: staff.yaml }
+    backend:
+      kind: upstream-login
+      user: { id: id }`
+    })
+    const above = textFolder(t.after, {
+      'routes.yaml': `paging: { size: null }
+shapes: { list: [{ wrap: envelope }] }
+routes:
+  menu: { methods: [PUT], upstream: b }
+  gone: ~
+  empty:
+  none: null
+  a: &usual
+    timeout: wrong
+    shape: &none null
+  codes: *usual
+  c: { <<: [{ more: 1 }, *usual], path: /c }
+  d: { <<: *usual, timeout: 2s, shape: *none }`,
+      'limits.yaml': `login:
+  sources:
+    others: { kind: users-file }
+    backend:
+      user: { name: nick }`
+    })
+    const { out } = await run(['presets', 'show', '--merged', '-c', below, '-c', above])
+    t.equal(
+      out,
+      `# gateway.yaml
+login:
+  sources:
+    others:
+      kind: users-file # limits.yaml:3
+    backend:
+      user:
+        name: nick # limits.yaml:5
+        id: id # gateway.yaml:9
+      kind: upstream-login # gateway.yaml:8
+    staff:
+      kind: users-file # gateway.yaml:6
+      file: staff.yaml # gateway.yaml:6
+
+# routes.yaml
+paging:
+  page: p # gateway.yaml:1
+shapes:
+  # routes.yaml:2
+  list:
+    - wrap: envelope
+routes:
+  menu:
+    # routes.yaml:4
+    methods:
+      - PUT
+    upstream: b # routes.yaml:4
+    path: /m # gateway.yaml:2
+  empty:
+    path: /e # gateway.yaml:2
+  none: null # routes.yaml:7
+  a:
+    timeout: wrong # routes.yaml:9
+    shape: null # routes.yaml:10
+  codes:
+    timeout: wrong # routes.yaml:9
+    path: /c # gateway.yaml:2
+  c:
+    more: 1 # routes.yaml:12
+    timeout: wrong # routes.yaml:9
+    shape: null # routes.yaml:10
+    path: /c # routes.yaml:12
+  d:
+    timeout: 2s # routes.yaml:13
+    shape: null # routes.yaml:13
+
+# limits.yaml
+{}
+`
+    )
+  }
+)
+
 t.test('a preset is below all of them', t => {
   const extending = textFolder(t.after, { 'gateway.yaml': 'extends: vben' })
   const removing = textFolder(t.after, { 'routes.yaml': 'paging: null' })

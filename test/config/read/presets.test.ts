@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { presetText } from '../../../src/config/read/presets.ts'
 import { presetFile, presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
+import { run } from '../../support/command.ts'
 import { faultsOf, textFolder, writeTexts } from '../../support/config-files.ts'
 
 const folderOf = (extended?: string, backend?: string) =>
@@ -14,27 +15,30 @@ const folderOf = (extended?: string, backend?: string) =>
     })
   })
 
-t.test('a preset has parts of the config files, without what only an installation can know', t => {
-  for (const kind of presetKinds) {
-    for (const name of presetsOfKind(kind)) {
-      const {
-        gateway = {},
-        routes = {},
-        limits = {},
-        ...others
-      } = parse(presetText(kind, name)) as Record<string, unknown>
-      t.same(Object.keys(others), [], name)
-      t.ok([gateway, routes, limits].every(part => typeof part === 'object'))
-      for (const key of ['server', 'ops', 'redis', 'session', 'log', 'extends', 'backend']) {
-        t.notOk(Object.hasOwn(gateway as object, key), `${name} leaves ${key} to the folder`)
+t.test(
+  'a preset has parts of the config files, without what only an installation can know',
+  async t => {
+    for (const kind of presetKinds) {
+      for (const name of presetsOfKind(kind)) {
+        const {
+          gateway = {},
+          routes = {},
+          limits = {},
+          ...others
+        } = parse(presetText(kind, name)) as Record<string, unknown>
+        t.same(Object.keys(others), [], name)
+        t.ok([gateway, routes, limits].every(part => typeof part === 'object'))
+        for (const key of ['server', 'ops', 'redis', 'session', 'log', 'extends', 'backend']) {
+          t.notOk(Object.hasOwn(gateway as object, key), `${name} leaves ${key} to the folder`)
+        }
+        const text = presetText(kind, name)
+        t.equal((await run(['presets', 'show', `${kind}/${name}`])).out, text)
+        t.match(text, /^# \S.{5,70}[^.]\n/, 'the first line says what it is for')
+        t.match(text, /^# Read from [\w.-]+\/[\w.-]+ at [0-9a-f]{7}/m)
       }
-      const text = presetText(kind, name)
-      t.match(text, /^# \S.{5,70}[^.]\n/, 'the first line says what it is for')
-      t.match(text, /^# Read from [\w.-]+\/[\w.-]+ at [0-9a-f]{7}/m)
     }
   }
-  t.end()
-})
+)
 
 t.test('every preset, and every pair of them, has no fault', t => {
   const environment = {}

@@ -1,5 +1,6 @@
 /** Settings whose default is another setting. */
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { stringify } from 'yaml'
 import {
   mountOf,
   routeSettings,
@@ -9,60 +10,51 @@ import {
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { textFolder } from '../../support/config-files.ts'
 
-const load = (t: Test, files: Record<string, string>) => loadConfig(textFolder(t.after, files), {})
-
-/** The settings of a route `NAME: { …keys }`. */
-function settings(t: Test, name: string, keys = '', files: Record<string, string> = {}) {
-  const route = `{ path: /api/r, upstream: b${keys} }`
-  const text = [
-    'upstreams: { b: { url: http://b, responseTimeout: 7s } }',
-    `routes: { ${name}: ${route} }`,
-    'shapes: { s: [{ unwrap: data }] }'
-  ].join('\n')
-  const config = load(t, { ...files, 'routes.yaml': text })
-  const [loaded, upstream] = [config.routes.routes[name], config.routes.upstreams.b]
-  if (loaded === undefined || upstream === undefined) throw new Error(`no route ${name}`)
-  return {
-    ...routeSettings(config, name, loaded),
-    path: upstreamPathOf(loaded),
-    timeout: timeoutOf(loaded, upstream)
-  }
+const around = {
+  'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }',
+  'limits.yaml': 'sizes: { body: 3KiB }'
+}
+const ofRoute = {
+  rewrite: '/x',
+  timeout: '2s',
+  errorStatus: 'own',
+  maxBody: '1KiB',
+  shape: 's',
+  touch: 'never'
 }
 
-t.test('a route without settings of its own has those of the config around it', async t => {
-  const files = {
-    'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }',
-    'limits.yaml': 'sizes: { body: 3KiB }'
-  }
-  t.same(settings(t, 'r', '', files), {
-    errorStatus: 'ok',
-    maxBody: 3 * 1024,
-    touch: true,
-    path: '/api/r',
-    timeout: 7_000
+for (const [title, name, keys, expected] of [
+  [
+    'without settings of its own it has those of the config around it',
+    'r',
+    {},
+    { errorStatus: 'ok', maxBody: 3072, touch: true, path: '/api/r', timeout: 7_000 }
+  ],
+  [
+    'its own settings win',
+    'r',
+    ofRoute,
+    { errorStatus: 'own', maxBody: 1024, touch: false, path: '/x', timeout: 2_000 }
+  ],
+  ['notices keep no session alive', 'notices', {}, { touch: false }],
+  ['unless config says so', 'notices', { touch: 'always' }, { touch: true }],
+  ['nor do WebSockets', 'r', { websocket: {} }, { touch: false }],
+  ['unless it says so too', 'r', { websocket: {}, touch: 'always' }, { touch: true }]
+] as const) {
+  t.test(`a route: ${title}`, async t => {
+    const routes = {
+      upstreams: { b: { url: 'http://b', responseTimeout: '7s' } },
+      routes: { [name]: { path: '/api/r', upstream: 'b', ...keys } },
+      shapes: { s: [{ unwrap: 'data' }] }
+    }
+    const config = loadConfig(
+      textFolder(t.after, { ...around, 'routes.yaml': stringify(routes) }),
+      {}
+    )
+    const { routes: loaded, upstreams } = config.routes
+    const [route, upstream] = [loaded[name]!, upstreams['b']!]
+    const [path, timeout] = [upstreamPathOf(route), timeoutOf(route, upstream)]
+    t.match({ ...routeSettings(config, name, route), path, timeout }, expected)
+    t.equal(mountOf(config), '', 'without server.mount')
   })
-})
-
-t.test('the settings of a route win', async t => {
-  const keys = ', rewrite: /x, timeout: 2s, errorStatus: own, maxBody: 1KiB, shape: s, touch: never'
-  const files = { 'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }' }
-  t.same(settings(t, 'r', keys, files), {
-    errorStatus: 'own',
-    maxBody: 1024,
-    touch: false,
-    path: '/x',
-    timeout: 2_000
-  })
-})
-
-t.test('notices and WebSockets keep no session alive unless config says so', async t => {
-  t.equal(settings(t, 'notices').touch, false)
-  t.equal(settings(t, 'notices', ', touch: always').touch, true)
-  t.equal(settings(t, 'r', ', websocket: {}').touch, false)
-  t.equal(settings(t, 'r', ', websocket: {}, touch: always').touch, true)
-})
-
-t.test('without server.mount the public paths have no prefix', async t => {
-  t.equal(mountOf(load(t, {})), '')
-  t.equal(mountOf(load(t, { 'gateway.yaml': 'server: { mount: /console }' })), '/console')
-})
+}

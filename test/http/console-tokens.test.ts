@@ -1,0 +1,235 @@
+/**
+ * The console's own token: alice sends bob's real token of the back-end in every place in which
+ * consoles send theirs, on every way in, and the back-end sees alice.
+ */
+import t, { type Test } from 'tap'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { json, type Seen, type TestUpstream, testUpstream } from '../support/upstream.ts'
+import { dial, webSocketUpstream } from '../support/websocket.ts'
+
+const stolen = 'real-token-of-bob'
+const names = {
+  tokenHeaders: ['authorization', 'x-access-token', 'x-auth-token', 'sec-websocket-protocol'],
+  tokenCookies: ['TOKEN__', 'Admin-Token'],
+  tokenQuery: ['token', 'X-Access-Token']
+}
+const headers = {
+  'authorization': `Bearer ${stolen}`,
+  'X-Access-Token': stolen,
+  'x-auth-token': stolen
+}
+const cookies = `TOKEN__=${stolen}; Admin-Token=${stolen}`
+const query = `token=${stolen}&page=1&x-access-token=${stolen}&Token[]=${stolen}&to%6ben=${stolen}`
+
+const source = {
+  kind: 'upstream-login',
+  upstream: 'b',
+  path: '/login',
+  format: 'form',
+  user: { id: 'user.id' },
+  token: 'token'
+}
+
+interface Setup {
+  readonly gateway: TestGateway
+  readonly backend: TestUpstream
+  readonly socketUpstream: Awaited<ReturnType<typeof webSocketUpstream>>
+}
+
+/** @param upstream settings of the back-end, such as the form of its credential */
+async function setUp(t: Test, upstream: object, tokenQuery = names.tokenQuery): Promise<Setup> {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const username = new URLSearchParams(seen.body.toString()).get('username')
+    const token = `real-token-of-${username}`
+    json(200, { user: { id: username }, token, list: [] })(request, response, seen)
+  })
+  const socketUpstream = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      envelope: { ...names, tokenQuery, inertToken: 'inert' },
+      login: { sources: { b: source } }
+    },
+    routes: {
+      upstreams: {
+        b: { url: backend.url, ...upstream },
+        ws: { url: socketUpstream.url, ...upstream }
+      },
+      routes: {
+        plain: { path: '/api/plain', upstream: 'b', methods: ['GET', 'POST'] },
+        passing: {
+          path: '/api/passing',
+          upstream: 'b',
+          passCookies: ['theme'],
+          passHeaders: ['x-scope-orgid']
+        },
+        mapped: { path: '/api/mapped', upstream: 'b', query: { rename: { page: 'p' } } },
+        parted: {
+          path: '/api/parted',
+          upstream: 'b',
+          parts: { more: { upstream: 'b', rewrite: '/more', into: 'more' } }
+        },
+        open: { path: '/api/open', upstream: 'b', access: 'public' },
+        chat: { path: '/api/chat', upstream: 'ws', websocket: {} }
+      }
+    }
+  })
+  return { gateway, backend, socketUpstream }
+}
+
+/** Everything of a request that a back-end may read a token from. */
+const textOf = ({ url, rawHeaders, body }: Seen) =>
+  `${url} ${rawHeaders.join(' ')} ${body.toString()}`
+
+const forms = {
+  'bearer': 'Bearer real-token-of-alice',
+  'header:x-access-token': 'real-token-of-alice'
+}
+for (const [credential, value] of Object.entries(forms)) {
+  const name = credential === 'bearer' ? 'authorization' : 'x-access-token'
+
+  t.test(`with ${credential}, routes send the session’s own token and no other`, async t => {
+    const { gateway, backend } = await setUp(t, { credential })
+    const cookie = `${await gateway.signIn('alice')}; ${cookies}; theme=dark`
+    for (const path of ['plain', 'passing', 'mapped', 'parted']) {
+      const from = backend.seen.length
+      t.equal((await gateway.call(`/api/${path}?${query}`, { cookie, headers })).status, 200)
+      for (const seen of backend.seen.slice(from)) {
+        t.notMatch(textOf(seen), stolen, path)
+        t.match(seen.headers, { 'x-user-id': 'alice', [name]: value }, path)
+        const sent = path === 'mapped' ? '?p=1' : '?page=1'
+        t.equal(seen.url, seen.url.startsWith('/more') ? '/more' : `/api/${path}${sent}`)
+      }
+    }
+    t.equal(backend.seen.length, 6, 'sign-in, four routes, one of them with a part')
+    await gateway.call(`/api/plain?${query}`, { method: 'POST', cookie, headers, json: {} })
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), stolen)
+    await gateway.call(`/api/open?${query}`, { cookie, headers })
+    t.match(backend.seen.at(-1)?.url, '/api/open?page=1')
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), 'real-token', 'nobody’s on a public route')
+  })
+
+  t.test(`with ${credential}, WebSockets are opened with the session’s own token`, async t => {
+    const { gateway, socketUpstream } = await setUp(t, { credential })
+    const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+    const protocols = [stolen, 'chat']
+    const client = await dial(`${gateway.url}/api/chat?${query}`, { cookie, headers, protocols })
+    t.equal(client.protocol, stolen, 'what the console offered is agreed with it alone')
+    const [asked] = socketUpstream.requests
+    t.equal(asked?.url, '/api/chat?page=1')
+    t.notMatch(asked?.rawHeaders.join(' '), stolen)
+    t.match(asked?.headers, { 'x-user-id': 'alice', [name]: value })
+    t.equal(asked?.headers['sec-websocket-protocol'], undefined)
+    client.close()
+  })
+}
+
+const queries: Readonly<Record<string, string>> = {
+  // Without the token a query passes byte for byte.
+  '?a=%41&&b=1;c': '?a=%41&&b=1;c',
+  '?tokens=1&my-token=2': '?tokens=1&my-token=2',
+  '?a=token': '?a=token',
+  '?a[token]=1': '?a[token]=1',
+  '?token=R': '',
+  '?token': '',
+  '?a=%41&token=R&b=+1': '?a=%41&b=+1',
+  '?token=R&a=1&token=S': '?a=1',
+  // A semicolon separates for some.
+  '?a=1;token=R&b=2': '?a=1&b=2',
+  '?token=R;a=1': '?a=1'
+}
+const spellings = [
+  'TOKEN',
+  'to%6ben',
+  'to%6Ben',
+  '%u0074oken',
+  '+token',
+  'token%20',
+  'token%00x',
+  'to%FFken',
+  'token%E2%80%8B',
+  'tok%C2%ADen',
+  'token%C2%80',
+  'tok%C3%A9en',
+  'token[]',
+  'token%5B0%5D',
+  '%5btoken]',
+  'token[a]',
+  'x-access.token',
+  'x-access_token',
+  'x-access%20token'
+]
+t.test('the token leaves a query in every spelling that a lenient back-end takes', async t => {
+  const { gateway, backend } = await setUp(t, {}, ['token', 'X-Access.Token'])
+  const leaves = async (given: string, passed: string) => {
+    const asked = request(`GET /api/open${given}`)
+    t.equal((await raw(gateway.url, asked)).status, 200)
+    t.equal(backend.seen.at(-1)?.url, `/api/open${passed}`, given)
+  }
+  for (const [given, passed] of Object.entries(queries)) await leaves(given, passed)
+  for (const name of spellings) await leaves(`?a=1&${name}=R&b=2`, '?a=1&b=2')
+})
+
+t.test('a back-end that takes its token as a subprotocol gets the session’s', async t => {
+  const { gateway, socketUpstream } = await setUp(t, {
+    credential: 'header:sec-websocket-protocol'
+  })
+  const cookie = await gateway.signIn('alice')
+  const client = await dial(`${gateway.url}/api/chat`, { cookie, protocols: ['inert'] })
+  t.equal(
+    socketUpstream.requests[0]?.headers['sec-websocket-protocol'],
+    'real-token-of-alice',
+    'the token of the session'
+  )
+  t.equal(client.protocol, 'inert', 'the browser never sees the real one')
+  client.close()
+})
+
+t.test('sign-in at the back-end carries no token of the console', async t => {
+  const { gateway, backend } = await setUp(t, { credential: 'bearer' })
+  const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+  const answer = await gateway.call(`/api/auth/admin/login?${query}`, {
+    cookie,
+    headers,
+    json: {
+      'username': 'alice',
+      'password': 'pw',
+      'code': '7',
+      'token': stolen,
+      'X-ACCESS-TOKEN': stolen
+    }
+  })
+  t.match(answer.json, { data: { authToken: 'inert' } })
+  t.notMatch(answer.text, 'real-token')
+  const seen = backend.seen.at(-1) as Seen
+  t.notMatch(textOf(seen), stolen)
+  t.equal(seen.body.toString(), 'code=7&username=alice&password=pw')
+})
+
+t.test('calls that renew a token carry none of the console', async t => {
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const token = seen.url === '/renew' ? 'renewed' : 'expired'
+    const expiresIn = token === 'renewed' ? 3600 : 0
+    json(200, { user: { id: 'alice' }, token, expiresIn })(request, response, seen)
+  })
+  const refreshing = {
+    ...source,
+    expires: { path: 'expiresIn' },
+    refresh: { path: '/renew', body: {}, token: 'token' }
+  }
+  const gateway = await testGateway(t.after, {
+    gateway: { envelope: names, login: { sources: { b: refreshing } } },
+    routes: {
+      upstreams: { b: { url: backend.url, credential: 'bearer' } },
+      routes: { plain: { path: '/api/plain', upstream: 'b' } }
+    }
+  })
+  const cookie = `${await gateway.signIn('alice')}; ${cookies}`
+  t.equal((await gateway.call(`/api/plain?${query}`, { cookie, headers })).status, 200)
+  t.same(
+    backend.seen.map(({ url }) => url),
+    ['/login', '/renew', '/api/plain?page=1']
+  )
+  for (const seen of backend.seen) t.notMatch(textOf(seen), stolen)
+  t.equal(backend.seen[2]?.headers['authorization'], 'Bearer renewed')
+})

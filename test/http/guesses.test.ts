@@ -1,0 +1,553 @@
+/** Guesses at passwords: counted by account, address and browser before a password is looked at, and told nothing of who exists. */
+import t, { type Test } from 'tap'
+import { watchArgon2 } from '../support/argon2.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  type Called,
+  cookieOf,
+  type Files,
+  noLockout,
+  password,
+  type TestGateway,
+  testGateway
+} from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { hashOf, testUsers } from '../support/users.ts'
+import { isEnvelope, loginPath } from '../wire/support.ts'
+
+const minute = 60_000
+const pass = stopClock(t.after)
+const trusted = { server: { trustedProxies: ['127.0.0.1'] } }
+
+const guarded = (t: Pick<Test, 'after'>, lockout: object, more: Files = {}) =>
+  testGateway(t.after, { gateway: trusted, ...more, limits: { lockout, limits: {} } })
+
+const hash = hashOf(password)
+const names = ['ada', 'ben', 'cleo', 'dora', 'emil', 'finn', 'gina', 'hugo']
+const people = Object.fromEntries(names.map(name => [name, { password: hash, id: name }]))
+/** With the bounds that hold without config. Each test has accounts and addresses of its own there. */
+const usual = await guarded(t, {}, { users: { users: people } })
+
+interface From {
+  readonly address?: string
+  readonly cookie?: string
+  readonly typed?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const attempt = (
+  gateway: TestGateway,
+  username: string,
+  { address = '198.51.100.1', cookie, typed = 'wrong', headers = {} }: From = {}
+) =>
+  gateway.call(loginPath, {
+    json: { username, password: typed },
+    headers: { 'x-forwarded-for': address, ...headers },
+    ...(cookie !== undefined && { cookie })
+  })
+
+const knownOf = (answer: Called) =>
+  answer.headers
+    .getSetCookie()
+    .find(cookie => cookie.startsWith('console_known='))
+    ?.split(';', 1)[0] ?? ''
+const statuses = async (
+  gateway: TestGateway,
+  times: number,
+  username: string | ((index: number) => string),
+  from: (index: number) => From = () => ({})
+) => {
+  const found: number[] = []
+  for (let index = 0; index < times; index++) {
+    const name = typeof username === 'string' ? username : username(index)
+    found.push((await attempt(gateway, name, from(index))).status)
+  }
+  return found
+}
+/** So many refused, then so many that have to wait. */
+const refused = (some: number, others: number): number[] => [
+  ...Array<number>(some).fill(401),
+  ...Array<number>(others).fill(429)
+]
+
+t.test(
+  'guesses at an account are held up for a time that ends by itself; the right password then opens it',
+  async t => {
+    const address = '198.51.100.1'
+    const right = { typed: password, address }
+    t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
+    const told = await attempt(usual, ' ADA', right)
+    t.match(
+      told,
+      { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
+      'not even the right one, in whatever spelling'
+    )
+    isEnvelope(t, told.text)
+    t.equal(told.headers.get('retry-after'), '300')
+    t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
+    pass(5 * minute)
+    t.equal((await attempt(usual, 'ada', { address })).status, 401)
+    // Nobody can make a lock longer by trying while it lasts.
+    for (let seconds = 0; seconds < 300; seconds += 25) {
+      const { headers } = await attempt(usual, 'ada', { address })
+      t.equal(headers.get('retry-after'), String(300 - seconds))
+      pass(25_000)
+    }
+    t.equal((await attempt(usual, 'ada', right)).status, 200)
+  }
+)
+
+t.test(
+  'a guess that is spread over many addresses is slowed too, while the owner signs in from a browser that signed in before',
+  async t => {
+    const home = { typed: password, address: '203.0.113.7' }
+    const known = knownOf(await attempt(usual, 'cleo', home))
+    t.ok(known)
+    const spread = (index: number) => ({ address: `192.0.2.${index}` })
+    t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
+    const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
+    t.equal(owner.status, 200)
+    t.ok(cookieOf(owner))
+    t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
+    t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
+    pass(15 * minute)
+    t.same(await statuses(usual, 2, 'cleo', spread), [401, 429])
+  }
+)
+
+t.test(
+  'an address that guesses at many accounts has to wait; browsers that are known do not, behind the same address',
+  async t => {
+    const address = '198.51.100.3'
+    const right = { typed: password, address }
+    const known = knownOf(await attempt(usual, 'dora', right))
+    const others = (index: number) => `user-${index}`
+    t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
+    const told = await attempt(usual, 'user', { address })
+    t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
+    t.ok(told.headers.get('retry-after'))
+    t.equal((await attempt(usual, 'dora', right)).status, 429)
+    t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
+    const elsewhere = { ...right, address: '203.0.113.1' }
+    t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
+    pass(minute)
+    const next = await statuses(usual, 2, 'user-x', () => ({ address }))
+    t.same(next, [401, 429], 'one more each minute')
+  }
+)
+
+t.test(
+  'a name that nobody has is locked as one that somebody has, with the same answers, and none of them gives a cookie',
+  async t => {
+    const seen = async (username: string) => {
+      const found = []
+      for (let index = 0; index < 7; index++) {
+        const { status, headers, json } = await attempt(usual, username, { address: '203.0.113.2' })
+        const fields = [...headers.keys()].filter(name => name !== 'date').toSorted()
+        found.push({
+          status,
+          fields,
+          retryAfter: headers.get('retry-after'),
+          json: { ...json, traceId: '', requestId: '' }
+        })
+        t.same(headers.getSetCookie(), [])
+      }
+      return found
+    }
+    t.same(await seen('nobody'), await seen('emil'))
+  }
+)
+
+t.test('a lock is told once in the log and counted; neither password nor cookie is', async t => {
+  const address = '198.51.100.5'
+  const from = usual.log.length
+  const cookie = knownOf(await attempt(usual, 'finn', { typed: password, address }))
+  const guess = { typed: 'never-logged', address, cookie }
+  const metrics = async () => await (await usual.ops('/metrics')).text()
+  const counted = async (pattern: RegExp) => Number(pattern.exec(await metrics())?.[1] ?? 0)
+  const kinds = [
+    /^console_gateway_lockouts_total\{of="accountAndAddress"\} (\d+)$/m,
+    /^console_gateway_limit_refused_total\{limit="lockout.accountAndAddress"\} (\d+)$/m
+  ]
+  const before = await Promise.all(kinds.map(counted))
+  await statuses(usual, 8, 'al\nice\u001b[31m', () => guess)
+  t.match(
+    usual.log.slice(from).filter(({ event }) => event === 'login.lock'),
+    [{ kind: 'accountAndAddress', user: 'alice[31m', address, seconds: 300 }]
+  )
+  const after = await Promise.all(kinds.map(counted))
+  t.same(
+    after.map((count, index) => count - (before[index] ?? 0)),
+    [1, 3]
+  )
+  t.notMatch(JSON.stringify(usual.log), /never-logged|console_known/)
+})
+
+t.test(
+  'a known browser has a count of its own, so that whoever stole its cookie is held up too',
+  async t => {
+    const gateway = await guarded(t, { accountAndAddress: { failures: 3 } })
+    const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
+    const stolen = (index: number) => ({ cookie, address: `198.51.100.${index}` })
+    t.same(await statuses(gateway, 5, 'alice', stolen), refused(3, 2))
+    const { status } = await attempt(gateway, 'alice', { typed: password })
+    t.equal(status, 200, 'the account is not locked by it')
+    pass(5 * minute)
+    t.equal((await attempt(gateway, 'alice', { typed: password, cookie })).status, 200)
+  }
+)
+
+t.test('the cookie is bound to the account, signed, ends, and opens nothing', async t => {
+  const gateway = await guarded(t, { accountAndAddress: { failures: 1 } })
+  const answer = await attempt(gateway, 'alice', { typed: password })
+  const set =
+    answer.headers.getSetCookie().find(cookie => cookie.startsWith('console_known=')) ?? ''
+  t.match(set, /; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Strict$/)
+  const known = knownOf(answer)
+  t.notMatch(decodeURIComponent(known), /alice/i)
+  t.equal((await gateway.call('/api/account/profile', { cookie: known })).status, 401)
+  const isStranger = async (cookie: string, username = 'alice') => {
+    await attempt(gateway, username)
+    const { status } = await attempt(gateway, username, { typed: password, cookie })
+    pass(48 * 60 * minute)
+    return status === 429
+  }
+  t.equal(await isStranger(known), false)
+  t.equal(await isStranger(known, 'bob'), true)
+  const [name, value = ''] = known.split('=')
+  for (const forged of [
+    value.slice(0, -1),
+    `x${value}`,
+    value.split('.').slice(0, -1).join('.'),
+    value.replace(/^[^.]+/, 'AAAAAAAAAAAAAAAAAAAAAA'),
+    '',
+    '.',
+    'a.b.c',
+    cookieOf(answer).split('=')[1] ?? ''
+  ]) {
+    t.equal(await isStranger(`${name}=${forged}`), true, forged)
+  }
+  const both = knownOf(await attempt(gateway, 'bob', { typed: password, cookie: known }))
+  t.same(
+    [await isStranger(both), await isStranger(both, 'bob'), await isStranger(known, 'bob')],
+    [false, false, true],
+    'people share browsers: it is known to each of the last five accounts'
+  )
+  pass(90 * 24 * 60 * minute)
+  t.equal(await isStranger(known), true)
+})
+
+t.test('who has an account of almost the same name is no known browser of the other', async t => {
+  const users = { jose: { password: hash, id: '1' }, José: { password: hash, id: '2' } }
+  const gateway = await guarded(t, { accountAndAddress: { failures: 1 } }, { users: { users } })
+  const cookie = knownOf(await attempt(gateway, 'jose', { typed: password }))
+  await attempt(gateway, 'José')
+  const right = { typed: password, cookie }
+  t.equal((await attempt(gateway, 'José', right)).status, 429)
+  t.equal((await attempt(gateway, 'jose', right)).status, 200)
+})
+
+t.test('secrets are rotated without making strangers; another secret does', async t => {
+  const [old, young] = ['o'.repeat(40), 'y'.repeat(40)]
+  const having = async (...secrets: string[]) =>
+    await testGateway(
+      t.after,
+      {
+        gateway: { session: { secrets: secrets.map((_, index) => `\${SECRET_${index}}`) } },
+        limits: { lockout: { accountAndAddress: { failures: 1 } }, limits: {} }
+      },
+      Object.fromEntries(secrets.map((secret, index) => [`SECRET_${index}`, secret]))
+    )
+  const known = knownOf(await attempt(await having(old), 'alice', { typed: password }))
+  const statusAt = async (gateway: TestGateway) => {
+    await attempt(gateway, 'alice')
+    return (await attempt(gateway, 'alice', { typed: password, cookie: known })).status
+  }
+  t.equal(await statusAt(await having(young, old)), 200)
+  t.equal(await statusAt(await having(young)), 429)
+})
+
+t.test('where cookies are Secure, this one is too, and says so in its name', async t => {
+  const gateway = { session: { cookie: { secure: true } } }
+  const answer = await attempt(await guarded(t, {}, { gateway }), 'alice', { typed: password })
+  const set = answer.headers.getSetCookie().find(cookie => cookie.includes('console_known'))
+  t.match(set, /^__Host-console_known=.*; Path=\/; .*Secure/)
+})
+
+t.test('where nothing is counted nobody is held up, nor is a known browser', async t => {
+  const gateway = await guarded(t, noLockout)
+  const known = knownOf(await attempt(gateway, 'alice', { typed: password }))
+  for (const cookie of ['', known]) {
+    t.same(await statuses(gateway, 60, 'alice', () => ({ cookie })), refused(60, 0))
+  }
+})
+
+t.test('a known browser is counted where only one of the others is', async t => {
+  for (const kind of ['accountAndAddress', 'address', 'account']) {
+    const gateway = await guarded(t, { ...noLockout, [kind]: { failures: 2 } })
+    const known = knownOf(await attempt(gateway, 'alice', { typed: password }))
+    const counted = await statuses(gateway, 3, 'alice', () => ({ cookie: known }))
+    t.same(counted, refused(2, 1), kind)
+  }
+})
+
+t.test('what could not be decided is no failure', async t => {
+  const backend = await testUpstream(t.after, json(500, {}))
+  const gateway = await testGateway(t.after, {
+    ...signInAt(backend.url, { outcomes: [{ is: 'success', path: 'code', in: [200] }] }),
+    limits: {
+      lockout: {
+        accountAndAddress: { failures: 2 },
+        address: { failures: 2 },
+        account: { failures: 2 }
+      }
+    }
+  })
+  t.same(await statuses(gateway, 5, 'alice'), [502, 502, 502, 502, 502])
+})
+
+/** A gateway whose first source refuses all passwords, while the second one fails. */
+async function withFailingSource(t: Test, bounds: object) {
+  const [a, b] = [
+    await testUpstream(t.after, json(401, {})),
+    await testUpstream(t.after, json(500, {}))
+  ]
+  const sourceAt = (upstream: string) => ({
+    kind: 'upstream-login',
+    upstream,
+    path: '/login',
+    user: { id: 'id' }
+  })
+  return await testGateway(t.after, {
+    gateway: {
+      identity: { prefix: true },
+      login: { sources: { a: sourceAt('a'), b: sourceAt('b') } }
+    },
+    routes: { upstreams: { a: { url: a.url }, b: { url: b.url } } },
+    limits: { lockout: { ...noLockout, ...bounds }, limits: {} }
+  })
+}
+
+t.test('a guess that one source refused counts for its address while another fails', async t => {
+  const gateway = await withFailingSource(t, { address: { failures: 2 } })
+  t.same(await statuses(gateway, 3, 'alice'), [502, 502, 429])
+})
+
+t.test('for the account it counts from the 51st on within an hour', async t => {
+  const gateway = await withFailingSource(t, { account: { failures: 2 } })
+  t.same(new Set(await statuses(gateway, 52, 'alice')), new Set([502]))
+  t.same(await statuses(gateway, 1, 'alice'), [429])
+})
+
+const every = '10m'
+const byAddress = (failures: number) => ({ ...noLockout, address: { failures, every } })
+
+t.test('an address is not what the client says it is', async t => {
+  const gateway = await guarded(t, byAddress(3), { gateway: {} })
+  const fields = [
+    'x-forwarded-for',
+    'x-real-ip',
+    'forwarded',
+    'x-client-ip',
+    'true-client-ip',
+    'cf-connecting-ip',
+    'x-originating-ip',
+    'via'
+  ]
+  const from = (index: number) => {
+    const name = fields[index] ?? ''
+    return { headers: { [name]: `${name === 'forwarded' ? 'for=' : ''}10.0.0.${index}` } }
+  }
+  const guesses = await statuses(gateway, fields.length, index => `user-${index}`, from)
+  t.same(guesses, refused(3, 5))
+})
+
+t.test(
+  'behind a load balancer only what it adds counts, and neighbours in one IPv6 network are one',
+  async t => {
+    const neighbours = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:0DB8:0001:0002:abcd::3']
+    for (const [addresses, expected] of [
+      [
+        ['1.1.1.1, 203.0.113.9', '2.2.2.2, 203.0.113.9', '3.3.3.3, 203.0.113.9'],
+        [401, 401, 429]
+      ],
+      [
+        [...neighbours, '2001:db8:1:3::1'],
+        [401, 401, 429, 401]
+      ],
+      [
+        ['203.0.113.9', '::ffff:203.0.113.9', '::FFFF:cb00:7109'],
+        [401, 401, 429]
+      ]
+    ] as const) {
+      const gateway = await guarded(t, byAddress(2))
+      const from = (index: number) => ({ address: addresses[index] ?? '' })
+      t.same(await statuses(gateway, addresses.length, index => `user-${index}`, from), expected)
+    }
+  }
+)
+
+t.test('all spellings of one user name share one count', async t => {
+  const spellings = [
+    'alice',
+    'Alice',
+    'ALICE',
+    ' alice',
+    'alice ',
+    '\talice',
+    'ali\u200bce',
+    '\ufeffalice',
+    'ａｌｉｃｅ',
+    'alice\u0000',
+    'al\u00adice',
+    '\u202ealice',
+    'a\u0301lice',
+    '𝖆𝖑𝖎𝖈𝖊',
+    'ⓐⓛⓘⓒⓔ',
+    'alice\u00a0',
+    'alice\u3000',
+    'ali\ufe0fce'
+  ]
+  const gateway = await guarded(t, { ...noLockout, account: { failures: 4, every } })
+  const guesses = await statuses(gateway, spellings.length, index => spellings[index] ?? '')
+  t.same(guesses, refused(4, spellings.length - 4))
+  const escaped = await gateway.call(loginPath, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"username":"\\u0061lic\\u0065","password":"wrong"}'
+  })
+  t.equal(escaped.status, 429)
+})
+
+t.test('other spellings of the sign-in address are none', async t => {
+  const gateway = await guarded(t, byAddress(2))
+  const body = JSON.stringify({ username: 'alice', password })
+  for (const path of [
+    `${loginPath}/`,
+    `/${loginPath}`,
+    loginPath.toUpperCase(),
+    loginPath.replace('/login', '//login'),
+    loginPath.replace('/login', '/./login'),
+    loginPath.replace('/login', '/x/../login'),
+    loginPath.replace('login', '%6cogin'),
+    loginPath.replace('/login', '%2flogin'),
+    `${loginPath};x=1`,
+    `${loginPath}%00`,
+    `${loginPath}.json`,
+    `${loginPath}#x`,
+    `http://gateway.test${loginPath}`,
+    loginPath.replace('/login', '\\login')
+  ]) {
+    const answer = await raw(
+      gateway.url,
+      request(
+        `POST ${path}`,
+        ['Content-Type: application/json', `Content-Length: ${body.length}`],
+        body
+      )
+    )
+    t.ok([400, 404].includes(answer.status), `${path}: ${answer.status}`)
+    t.notMatch(answer.head, /set-cookie/i)
+  }
+  t.same(await statuses(gateway, 2, 'alice'), [401, 401])
+  const json = { username: 'alice', password: 'wrong' }
+  const headers = { 'x-forwarded-for': '198.51.100.1' }
+  const queried = await gateway.call(`${loginPath}?x=1`, { json, headers })
+  t.equal(queried.status, 429, 'a query changes nothing')
+})
+
+t.test('a right password gives back its count, and only its own', async t => {
+  const gateway = await guarded(t, byAddress(3))
+  const right = () => ({ typed: password })
+  t.same(new Set(await statuses(gateway, 8, 'bob', right)), new Set([200]), 'a whole office')
+  const answers: number[] = []
+  for (let round = 0; round < 4; round++) {
+    answers.push(
+      ...(await statuses(gateway, 1, 'alice')),
+      ...(await statuses(gateway, 1, 'bob', right))
+    )
+  }
+  // Whoever knows one account cannot wash away guesses at another.
+  t.same(answers, [401, 200, 401, 200, 401, 429, 429, 429])
+})
+
+t.test(
+  'requests that are no sign-in cost no password check, and are not counted as one',
+  async t => {
+    const gateway = await guarded(t, byAddress(2))
+    for (const body of [
+      null,
+      [],
+      'x',
+      5,
+      true,
+      {},
+      { username: 'alice' },
+      { password },
+      { username: ['alice'], password },
+      { username: { toString: 'alice' }, password },
+      { username: 1, password: 2 },
+      { username: 'alice', password: [password] },
+      { username: 'alice', password: null },
+      { username: '', password: '' },
+      { username: 'a'.repeat(256), password },
+      { username: 'alice', password: 'p'.repeat(1025) },
+      [
+        ['username', 'alice'],
+        ['password', password]
+      ]
+    ]) {
+      const answer = await gateway.call(loginPath, { method: 'POST', json: body })
+      t.equal(answer.status, 400, JSON.stringify(body).slice(0, 60))
+      isEnvelope(t, answer.text)
+      t.same(answer.headers.getSetCookie(), [])
+    }
+    t.equal((await attempt(gateway, 'alice', { typed: password })).status, 200)
+  }
+)
+
+t.test('an unknown user and a wrong password look the same', async t => {
+  const carol = { ...testUsers.bob, id: '3', disabled: true }
+  const gateway = await guarded(t, noLockout, { users: { users: { ...testUsers, carol } } })
+  const seen = async (username: string, typed = 'wrong') => {
+    const { status, headers, text } = await attempt(gateway, username, { typed })
+    const fields = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
+    return [status, fields, text.replace(/"requestId":"[^"]*"/, '')]
+  }
+  const known = await seen('alice')
+  for (const name of [
+    'nobody',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    'Alice',
+    'a'.repeat(255),
+    '中文',
+    '\u0000',
+    '../users',
+    '${jndi:ldap://x}'
+  ]) {
+    t.same(await seen(name), known, name.slice(0, 20))
+  }
+  t.same(await seen('carol', password), known, 'a disabled account with its right password too')
+})
+
+t.test('an unknown user takes as much computing as a wrong password', async t => {
+  const { costs } = watchArgon2(t.after)
+  const gateway = await testGateway(t.after)
+  costs()
+  const costOf = async (username: string) => {
+    t.equal((await attempt(gateway, username)).status, 401)
+    return costs()
+  }
+  const known = await costOf('alice')
+  t.equal(known.length, 1)
+  for (const name of ['nobody', 'Alice', '__proto__', 'a'.repeat(255)]) {
+    t.same(await costOf(name), known, name.slice(0, 20))
+  }
+})
+
+t.end()

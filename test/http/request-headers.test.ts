@@ -1,0 +1,616 @@
+/** Request headers: what an upstream is told is the gateway's word, whatever a client sends and however it spells it. */
+import t from 'tap'
+import { stringify } from 'yaml'
+import { faultsOf, textFolder } from '../support/config-files.ts'
+import { testGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+/** What the back-end says of who signs in there. */
+let user: object = { id: '7', username: 'carol', roles: ['admin', 'user'] }
+const backend = await testUpstream(t.after, (incoming, response, seen) => {
+  if (seen.url === '/login') response.setHeader('set-cookie', ['sid=1', 'csrf=2'])
+  const answer = seen.url === '/login' ? { token: 't1', ...user } : { ok: 1 }
+  json(200, answer)(incoming, response, seen)
+})
+const { url } = backend
+const methods = ['GET', 'POST']
+const shaped = { methods: ['GET'], access: 'public', upstream: 'plain' }
+const upstreams = {
+  'plain': { url },
+  'quiet': { url, identity: false },
+  'bearer': { url, credential: 'bearer' },
+  'cookies': { url, credential: 'cookies' },
+  'token': { url, credential: 'header:x-token' },
+  'whole': { url, credential: 'header:authorization' },
+  'listed': { url, passHeaders: ['x-tenant-id', 'content-type', 'accept'] },
+  'closed': { url, passHeaders: [] },
+  'locale': { url, passHeaders: ['x-locale'] },
+  'of-profile': {
+    url,
+    headers: {
+      'x-tenant': '{profile.tenant.id}',
+      'x-dept': '{profile.dept}',
+      'x-none': '{profile.missing}',
+      'x-object': '{profile.tenant}'
+    }
+  }
+}
+const opened = { passHeaders: ['x-scope-orgid', 'x-consumer-username'] }
+const gateway = await testGateway(t.after, {
+  gateway: {
+    server: { origins: ['https://console.example.com'] },
+    identity: { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', source: 'x-from' },
+    login: {
+      sources: {
+        file: { kind: 'users-file' },
+        b: {
+          kind: 'upstream-login',
+          upstream: 'plain',
+          path: '/login',
+          token: 'token',
+          cookies: ['sid', 'csrf'],
+          user: { id: 'id', username: 'username', roles: 'roles', profile: 'profile' }
+        }
+      }
+    }
+  },
+  limits: { limits: {} },
+  routes: {
+    upstreams,
+    shapes: { s: [{ pick: ['ok'] }] },
+    routes: {
+      ...Object.fromEntries(
+        Object.keys(upstreams).flatMap(name => [
+          [name, { path: `/api/${name}`, methods, upstream: name }],
+          [`${name}-open`, { path: `/api/open/${name}`, methods, upstream: name, access: 'public' }]
+        ])
+      ),
+      'admin': { path: '/api/admin', access: { roles: ['admin'] }, upstream: 'plain' },
+      'shaped': { ...shaped, path: '/api/shaped', shape: 's' },
+      'parts': {
+        ...shaped,
+        path: '/api/parts',
+        parts: { p: { upstream: 'plain', rewrite: '/p' } }
+      },
+      'tenants': { path: '/api/tenants', upstream: 'plain', ...opened },
+      'tenants-locale': { path: '/api/tenants-locale', upstream: 'locale', ...opened },
+      'theme': { path: '/api/theme', upstream: 'plain', passCookies: ['lang', 'theme'] },
+      'theme-cookies': { path: '/api/theme-cookies', upstream: 'cookies', passCookies: ['theme'] },
+      'own-token': { path: '/api/own-token', upstream: 'bearer', passHeaders: ['authorization'] }
+    }
+  }
+})
+const cookie = await gateway.signIn()
+/** Alice is of the file, so her session holds nothing of the back-end; carol is of the back-end. */
+const alice = `Cookie: ${cookie}`
+const carol = `Cookie: ${await gateway.signIn('carol')}`
+
+const noHeaders: Readonly<Record<string, string | string[] | undefined>> = {}
+const lastSeen = () => backend.seen.at(-1) ?? { rawHeaders: [], headers: noHeaders, url: '' }
+
+/** The headers that the back-end gets of a request with these fields, which has to pass. */
+async function sent(path: string, fields: readonly string[], line = `GET ${path}`) {
+  const answer = await raw(gateway.url, Buffer.from(request(line, [...fields]), 'latin1'))
+  t.equal(answer.status, 200, line)
+  return lastSeen().headers
+}
+
+/** Without what differs from run to run, or is of the connection. */
+function namesOf(headers: object): string[] {
+  const others = new Set(['host', 'connection'])
+  return Object.keys(headers)
+    .filter(name => !others.has(name))
+    .toSorted()
+}
+
+const ofProxies = [
+  'Impersonate-User',
+  'Impersonate-Group',
+  'Impersonate-Extra-Scopes',
+  'X-Goog-Authenticated-User-Email',
+  'X-Goog-Iap-Jwt-Assertion',
+  'X-Ms-Client-Principal',
+  'X-Ms-Client-Principal-Name',
+  'X-Amzn-Oidc-Data',
+  'X-Amzn-Oidc-Identity',
+  'Cf-Access-Authenticated-User-Email',
+  'Cf-Access-Jwt-Assertion',
+  'X-Consumer-Username',
+  'X-Authentik-Username',
+  'X-Scope-OrgID',
+  'X-Middleware-Subrequest',
+  'X-Vouch-User',
+  'X-Pomerium-Jwt-Assertion'
+]
+const identity = [
+  ...ofProxies,
+  'X-Staff',
+  'X-Staff-Login',
+  'X-Staff-May',
+  'X-From',
+  'X-User-Id',
+  'X-User-Name',
+  'X-User-Roles',
+  'X-User',
+  'X-Users',
+  'X-User-Email',
+  'User',
+  'Username',
+  'Role',
+  'Groups',
+  'X-Group',
+  'X-Auth',
+  'X-Auth-Roles',
+  'X-Authenticated',
+  'Authenticated-User',
+  'Identity',
+  'Principal',
+  'X-Token-Subject',
+  'Client-Cert',
+  'SSL-Client-Verify',
+  'X-Username',
+  'X-Userid',
+  'X-Role',
+  'X-Roles',
+  'X-Groups',
+  'X-Auth-User',
+  'X-Auth-Request-User',
+  'X-Authenticated-User',
+  'X-WebAuth-User',
+  'X-Remote-User',
+  'Remote-User',
+  'Remote-Groups',
+  'X-Forwarded-User',
+  'X-Forwarded-Email',
+  'X-Forwarded-Groups',
+  'X-Forwarded-Preferred-Username',
+  'X-Forwarded-Access-Token',
+  'X-Original-User',
+  'X-Account-Id',
+  'X-Principal',
+  'X-Identity',
+  'X-Admin',
+  'X-SSL-Client-S-DN',
+  'X-SSL-Client-Verify',
+  'X-Client-Cert',
+  'X-Client-Verify',
+  'X-Internal-User',
+  'X-Authorization',
+  'X-Envoy-Internal'
+]
+const forged = 'root-of-all-evil'
+
+t.test('identity fields without a session open nothing', async t => {
+  const before = backend.begun()
+  for (const name of identity) {
+    const answer = await raw(gateway.url, request('GET /api/plain', [`${name}: 1`]))
+    t.equal(answer.status, 401, name)
+  }
+  const all = [...identity.map(name => `${name}: admin`), 'Authorization: Basic YWRtaW46YWRtaW4=']
+  t.equal((await raw(gateway.url, request('GET /api/admin', all))).status, 401)
+  t.equal(backend.begun(), before)
+})
+
+t.test(
+  'identity fields of the client never reach the back-end, however they are spelt',
+  async t => {
+    const spellings = [
+      (name: string) => name,
+      (name: string) => name.toLowerCase(),
+      (name: string) => name.toUpperCase(),
+      (name: string) => name.replace('-', '_'),
+      (name: string) => name.replaceAll('-', '_').toUpperCase(),
+      // CGI-like servers (older Apache, PHP's own) make `_` of any of these.
+      ...Array.from("_.!#$%&*+^`|~'", mark => (name: string) => name.replaceAll('-', () => mark)),
+      (name: string) => name.replace('-', '.')
+    ]
+    for (const spell of spellings) {
+      const fields = identity.map(name => `${spell(name)}: ${forged}`)
+      for (const path of ['plain', 'open/plain', 'quiet', 'shaped', 'parts']) {
+        await sent(`/api/${path}`, [alice, ...fields])
+        t.notMatch(lastSeen().rawHeaders.join('\n'), forged, `${spell('X-User-Id')} to ${path}`)
+      }
+    }
+  }
+)
+
+t.test('a field sent twice does not slip through beside ours', async t => {
+  const fields = ['X-Staff: 99', alice, 'x-staff: 98', 'X-STAFF-MAY: root', 'X-Staff-May: root']
+  const told = { 'x-staff': '1', 'x-staff-login': 'alice', 'x-staff-may': 'admin,user' }
+  t.match(await sent('/api/plain', fields), { ...told, 'x-from': 'file' })
+  const names = lastSeen().rawHeaders.filter(text => text.toLowerCase() === 'x-staff')
+  t.equal(names.length, 1)
+  const { headers } = lastSeen()
+  await sent('/api/quiet', fields)
+  t.same(
+    namesOf(headers).filter(name => !(name in lastSeen().headers)),
+    ['x-from', 'x-staff', 'x-staff-login', 'x-staff-may'],
+    'an upstream that is not to be told who asks is told nothing'
+  )
+})
+
+t.test('Connection cannot make the gateway drop what it adds', async t => {
+  const host = new URL(backend.url).host
+  const added = {
+    'x-staff': /./,
+    'x-staff-may': 'admin,user',
+    'x-forwarded-for': '127.0.0.1',
+    host
+  }
+  for (const listed of [
+    'x-staff, x-staff-login, x-staff-may',
+    'X-Staff-May',
+    'close, X-Staff, x-staff-may , X-FORWARDED-FOR,x-request-id, authorization, cookie, x-token',
+    'host',
+    'content-length, cookie'
+  ]) {
+    const fields = [carol, `Connection: ${listed}`]
+    t.match(await sent('/api/plain', fields), { ...added, 'x-request-id': /\w/ }, listed)
+    t.match(await sent('/api/bearer', fields), { ...added, authorization: 'Bearer t1' }, listed)
+    t.match(await sent('/api/token', fields), { ...added, 'x-token': 't1' }, listed)
+    const theme = [`${carol}; theme=dark`, `Connection: ${listed}`]
+    t.match(await sent('/api/theme', theme), { ...added, cookie: 'theme=dark' }, listed)
+  }
+})
+
+t.test('what the client says of its way here is not believed and not passed on', async t => {
+  const fields = [
+    'X-Forwarded-For: 6.6.6.6',
+    'X-Forwarded-Host: evil.example',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-Port: 666',
+    'X-Forwarded-Prefix: /evil',
+    'X-Forwarded-Server: evil.example',
+    'X-Forwarded-By: evil.example',
+    'X-Forwarded-Scheme: evil',
+    'Forwarded: for=6.6.6.6;host=evil.example',
+    'X-Real-IP: 6.6.6.6',
+    'X-Client-IP: 6.6.6.6',
+    'True-Client-IP: 6.6.6.6',
+    'CF-Connecting-IP: 6.6.6.6',
+    'X-Cluster-Client-IP: 6.6.6.6',
+    'Client-IP: 6.6.6.6',
+    'X-Remote-Addr: 6.6.6.6',
+    'Remote-Addr: 6.6.6.6',
+    'X-Original-Host: evil.example',
+    'X-Envoy-Original-Path: /evil',
+    'X-Forwarded-Client-Cert: evil',
+    'Proxy: http://evil.example',
+    'X_Forwarded_For: 6.6.6.6',
+    'Via: 1.0 evil.example'
+  ]
+  const answer = await raw(gateway.url, request('GET /api/plain', [alice, ...fields]))
+  t.equal(answer.status, 200)
+  t.equal(lastSeen().headers['host'], new URL(backend.url).host)
+  // The port in `Host` and the ids are random: they may hold 666 by chance.
+  const random = ['host', 'via', 'x-request-id', 'traceparent']
+  t.notMatch(
+    JSON.stringify(Object.entries(lastSeen().headers).filter(([name]) => !random.includes(name))),
+    /6\.6\.6\.6|evil|666/
+  )
+  t.equal(lastSeen().headers['x-forwarded-for'], '127.0.0.1')
+  t.equal(lastSeen().headers['x-forwarded-proto'], 'http')
+  t.notOk(
+    lastSeen().headers['x-forwarded-host'],
+    'a host that config does not list is not passed on'
+  )
+  t.match(
+    gateway.log.findLast(({ msg }) => msg === 'request'),
+    { address: '127.0.0.1' }
+  )
+})
+
+t.test('no field makes a request another one', async t => {
+  const before = backend.begun()
+  const tricks = [
+    'X-Original-URL: /api/open/plain',
+    'X-Rewrite-URL: /api/open/plain',
+    'X-Forwarded-Uri: /api/open/plain',
+    'X-Forwarded-Path: /healthz',
+    'X-Forwarded-Method: GET',
+    'X-HTTP-Method-Override: GET',
+    'X-HTTP-Method: GET',
+    'X-Method-Override: GET',
+    'User-Agent: kube-probe/1.30',
+    'User-Agent: GoogleHC/1.0',
+    'Referer: http://gateway.test/',
+    'X-Api-Version: 1',
+    'X-Custom-IP-Authorization: 127.0.0.1',
+    'X-Debug: 1'
+  ]
+  for (const trick of tricks) {
+    t.equal((await raw(gateway.url, request('GET /api/plain', [trick]))).status, 401, trick)
+  }
+  t.equal(backend.begun(), before)
+  await raw(
+    gateway.url,
+    request('GET /api/open/plain', [
+      'X-Original-URL: /admin',
+      'X-Rewrite-URL: /admin',
+      'X-HTTP-Method-Override: DELETE',
+      'X-Method-Override: DELETE',
+      'X-Forwarded-Uri: /admin',
+      'X_Original_URL: /admin'
+    ])
+  )
+  t.match(lastSeen(), { method: 'GET', url: '/api/open/plain' })
+  t.notMatch(lastSeen().rawHeaders.join('\n'), /\/admin|DELETE/)
+})
+
+t.test('the session’s cookie and the client’s Authorization stay at the gateway', async t => {
+  for (const path of ['/api/plain', '/api/open/plain']) {
+    await sent(path, [
+      `${alice}; theme=dark; TOKEN__=stale`,
+      'Authorization: Bearer of-the-client',
+      'Proxy-Authorization: Basic Zm9v',
+      'Cookie2: $Version=1'
+    ])
+    t.notMatch(lastSeen().rawHeaders.join('\n'), /console_sid|of-the-client|TOKEN__|theme|Zm9v/)
+  }
+})
+
+const cookies: ReadonlyArray<readonly [given: string, passed: string | undefined]> = [
+  ['theme=dark;TOKEN__=old; lang="de"; themes=x; =theme; theme', 'theme=dark; lang="de"'],
+  ['other=1', undefined],
+  ['theme; =x; ;', undefined],
+  [' \ttheme =dark\t ', 'theme =dark'],
+  ...['\u00a0theme=x', 'theme\u00a0=x', 'Theme=x', '__Host-theme=x'].map(
+    name => [name, undefined] as const
+  )
+]
+t.test('no cookie of the client crosses, but those that the route names', async t => {
+  for (const [given, passed] of cookies) {
+    const headers = await sent('/api/theme', [`${alice};${given}`])
+    t.equal(headers['cookie'], passed, JSON.stringify(given))
+  }
+})
+
+/** The client's own fields of these names, and what the upstream gets of them and of the session. */
+const own = ['Authorization: Bearer stale', 'X-Token: client']
+const credentials: Readonly<Record<string, object>> = {
+  'plain': { 'x-token': 'client' },
+  'bearer': { 'x-token': 'client', 'authorization': 'Bearer t1' },
+  'cookies': { 'x-token': 'client', 'cookie': 'sid=1; csrf=2' },
+  'token': { 'x-token': 't1' },
+  'whole': { 'x-token': 'client', 'authorization': 't1' },
+  'theme-cookies': { 'x-token': 'client', 'cookie': 'theme=dark; sid=1; csrf=2' },
+  'own-token': { 'x-token': 'client', 'authorization': 'Bearer stale' }
+}
+for (const [name, expected] of Object.entries(credentials)) {
+  t.test(`the session’s credential goes out in the style of the upstream: ${name}`, async t => {
+    const ofAll = { 'x-token': undefined, 'authorization': undefined, 'cookie': undefined }
+    const got = (headers: typeof noHeaders) =>
+      Object.fromEntries(Object.keys(ofAll).map(each => [each, headers[each]]))
+    const asked = [`${carol}; theme=dark; sid=client`, ...own]
+    t.same(got(await sent(`/api/${name}`, asked)), { ...ofAll, ...expected })
+    if (!(name in upstreams)) return
+    const without = { ...ofAll, ...(name === 'token' ? {} : { 'x-token': 'client' }) }
+    const nothing = 'nothing of the client’s takes its place'
+    for (const [path, fields] of [
+      [`/api/${name}`, [`${alice}; sid=forged`, ...own]],
+      [`/api/open/${name}`, ['Cookie: sid=forged', ...own]]
+    ] as const) {
+      t.same(got(await sent(path, fields)), without, nothing)
+    }
+  })
+}
+
+t.test(
+  'where a route passes the client’s Authorization, without one the session’s goes',
+  async t => {
+    t.equal((await sent('/api/own-token', [carol]))['authorization'], 'Bearer t1')
+  }
+)
+
+/** What an upstream is told of a user whom the back-end describes so. */
+async function toldOf(described: object, path = '/api/plain', fields: readonly string[] = []) {
+  user = { id: '7', username: 'carol', roles: [], ...described }
+  return await sent(path, [`Cookie: ${await gateway.signIn('carol')}`, ...fields])
+}
+
+t.test(
+  'a name in any script is percent-encoded and can be decoded; plain ASCII stays as it is',
+  async t => {
+    const names: Readonly<Record<string, string>> = {
+      'alice': 'alice',
+      'O\'Neil, "A" <x>; y=z': 'O\'Neil, "A" <x>; y=z',
+      '张伟': '%E5%BC%A0%E4%BC%9F',
+      'Ünï': '%C3%9Cn%C3%AF',
+      '100%': '100%25',
+      '%41': '%2541',
+      'a\r\nx-user-roles: admin': 'a%0D%0Ax-user-roles%3A%20admin',
+      'a\u0000b': 'a%00b',
+      '\u007f': '%7F',
+      // A header would lose the blank: it does not become another's name.
+      'admin ': 'admin%20',
+      ' 7': '%207'
+    }
+    for (const [username, expected] of Object.entries(names)) {
+      const value = (await toldOf({ username }))['x-staff-login']
+      t.equal(value, expected, JSON.stringify(username))
+      t.equal(decodeURIComponent(String(value)), username)
+    }
+  }
+)
+
+t.test('a role with a comma is one role', async t => {
+  for (const roles of [
+    ['a,b', 'c'],
+    ['a%2Cb'],
+    ['admin,user'],
+    ['管理员,x', 'y'],
+    [' x y', 'z ']
+  ]) {
+    const written = String((await toldOf({ roles }))['x-staff-may'])
+    t.same(written.split(',').map(decodeURIComponent), roles, written)
+  }
+})
+
+t.test(
+  'values of the profile are headers, and a client’s own of these names never pass',
+  async t => {
+    const fields = ['X-Tenant: 1', 'X-Dept: all', 'X-None: y', 'x-tenant: 2', 'X-Object: z']
+    const profile = { tenant: { id: 42 }, dept: '财务 , x' }
+    const headers = await toldOf({ profile }, '/api/of-profile', fields)
+    t.match(headers, { 'x-tenant': '42', 'x-dept': '%E8%B4%A2%E5%8A%A1%20%2C%20x' })
+    for (const name of ['x-none', 'x-object']) t.notOk(name in headers, name)
+    t.notMatch(namesOf(await sent('/api/open/of-profile', fields)).join(), /x-(?:tenant|dept|none)/)
+  }
+)
+
+t.test('a foreign Host is neither reflected nor told to the back-end', async t => {
+  for (const path of ['/api/plain', '/api/open/plain', '/api/nothing']) {
+    const bytes = `GET ${path} HTTP/1.1\r\nHost: evil.example\r\n${alice}\r\n\r\n`
+    t.notMatch((await raw(gateway.url, bytes)).whole, 'evil.example')
+  }
+  t.equal(lastSeen().headers['host'], new URL(backend.url).host)
+  t.notMatch(lastSeen().rawHeaders.join('\n'), 'evil.example')
+})
+
+t.test('fields that belong to one connection end at the gateway', async t => {
+  const fields = [
+    'Content-Type: text/plain',
+    'Content-Length: 0',
+    'Connection: keep-alive, X-Hop',
+    'X-Hop: one',
+    'Keep-Alive: timeout=5',
+    'Proxy-Connection: keep-alive',
+    'Proxy-Authenticate: x',
+    'TE: trailers',
+    'Trailer: X-Late',
+    'HTTP2-Settings: AAMAAABkAAQAAP__',
+    'X-Kept: yes'
+  ]
+  await sent('/api/plain', [alice, ...fields], 'POST /api/plain')
+  const names = namesOf(lastSeen().headers).join('\n')
+  t.notMatch(names, /^(?:x-hop|keep-alive|proxy-.*|te|trailer|http2-settings|upgrade|expect)$/m)
+  t.match(lastSeen().headers, { 'x-kept': 'yes', 'content-type': 'text/plain' })
+  const read = await sent('/api/plain', [alice, 'Content-Type: text/plain', 'Content-Length: 0'])
+  t.notMatch(namesOf(read).join(), /content-/, 'length and type of a body go with a body only')
+})
+
+t.test('names of JavaScript’s own do no harm', async t => {
+  for (const fields of [
+    ...['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString'].map(name => [
+      `${name}: polluted`
+    ]),
+    ['__proto__: a', '__proto__: b', 'constructor: c']
+  ]) {
+    await sent('/api/plain', [alice, ...fields])
+    const cookies = 'Cookie: __proto__=1; constructor=2; toString=3'
+    const nobody = await raw(gateway.url, request('GET /api/plain', [...fields, cookies]))
+    t.equal(nobody.status, 401)
+  }
+  t.equal(({} as Record<string, unknown>)['polluted'], undefined)
+})
+
+/** Of consoles and tenants, and what each browser sends. */
+const harmless = {
+  'accept': 'application/json',
+  'accept-language': 'zh-CN',
+  'accept-encoding': 'gzip',
+  'user-agent': 'Mozilla/5.0',
+  'referer': 'https://console.example.com/',
+  'origin': 'https://console.example.com',
+  'x-requested-with': 'XMLHttpRequest',
+  'x-xsrf-token': 't',
+  'x-csrf-token': 't',
+  'x-tenant-id': '12',
+  'x-org-id': '7',
+  'x-amzn-trace-id': 'Root=1',
+  'x-scope': 'all',
+  'x-locale': 'de',
+  'if-none-match': '"1"',
+  'cache-control': 'no-cache',
+  'traceparent': '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  'range': 'bytes=0-1'
+}
+const all = [
+  ...Object.entries(harmless).map(([name, value]) => `${name}: ${value}`),
+  ...ofProxies.map(name => `${name}: mallory`),
+  ...['x_request_id', 'accept_language', '_', 'x-user_id', 'content_length', 'x.y'].map(
+    name => `${name}: mallory`
+  )
+]
+const always = ['traceparent', 'x-forwarded-for', 'x-forwarded-proto', 'x-request-id']
+
+t.test('a console’s own extra fields pass, and so does what every client sends', async t => {
+  const headers = await sent('/api/open/plain', [...all, 'X-Request-Id: chosen'])
+  t.match(headers, { ...harmless, 'x-request-id': /^[\da-f-]{36}$/ })
+  t.same(namesOf(headers), [...new Set([...Object.keys(harmless), ...always])].toSorted())
+})
+
+t.test(
+  'with passHeaders only those fields of the client pass, beside the gateway’s own',
+  async t => {
+    const fields = [...all, 'Cookie: a=b', 'Authorization: Basic x', 'Content-Length: 0']
+    const more = [...fields, 'Content-Type: application/json']
+    const headers = await sent('/api/open/listed', more, 'POST /api/open/listed')
+    const listed = ['accept', 'content-length', 'content-type', 'x-tenant-id']
+    t.same(namesOf(headers), [...listed, ...always].toSorted())
+    t.match(headers, { 'x-tenant-id': '12', 'content-type': 'application/json' })
+    t.same(namesOf(await sent('/api/open/closed', all)), always, 'an empty list passes nothing')
+  }
+)
+
+t.test('a route opens a refused field by its full name, for itself alone', async t => {
+  for (const [path, others] of [
+    ['/api/tenants', harmless],
+    ['/api/tenants-locale', { 'x-locale': 'de' }]
+  ] as const) {
+    const headers = await sent(path, [alice, ...all])
+    t.match(headers, {
+      'x-scope-orgid': 'mallory',
+      'x-consumer-username': 'mallory',
+      ...others
+    })
+    t.equal(Object.values(headers).filter(value => value === 'mallory').length, 2)
+    t.equal('x-tenant-id' in headers, path === '/api/tenants')
+  }
+})
+
+t.test(
+  'check warns of what is opened, and refuses what is the gateway’s own or in the wrong place',
+  t => {
+    const files = (upstream: object, route: object) =>
+      faultsOf(
+        textFolder(t.after, {
+          'gateway.yaml': stringify({ server: { hosts: ['h'] }, identity: { id: 'x-staff' } }),
+          'routes.yaml': stringify({
+            upstreams: { b: { url: 'http://b', ...upstream } },
+            routes: { r: { path: '/api/r', upstream: 'b', ...route } }
+          })
+        })
+      )
+        .filter(line => /passHeaders/.test(line))
+        .map(line => line.replace(/^\S+ /, ''))
+    t.same(files({ passHeaders: ['accept'] }, { passHeaders: ['x-scope-orgid'] }), [
+      'routes.r.passHeaders.0: warning: clients can forge "x-scope-orgid", ' +
+        'which back-ends trust as set by a proxy: make sure that this upstream does not trust it'
+    ])
+    t.same(files({ passHeaders: ['accept'] }, { methods: ['POST'] }), [
+      'upstreams.b.passHeaders: warning: does not list content-type: the upstream cannot know the type of a body'
+    ])
+    const isOwn = 'is set by the gateway itself: remove it'
+    const isIdentity = 'is a header of `identity`: clients could forge it'
+    const faults = {
+      'x-staff': isIdentity,
+      'x-user-roles': isIdentity,
+      'host': isOwn,
+      'transfer-encoding': isOwn,
+      'x-forwarded-for': isOwn,
+      'cookie': isOwn
+    }
+    for (const [name, fault] of Object.entries(faults)) {
+      const message = `"${name}" ${fault}`
+      t.same(files({ passHeaders: [name] }, {}), [`upstreams.b.passHeaders.0: ${message}`])
+      t.same(files({}, { passHeaders: [name] }), [`routes.r.passHeaders.0: ${message}`])
+    }
+    t.match(files({ passHeaders: ['x-vouch-user'] }, {}), [/see `passHeaders` of routes/])
+    t.match(files({}, { passHeaders: ['accept'] }), [/"accept" passes anyway/])
+    t.end()
+  }
+)
+
+t.end()

@@ -1,0 +1,559 @@
+/** Bodies that are shaped: whatever coding, framing and size they come in, the answer is sound or 502. */
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { rawUpstream, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+type Answer = NonNullable<Parameters<typeof testUpstream>[1]>
+type Bytes = Buffer | string
+
+const items = (count: number) =>
+  JSON.stringify({
+    items: Array.from({ length: count }, (_, id) => ({
+      id,
+      subject: `Büro ${id}`,
+      secret: 'do-not-log'
+    }))
+  })
+const shapedItems = (count: number) =>
+  Array.from({ length: count }, (_, id) => ({ id, title: `Büro ${id}` }))
+
+const sends =
+  (body: Bytes, fields: Record<string, string> = {}, status = 200): Answer =>
+  (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...fields }).end(body)
+  }
+
+/** What the back-end answers now; `raws` are bytes. */
+let answer: Answer = sends('')
+let rawAnswer: Bytes[] = []
+const backend = await testUpstream(t.after, (incoming, response, seen) =>
+  answer(incoming, response, seen)
+)
+const raws = await rawUpstream(t.after, socket => {
+  const [head = '', body] = rawAnswer
+  socket.write(head, 'latin1')
+  if (body !== undefined) socket.end(body)
+})
+const open = { access: 'public', upstream: 'b', methods: ['GET', 'POST'] }
+const gateway = await testGateway(t.after, {
+  limits: {
+    limits: { generous: { by: 'address', max: 100_000, window: '1m' } },
+    sizes: { shape: '2MiB' }
+  },
+  routes: {
+    upstreams: { b: { url: backend.url }, raws: { url: raws.url } },
+    routes: {
+      shaped: { ...open, path: '/api/shaped', shape: 'list' },
+      raw: { ...open, path: '/api/raw', upstream: 'raws', shape: 'list' },
+      plain: { ...open, path: '/api/plain' },
+      own: { path: '/api/own', upstream: 'b', shape: 'list' },
+      page: { ...open, path: '/api/page', shape: 'page' },
+      ok: { ...open, path: '/api/ok', shape: 'page', errorStatus: 'ok' },
+      missing: { ...open, path: '/api/missing', shape: 'missing' },
+      lifted: { ...open, path: '/api/lifted', shape: 'again' },
+      unwrapped: { ...open, path: '/api/unwrapped', shape: 'unwrapped' },
+      parts: {
+        path: '/api/parts',
+        access: 'public',
+        parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
+      },
+      number: { ...open, path: '/api/number', shape: 'number' },
+      numbers: { ...open, path: '/api/numbers', shape: 'numbers' }
+    },
+    shapes: {
+      list: [
+        { unwrap: 'items' },
+        { each: [{ rename: { subject: 'title' } }, { pick: ['id', 'title'] }] },
+        { wrap: 'list' }
+      ],
+      page: [
+        { status: { path: 'code', ok: [0], statuses: { 40400: 404 } } },
+        { unwrap: 'data' },
+        {
+          paging: {
+            list: 'list',
+            total: 'count',
+            each: [{ convert: { at: 'date-seconds', id: 'string' } }]
+          }
+        }
+      ],
+      missing: [{ unwrap: 'items' }, { wrap: 'list' }],
+      unwrapped: [{ unwrap: 'data' }],
+      number: [{ unwrap: 'id.rawJSON' }],
+      numbers: [{ unwrap: 'list' }, { each: [{ lift: 'id' }] }],
+      again: [{ use: 'lifted' }],
+      lifted: [
+        { unwrap: 'data.list' },
+        { each: [{ rename: { at: 'attributes' } }, { lift: 'attributes' }] },
+        { nest: { as: 'rows', count: 'n' } },
+        { wrap: 'envelope' }
+      ]
+    }
+  }
+})
+/** The gateway's answer where the back-end's is this one. */
+async function when(
+  now: Answer,
+  path = '/api/shaped',
+  options: Parameters<typeof gateway.call>[1] = {}
+) {
+  answer = now
+  return await gateway.call(path, options)
+}
+
+/** As they come: fetch would undo the coding. */
+const bytesOf = async (path: string) => {
+  const [came] = (await once(get(gateway.url + path), 'response')) as [IncomingMessage]
+  return { headers: came.headers, bytes: await buffer(came) }
+}
+const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
+const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+const codings: Record<string, (bytes: Bytes) => Buffer> = {
+  'gzip': gzipSync,
+  'x-gzip': gzipSync,
+  'deflate': deflateSync,
+  'br': bytes => brotliCompressSync(bytes, quick),
+  'zstd': zstdCompressSync
+}
+
+t.test(
+  'an upstream that compresses although it was asked not to is shaped all the same',
+  async t => {
+    for (const count of [1, 3000]) {
+      for (const [coding, encode] of Object.entries(codings)) {
+        const fields = {
+          'content-encoding': coding,
+          'vary': 'Accept-Encoding, Accept-Language'
+        }
+        const headers = { 'accept-encoding': 'gzip' }
+        const shaped = await when(sends(encode(items(count)), fields), '/api/shaped', { headers })
+        t.same(
+          [shaped.status, shaped.json.total, shaped.json.data[count - 1]],
+          [200, count, shapedItems(count)[count - 1]],
+          coding
+        )
+        t.equal(backend.seen.at(-1)?.headers['accept-encoding'], 'identity')
+        t.equal(shaped.headers.get('content-encoding'), null)
+        t.equal(shaped.headers.get('vary'), 'Accept-Language', 'it was asked for in one coding')
+        t.equal(shaped.headers.get('content-length'), String(Buffer.byteLength(shaped.text)))
+      }
+    }
+  }
+)
+
+t.test('without a shape every byte passes as it is, with its coding', async t => {
+  for (const [coding, encode] of Object.entries(codings)) {
+    const bytes = encode(items(3000))
+    answer = sends(bytes, { 'content-encoding': coding, 'etag': '"1"' })
+    const came = await bytesOf('/api/plain')
+    t.ok(came.bytes.equals(bytes), coding)
+    t.match(came.headers, { 'content-encoding': coding, 'etag': '"1"' })
+  }
+})
+
+t.test('a body in single bytes is shaped as one', async t => {
+  const chunks = [...Buffer.from(items(40))].map(byte => `1\r\n${String.fromCharCode(byte)}\r\n`)
+  rawAnswer = [`${ok}Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`]
+  t.same((await gateway.call('/api/raw')).json.data, shapedItems(40))
+})
+
+t.test('a shaped body that is cut is 502, however it was framed', async t => {
+  const whole = gzipSync(items(200))
+  const half = whole.subarray(0, whole.length / 2)
+  for (const [framing, errorCode] of [
+    [`Content-Length: ${whole.length}\r\n\r\n`, 'upstream.reset'],
+    [`Transfer-Encoding: chunked\r\n\r\n${half.length.toString(16)}\r\n`, 'upstream.reset'],
+    ['Connection: close\r\n\r\n', 'shape.not-json']
+  ] as const) {
+    rawAnswer = [`${ok}Content-Encoding: gzip\r\n${framing}`, half]
+    const json = { success: false, errorCode }
+    t.match(await gateway.call('/api/raw'), { status: 502, json }, framing)
+  }
+})
+
+t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
+  const part = Buffer.alloc(2 ** 26, ' ')
+  const sixteen = (bytes: Buffer) => Buffer.concat(Array<Buffer>(16).fill(bytes))
+  const zipped = sixteen(gzipSync(part))
+  const bombs = {
+    gzip: zipped,
+    br: brotliCompressSync(part, quick),
+    zstd: sixteen(zstdCompressSync(part))
+  }
+  t.ok(zipped.length < 1.1 * 2 ** 20, 'it is collected whole')
+  for (const [coding, bomb] of Object.entries(bombs)) {
+    await when(sends(bomb, { 'content-encoding': coding }))
+    const before = process.resourceUsage().maxRSS
+    const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.call('/api/shaped')))
+    for (const shaped of answers) {
+      t.match(shaped, { status: 502, json: { errorCode: 'shape.too-large' } }, coding)
+    }
+    t.ok(
+      process.resourceUsage().maxRSS - before < 300 * 1024,
+      `${coding}: ${Math.round((process.resourceUsage().maxRSS - before) / 1024)} MiB more at the peak`
+    )
+  }
+})
+
+t.test('a body beyond the bound is 502, and the back-end is not read to its end', async t => {
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const more = (): void => {
+      while (!response.destroyed && response.write('[1,2,3],'.repeat(5000)));
+      response.once('drain', more)
+    }
+    more()
+  }
+  const endless = answer
+  const told: Answer = (_request, response) => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(2 ** 40) }
+    response.writeHead(200, headers).write('[')
+  }
+  for (const each of [endless, told]) {
+    const closed = Promise.withResolvers<void>()
+    const refused = await when((incoming, response, seen) => {
+      response.once('close', closed.resolve)
+      each(incoming, response, seen)
+    })
+    t.match(refused, { status: 502, json: { errorCode: 'shape.too-large' } })
+    await closed.promise
+  }
+})
+
+t.test(
+  'a body is shaped in chunks and of known length, without the headers of its bytes',
+  async t => {
+    for (const [title, fields, encode] of [
+      ['plain', {}, Buffer.from],
+      ['gzip', { 'content-encoding': 'gzip' }, gzipSync]
+    ] as const) {
+      const bytes = encode(items(10))
+      for (const chunked of [true, false]) {
+        answer = (_request, response) => {
+          response.writeHead(200, {
+            'content-type': 'application/json',
+            'etag': '"raw"',
+            'accept-ranges': 'bytes',
+            ...fields,
+            ...(!chunked && { 'content-length': bytes.length })
+          })
+          response.write(bytes.subarray(0, 10))
+          response.end(bytes.subarray(10))
+        }
+        const { headers, bytes: came } = await bytesOf('/api/shaped')
+        t.same((JSON.parse(String(came)) as { data: unknown }).data, shapedItems(10), title)
+        for (const name of ['content-encoding', 'accept-ranges']) t.equal(headers[name], undefined)
+        t.not(headers['etag'], '"raw"')
+      }
+    }
+  }
+)
+
+t.test('what is no JSON is 502, and the log says how but holds nothing of it', async t => {
+  const cases: Array<[Answer, RegExp]> = [
+    [sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }), /begins as HTML .*text\/html/],
+    [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
+    [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
+    [
+      sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
+      /content coding "gzip, br" is not known/
+    ],
+    [sends('data: do-not-log\n\n', { 'content-type': 'text/event-stream' }), /stream of events/],
+    [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
+  ]
+  for (const [now, reason] of cases) {
+    const { status, json, text } = await when(now)
+    t.match(
+      { status, json },
+      { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
+      String(reason)
+    )
+    t.notMatch(text, 'do-not-log')
+    const line = await gateway.logged(
+      ({ code, route, reason: told }) =>
+        code === 'shape.not-json' && route === 'shaped' && reason.test(String(told))
+    )
+    t.equal(line['level'], 'warn')
+    t.notMatch(JSON.stringify(gateway.log), 'do-not-log')
+  }
+})
+
+t.test('an error’s message is found in whatever coding and charset it comes', async t => {
+  const message = 'Schließen Sie erst den Auftrag ab.'
+  const fields = {
+    'content-encoding': 'gzip',
+    'content-type': 'application/json; charset=iso-8859-1',
+    'content-digest': 'x'
+  }
+  const body = gzipSync(Buffer.from(JSON.stringify({ msg: message }), 'latin1'))
+  const { headers, ...refused } = await when(sends(body, fields, 409))
+  t.match(refused, { status: 409, json: { errorCode: 'upstream.error', message } })
+  t.same([headers.get('content-encoding'), headers.get('content-digest')], [null, null])
+})
+
+t.test('ids of more digits than JavaScript holds arrive as they were sent', async t => {
+  const sent = '[{"id":12345678901234567890,"subject":0.1},{"id":9007199254740993}]'
+  const { text } = await when(sends(`{"items":${sent}}`))
+  t.match(text, `"data":${sent.replace('subject', 'title')}`)
+})
+
+t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
+  answer = (incoming, response) => {
+    const status = Number(incoming.headers['x-status'])
+    response
+      .writeHead(status, {
+        'content-type': 'text/html',
+        'etag': '"1"',
+        'content-encoding': 'gzip',
+        'accept-ranges': 'bytes',
+        ...(status === 200 && { 'content-length': '9' })
+      })
+      .end()
+  }
+  const head = await gateway.call('/api/shaped', { method: 'HEAD', headers: { 'x-status': '200' } })
+  t.match(head, { status: 200, text: '' })
+  t.same(
+    ['content-type', 'content-length', 'content-encoding', 'etag', 'accept-ranges'].map(name =>
+      head.headers.get(name)
+    ),
+    ['application/json; charset=utf-8', null, null, null, null]
+  )
+  for (const status of ['204', '205']) {
+    for (const path of ['/api/shaped', '/api/plain']) {
+      const asked = request(`GET ${path}`, ['Connection: close', `X-Status: ${status}`])
+      const came = await raw(gateway.url, asked, { enough: () => false })
+      t.match(came, { status: Number(status), body: '', closed: true }, `${status} ${path}`)
+    }
+  }
+  t.match(await gateway.call('/api/shaped', { method: 'HEAD', headers: { 'x-status': '503' } }), {
+    status: 503,
+    text: ''
+  })
+})
+
+t.test('a redirect on a shaped route stays one', async t => {
+  const fields = { 'location': '/api/shaped', 'content-type': 'text/html', 'content-length': '5' }
+  const { status, text, headers } = await when(sends('Moved', fields, 302))
+  t.same([status, text], [302, ''])
+  t.same(
+    Object.keys(fields).map(name => headers.get(name)),
+    ['/api/shaped', null, '0']
+  )
+})
+
+t.test(
+  'where an answer may be kept it has a tag of its shaped body, and who has that gets 304',
+  async t => {
+    const fields = {
+      'cache-control': 'max-age=60',
+      'etag': '"raw"',
+      'last-modified': 'Sat, 21 Nov 2026 08:30:00 GMT'
+    }
+    const first = await when(sends(items(3), fields))
+    const tag = first.headers.get('etag') ?? ''
+    t.match(tag, /^"[\w-]{27}"$/)
+    t.equal(first.headers.get('last-modified'), null)
+    for (const condition of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
+      const again = await gateway.call('/api/shaped', {
+        headers: {
+          'if-none-match': condition,
+          'if-modified-since': 'Sat, 21 Nov 2026 08:30:00 GMT'
+        }
+      })
+      t.same(
+        [again.status, again.text, again.headers.get('etag'), again.headers.get('cache-control')],
+        [304, '', tag, 'max-age=60'],
+        condition
+      )
+    }
+    const seen = backend.seen.at(-1)?.headers
+    t.same([seen?.['if-none-match'], seen?.['if-modified-since']], [undefined, undefined])
+    t.equal(
+      (await gateway.call('/api/shaped', { headers: { 'if-none-match': '"raw"' } })).status,
+      200,
+      'the back-end’s own tag is of another body'
+    )
+    const headers = { 'if-none-match': tag }
+    const changed = await when(sends(items(4), fields), '/api/shaped', { headers })
+    t.match(changed, { status: 200, json: { total: 4 } })
+  }
+)
+
+t.test(
+  'personal data is not to be kept and has no tag, nor has what the back-end calls no-store',
+  async t => {
+    const fields = (control: string) => ({ 'cache-control': control, 'etag': '"raw"' })
+    const given = { cookie: await gateway.signIn(), headers: { 'if-none-match': '*' } }
+    const own = await when(sends(items(1), fields('public, max-age=60')), '/api/own', given)
+    t.same(
+      [own.status, own.headers.get('cache-control'), own.headers.get('etag')],
+      [200, 'no-store', null]
+    )
+    t.equal((await when(sends(items(1), fields('no-store')))).headers.get('etag'), null)
+  }
+)
+
+t.test('a condition on a change goes on to the back-end', async t => {
+  const headers = { 'if-match': '"3"', 'if-none-match': '*' }
+  await when(sends(items(1)), '/api/shaped', { method: 'POST', body: '{}', headers })
+  t.match(backend.seen.at(-1)?.headers, headers)
+})
+
+t.test('a part of an answer is never shaped as if it were all', async t => {
+  const text = items(2)
+  const range = { 'content-range': `bytes 0-4/${text.length}` }
+  answer = (incoming, response, seen) => {
+    const isPart = incoming.headers.range !== undefined
+    const part = sends(text.slice(0, 5), range, 206)
+    const all = sends(text, { 'accept-ranges': 'bytes' })
+    ;(isPart ? part : all)(incoming, response, seen)
+  }
+  const shaped = await gateway.call('/api/shaped', {
+    headers: { 'range': 'bytes=0-4', 'if-range': '"x"' }
+  })
+  t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
+  const part = await gateway.call('/api/plain', { headers: { range: 'bytes=0-4' } })
+  t.same(
+    [part.status, part.text, part.headers.get('content-range')],
+    [206, text.slice(0, 5), `bytes 0-4/${text.length}`],
+    'without a shape a part is a part'
+  )
+  for (const senseless of [sends('{"items":[]}', range, 206), sends('', {}, 304)]) {
+    const refused = { status: 502, json: { errorCode: 'upstream.invalid' } }
+    t.match(await when(senseless), refused)
+  }
+})
+
+t.test('a client that leaves while an answer is collected ends it at the back-end', async t => {
+  const closed = Promise.withResolvers<void>()
+  const before = backend.seen.length
+  answer = (_request, response) => {
+    response.once('close', closed.resolve)
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
+  }
+  const abort = new AbortController()
+  const call = fetch(`${gateway.url}/api/shaped`, { signal: abort.signal }).catch(() => 'left')
+  await until('the request arrived', () => backend.seen.length > before)
+  abort.abort()
+  await closed.promise
+  t.equal(await call, 'left')
+})
+
+const page = (value: object) => sends(JSON.stringify(value))
+
+t.test('an unwrap that finds nothing is logged once, with what to do', async t => {
+  for (let n = 0; n < 3; n++) {
+    t.match((await when(page({ code: 0 }), '/api/missing')).json, { data: [], total: 0 })
+  }
+  const lines = gateway.log.filter(({ event }) => event === 'shape.missing')
+  const found = lines.filter(({ shape }) => shape === 'missing')
+  t.equal(found.length, 1)
+  t.match(found[0], {
+    level: 'warn',
+    path: 'items',
+    msg: /found nothing at "items".*explain GET PATH --live/
+  })
+})
+
+const verdicts: ReadonlyArray<readonly [said: object, status: number, json: object]> = [
+  [
+    { code: 0, data: { list: [{ id: 1, at: 1795239000 }], count: 9 } },
+    200,
+    { success: true, data: [{ id: '1', at: '2026-11-21T05:30:00.000Z' }], total: 9 }
+  ],
+  [
+    { code: 403, msg: 'Not yours' },
+    403,
+    {
+      success: false,
+      ok: false,
+      errorCode: 'upstream.error',
+      message: 'Not yours',
+      code: 403,
+      requestId: String
+    }
+  ],
+  [{ code: 40400, msg: 'No such order' }, 404, { message: 'No such order', code: 40400 }],
+  [{ code: 'E7' }, 502, { message: /reported an error/, code: 502 }]
+]
+t.test(
+  'a back-end that answers 200 to everything gets true statuses and enveloped errors',
+  async t => {
+    for (const [said, status, json] of verdicts) {
+      t.match(await when(page(said), '/api/page'), { status, json })
+    }
+  }
+)
+
+t.test('where the console wants 200, errors have it: everywhere, or on one route', async t => {
+  const gone = page({ code: 40400, msg: 'No such order' })
+  t.match(await when(gone, '/api/ok'), { status: 200, json: { success: false } })
+  t.equal((await gateway.call('/api/nowhere')).status, 404)
+  const everywhere = await testGateway(t.after, {
+    gateway: { envelope: { errorStatus: 'ok' } },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      shapes: { page: [{ status: { path: 'code', ok: [0], statuses: { 40400: 404 } } }] },
+      routes: {
+        page: { ...open, path: '/api/page', shape: 'page' },
+        own: { ...open, path: '/api/own', shape: 'page', errorStatus: 'own' }
+      }
+    }
+  })
+  for (const [path, errorCode] of [
+    ['/api/page', 'upstream.error'],
+    ['/api/nowhere', 'route.unknown'],
+    ['/api/account/profile', 'session.none']
+  ] as const) {
+    const json = { success: false, errorCode }
+    t.match(await everywhere.call(path), { status: 200, json }, path)
+  }
+  t.equal((await everywhere.call('/api/own')).status, 404)
+})
+
+t.test('the members of an object go up, and a bare list gets a name and a count', async t => {
+  const list = [{ id: 7, at: { id: 1, title: 'Hi', by: { id: 2 } } }, { id: 8, at: null }, 9]
+  const rows = [{ id: 7, title: 'Hi', by: { id: 2 } }, { id: 8, attributes: null }, 9]
+  const lifted = await when(page({ data: { list } }), '/api/lifted')
+  t.match(lifted, { status: 200, json: { data: { rows, n: 3 } } })
+})
+
+const labels: ReadonlyArray<Record<string, string>> = [
+  { 'content-encoding': 'UTF-8' },
+  { 'content-encoding': 'gzip' },
+  { 'content-type': 'application/json; charset=utf8mb4' },
+  { 'content-type': 'application/json;charset=ISO-8859-1' }
+]
+for (const label of labels) {
+  t.test(`case 2: it is read as it is: ${JSON.stringify(label)}`, async t => {
+    for (let count = 0; count < 2; count++) {
+      const read = await when(sends('{"data":{"name":"张三"}}', label), '/api/unwrapped')
+      t.same([read.status, read.json], [200, { name: '张三' }])
+      t.equal(read.headers.get('content-encoding'), null)
+      t.equal(read.headers.get('content-type'), 'application/json; charset=utf-8')
+    }
+    t.same((await gateway.call('/api/parts')).json, { who: { name: '张三' } })
+  })
+}
+
+t.test('case 2: it is one line of the log for the route', async t => {
+  const lines = gateway.log.filter(
+    ({ event, route }) => event === 'shape.label' && route === 'unwrapped'
+  )
+  t.match(lines, [{ label: /content coding "utf-8" is not known/ }])
+  t.equal(lines.length, 1)
+})
+
+t.test('case R3: no path of a shape leads into a number', async t => {
+  const sent = sends('{"id":1234567890123456789,"list":[{"id":1234567890123456789}]}')
+  t.equal((await when(sent, '/api/number')).text, 'null')
+  t.notMatch((await when(sent, '/api/numbers')).text, 'rawJSON')
+})
+
+t.end()

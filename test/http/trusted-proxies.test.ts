@@ -1,0 +1,189 @@
+/** What a peer may say of a request, and what only a load balancer that config names. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { faultsOf, textFolder } from '../support/config-files.ts'
+import { testGateway } from '../support/gateway.ts'
+import { signInToOps } from '../support/operator.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const balancer = '127.0.0.2'
+const stranger = '127.0.0.1'
+const source = 'users-file'
+
+const backend = await testUpstream(t.after)
+const route = { access: 'public', methods: ['GET', 'POST'], upstream: 'b' }
+const gateway = await testGateway(t.after, {
+  gateway: {
+    server: {
+      trustedProxies: [balancer],
+      hosts: ['console.example.com:8443', '[::1]', '127.0.0.1']
+    },
+    ops: { trustedProxies: [stranger], role: 'admin', sources: [source] }
+  },
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    routes: {
+      things: { ...route, path: '/api/things' },
+      few: { ...route, path: '/api/few' }
+    }
+  },
+  limits: { limits: { few: { by: 'address', max: 3, window: '1h', routes: ['few'] } } }
+})
+const { host, port } = new URL(gateway.url)
+
+async function ask(from: string, headers: Record<string, string>, more: object = {}) {
+  const options = { path: '/api/things', localAddress: from, agent: false, headers, ...more }
+  const asked = request(gateway.url, options).end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  response.resume()
+  await once(response, 'end')
+  return response
+}
+const seen = () => backend.seen.at(-1)?.headers
+
+const https = ['https', 'HTTPS', 'Https', 'wss', 'WSS', ' wss', 'http, HTTPS', 'https,wss']
+const http = ['http', 'HTTP', 'ws', 'WS', 'https, ws', 'ftp', 'httpss', 'https,', 'javascript']
+
+for (const [told, values] of Object.entries({ https, http })) {
+  t.test(`case 19: back-ends are told ${told}, and origins go by it`, async t => {
+    for (const value of values) {
+      const forwarded = { 'x-forwarded-proto': value }
+      t.equal((await ask(balancer, forwarded)).statusCode, 200, value)
+      t.equal(seen()?.['x-forwarded-proto'], told, value)
+
+      for (const field of ['origin', 'referer']) {
+        const page = { ...forwarded, [field]: `http://${host}` }
+        const { statusCode } = await ask(balancer, page, { method: 'POST' })
+        t.equal(statusCode, told === 'http' ? 200 : 403, `a page of http, ${value}`)
+      }
+    }
+  })
+}
+
+t.test('case 19: nobody else may say it', async t => {
+  for (const value of [...https, ...http]) {
+    t.equal((await ask(stranger, { 'x-forwarded-proto': value })).statusCode, 200)
+    t.equal(seen()?.['x-forwarded-proto'], 'http', value)
+  }
+})
+
+t.test('case 19: the operators’ listener lets nobody sign in but over https', async t => {
+  const { host: opsHost } = new URL(gateway.opsUrl)
+  for (const [values, status] of [
+    [https, 303],
+    [http, 403]
+  ] as const) {
+    for (const value of values) {
+      const headers = { 'origin': `https://${opsHost}`, 'x-forwarded-proto': value }
+      const { status: actual } = await signInToOps(gateway.opsUrl, 'alice', { headers })
+      t.equal(actual, status, value)
+    }
+  }
+})
+
+t.test('only the load balancers of config are believed, and only in what they add', async t => {
+  for (const [from, forwardedFor, believed] of [
+    [balancer, '6.6.6.6, 203.0.113.9', '203.0.113.9'],
+    [balancer, '<script>, not an address, 203.0.113.9', '203.0.113.9'],
+    [stranger, '6.6.6.6', stranger],
+    ['127.0.0.3', '6.6.6.6', '127.0.0.3']
+  ] as const) {
+    const headers = { 'x-forwarded-for': forwardedFor, 'x-forwarded-host': 'evil.example' }
+    await ask(from, headers)
+    t.match(seen(), { 'x-forwarded-for': believed, 'x-forwarded-host': host }, forwardedFor)
+  }
+})
+
+t.test('only a trusted proxy chooses the request id', async t => {
+  for (const [from, id] of [
+    [balancer, /^chosen-outside$/],
+    [stranger, /^[0-9a-f-]{36}$/],
+    ['127.0.0.3', /^[0-9a-f-]{36}$/]
+  ] as const) {
+    const { headers } = await ask(from, { 'x-request-id': 'chosen-outside' })
+    t.match(headers['x-request-id'], id, from)
+    t.equal(seen()?.['x-request-id'], headers['x-request-id'])
+  }
+})
+
+t.test(
+  'a text that is no address is neither counted by nor passed on: the proxy that said it is',
+  async t => {
+    const statuses = []
+    const before = backend.seen.length
+    const few = { path: '/api/few' }
+    for (let n = 0; n < 6; n++) {
+      statuses.push((await ask(balancer, { 'x-forwarded-for': `unknown-${n}` }, few)).statusCode)
+    }
+    t.same(statuses, [200, 200, 200, 429, 429, 429], 'all are one caller')
+    t.equal((await ask(balancer, { 'x-forwarded-for': '203.0.113.9' }, few)).statusCode, 200)
+    t.same(
+      backend.seen.slice(before).map(({ headers }) => headers['x-forwarded-for']),
+      [balancer, balancer, balancer, '203.0.113.9']
+    )
+    t.notMatch(JSON.stringify(gateway.log), 'unknown-')
+  }
+)
+
+t.test(
+  'the port of X-Forwarded-Host is the listener’s, one that config names, or none',
+  async t => {
+    for (const [called, forwarded] of [
+      ['console.example.com', 'console.example.com'],
+      [`console.example.com:${port}`, `console.example.com:${port}`],
+      ['console.example.com:8443', 'console.example.com:8443'],
+      ['console.example.com:31337', 'console.example.com'],
+      ['console.example.com:0', 'console.example.com'],
+      ['[::1]:31337', '[::1]'],
+      ['[::1]', '[::1]']
+    ] as const) {
+      for (const from of [balancer, stranger]) {
+        t.equal((await ask(from, { host: called })).statusCode, 200)
+        t.equal(seen()?.['x-forwarded-host'], forwarded, `${called} from ${from}`)
+      }
+    }
+    const before = backend.begun()
+    t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
+    t.equal(backend.begun(), before)
+  }
+)
+
+t.test('a token goes into no field that frames or describes a request', t => {
+  const faults = (header: string) =>
+    faultsOf(
+      textFolder(t.after, {
+        'routes.yaml': stringify({
+          upstreams: { b: { url: 'http://b', credential: `header:${header}` } }
+        })
+      })
+    ).filter(line => /upstreams\.b\.credential: (?!warning)/.test(line)).length
+  const framing = [
+    'host',
+    'connection',
+    'content-length',
+    'transfer-encoding',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+    'keep-alive',
+    'proxy-authorization',
+    'cookie',
+    'content-type',
+    'content-encoding',
+    'accept-encoding',
+    'x-request-id',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-user-id'
+  ]
+  for (const header of framing) t.equal(faults(header), 1, header)
+  for (const header of ['x-token', 'authorization', 'token', 'x-auth-token']) {
+    t.equal(faults(header), 0, header)
+  }
+  t.end()
+})
+
+t.end()

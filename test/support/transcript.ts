@@ -1,0 +1,205 @@
+/**
+ * Transcripts: commands and requests with what they print, as a person would see it.
+ *
+ *     $ users block alice              a command; `--config FOLDER` is added, ID is the last request,
+ *                                  SESSION the first session that was last printed as JSON
+ *     blocked: alice; sessions …       what it prints; `…` is any text, alone in its line any lines
+ *     [3]                              its exit code, if that is not 0
+ *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
+ *     200, 429 limit.exceeded          its status, and the code of an error
+ *     ? limits.reset                   the last line of the log with this event, or of this ID
+ *     ? backend                        the last request that the back-end got
+ *     ! limits.yaml max: 5 → max: 50   changes a file
+ *
+ * Several blanks are as one; lines after `//` are remarks.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { run } from './command.ts'
+import { type Texts, textFolder } from './config-files.ts'
+import { configFolder, type Files, testGateway, type TestGateway } from './gateway.ts'
+import { freePort } from './ports.ts'
+import { testRedis } from './redis.ts'
+import { until } from './until.ts'
+import { testUpstream, type TestUpstream } from './upstream.ts'
+
+export interface Scene extends Files {
+  readonly title: string
+  readonly says: string
+  /** A folder of these files, and no gateway. */
+  readonly texts?: Texts
+  readonly env?: Readonly<Record<string, string>>
+  readonly replicas?: number
+  /** What the back-end at `http://backend` answers by path; others get an object. */
+  readonly answers?: Readonly<Record<string, Answer>>
+}
+
+interface Answer {
+  readonly status?: number
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface Stage {
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+  readonly gateways: readonly TestGateway[]
+  readonly cookies: Map<string, string>
+  readonly backend: TestUpstream
+  /** Of the last request, and of the session that was last printed as JSON. */
+  readonly last: { id: string; session: string }
+}
+
+const secret = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+
+export async function play(t: Test, scene: Scene): Promise<void> {
+  const stage = await stageOf(t, scene)
+  for (const step of scene.says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
+    const [asked = '', ...expected] = step.split('\n').filter(line => !line.startsWith('// '))
+    const wanted = plain(expected.join('\n'))
+    let printed = ''
+    const fits = async () => {
+      printed = plain(await printedBy(stage, asked))
+      t.notMatch(
+        printed,
+        /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/,
+        'nothing that a terminal obeys'
+      )
+      return patternOf(wanted).test(`${printed}\n`)
+    }
+    // Other replicas hear of a request a little later.
+    const isFit = asked.startsWith('$ why')
+      ? until(asked, fits).then(
+          () => true,
+          () => false
+        )
+      : fits()
+    t.equal((await isFit) ? wanted : printed, wanted, asked)
+  }
+}
+
+async function stageOf(t: Test, scene: Scene): Promise<Stage> {
+  const env = { ...secret, ...scene.env }
+  const stage = { env, cookies: new Map<string, string>(), last: { id: '', session: '' } }
+  const {
+    backend,
+    files: { texts, gateway, routes, limits }
+  } = await placed(t, scene)
+  if (texts !== undefined) {
+    return { ...stage, backend, folder: textFolder(t.after, texts), gateways: [] }
+  }
+  const files = { gateway, routes, limits } as Files
+  const folder = await configFolder(files)
+  const gateways: TestGateway[] = []
+  for (let count = 0; count < (scene.replicas ?? 1); count++) {
+    gateways.push(await testGateway(t.after, folder, env))
+  }
+  for (const { opsUrl } of gateways) {
+    await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
+  }
+  return { ...stage, backend, folder, gateways }
+}
+
+/** With real addresses of `http://backend`, of `http://away`, where nothing listens, and of `redis://redis`. */
+async function placed(t: Test, { answers = {}, texts, gateway, routes, limits }: Scene) {
+  let text = JSON.stringify({ texts, gateway, routes, limits })
+  const backend = await testUpstream(t.after, (_request, response, { url }) => {
+    const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
+  })
+  text = text.replaceAll('http://backend', backend.url)
+  text = text.replaceAll('http://away', `http://127.0.0.1:${await freePort()}`)
+  if (text.includes('redis://redis')) {
+    text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
+  }
+  return { backend, files: JSON.parse(text) as Scene }
+}
+
+async function printedBy(stage: Stage, asked: string): Promise<string> {
+  const [kind, rest = ''] = asked.split(/ (.*)/s)
+  if (kind === '$') return await printedByCommand(stage, rest)
+  if (kind === '!') return replaceInFile(stage, rest)
+  if (asked === '? backend') {
+    const { method, url, headers } = stage.backend.seen.at(-1) ?? {}
+    return `${method} ${url} ${JSON.stringify(headers)}`
+  }
+  if (kind === '?') return await lineOfLog(stage, rest)
+  return await printedByRequest(stage, Number(kind?.[0]) || 1, rest)
+}
+
+async function printedByCommand(stage: Stage, line: string): Promise<string> {
+  const words = (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replaceAll("'", ''))
+  if (words.includes('ID')) await lineOfLog(stage, 'ID')
+  const { folder, last } = stage
+  const given = words.map(word =>
+    word
+      .replace(/^ID$/, last.id)
+      .replace(/^SESSION$/, last.session)
+      .replace('FOLDER', folder)
+  )
+  const config = given.includes('-c') ? [] : ['-c', folder]
+  const { code, out, err } = await run([...given, ...config], { env: stage.env })
+  const printed = `${out}${err}`.replaceAll(folder, 'FOLDER').trimEnd()
+  last.session = /"id": "([^"]+)"/.exec(out)?.[1] ?? last.session
+  const lines = [...(printed === '' ? [] : [printed]), ...(code === 0 ? [] : [`[${code}]`])]
+  return lines.join('\n')
+}
+
+/** A request is kept, and logged, when its response has been closed, which may be after the client has it. */
+async function lineOfLog({ gateways, last }: Stage, about: string): Promise<string> {
+  const isAbout = ({ msg, requestId, event }: Record<string, unknown>) =>
+    about === 'ID' ? msg === 'request' && requestId === last.id : event === about
+  const lines = gateways.map(async gateway => {
+    await gateway.logged(isAbout)
+    return JSON.stringify(gateway.log.findLast(isAbout))
+  })
+  return await Promise.race(lines)
+}
+
+/** Such as `limits.yaml max: 10 → max: 50`. */
+function replaceInFile({ folder }: Stage, rest: string): string {
+  const [name = '', change = ''] = rest.split(/ (.*)/s)
+  const [old = '', next = ''] = change.split(' → ')
+  const text = readFileSync(join(folder, name), 'utf8')
+  if (!text.includes(old)) throw new Error(`${name} has no "${old}"`)
+  writeFileSync(join(folder, name), text.replace(old, next))
+  return ''
+}
+
+async function printedByRequest(stage: Stage, replica: number, line: string): Promise<string> {
+  const gateway = stage.gateways[replica - 1]
+  const [, name, method = 'GET', path = '', body, times = '1'] =
+    /^(?:(\w+) (?=[A-Z]))?(?:([A-Z]+) (\S+)|signs in)(?: (\{.*\}))?(?: × (\d+))?$/.exec(line) ?? []
+  if (gateway === undefined) throw new Error(`no replica ${replica}`)
+  const [signing] = line.split(' signs in')
+  if (line.endsWith(' signs in')) {
+    stage.cookies.set(signing ?? '', await gateway.signIn(signing))
+    return ''
+  }
+  if (name === 'operator') return await (await gateway.ops(path)).text()
+  const cookie = stage.cookies.get(name ?? '')
+  const results: string[] = []
+  for (let count = 0; count < Number(times); count++) {
+    const answer = await gateway.call(path, {
+      method,
+      ...(cookie !== undefined && { cookie }),
+      ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } })
+    })
+    stage.last.id = answer.headers.get('x-request-id') ?? ''
+    const code = answer.json?.errorCode as string | undefined
+    results.push(answer.status >= 400 && code ? `${answer.status} ${code}` : `${answer.status}`)
+  }
+  return results.join(', ')
+}
+
+const plain = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/^ | $/gm, '')
+
+function patternOf(wanted: string): RegExp {
+  const parts = wanted
+    .split('\n')
+    .map(line =>
+      line === '…' ? '(?:.*\n)*' : `${line.split('…').map(RegExp.escape).join('.*')}\n`
+    )
+  return new RegExp(`^${parts.join('')}$`)
+}
