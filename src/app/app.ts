@@ -3,11 +3,13 @@ import cookie from '@fastify/cookie'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
+import { addBackChannelLogout } from './endpoints/backchannel-logout.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addJwks } from './endpoints/jwks.ts'
 import { addBodiless } from './endpoints/own.ts'
+import { addLogoutPage } from './endpoints/provider-logout.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
-import { addUnknown, collectMethods } from './endpoints/unknown.ts'
+import { addUnknown, collectMethods, type KnownPaths } from './endpoints/unknown.ts'
 import { createFastify } from './fastify.ts'
 import { createGateway, type GatewayServices } from './gateway.ts'
 import { addAccessLog } from './hooks/access-log.ts'
@@ -28,6 +30,7 @@ import { compileRoutes } from './routes/compile.ts'
 import { addForwarded, addOwnRoute } from './routes/handler.ts'
 import type { Route } from './routes/compile.ts'
 import { addLogin } from './sign-in/login.ts'
+import { addOidc } from './sign-in/oidc.ts'
 
 /**
  * Builds one generation. `services` outlive it: closing the app leaves them as they are.
@@ -78,7 +81,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
   const { mount: prefix } = gateway
-  app.register(scope => addSignIn(scope, ofSession), { prefix })
+  app.register(scope => addSignIn(scope, ofSession, knownPaths), { prefix })
   app.register(scope => addBehindSession(scope, ofSession, routes), { prefix })
   app.register(scope => addPublic(scope, ofPublic, routes), { prefix })
   addConsole(app)
@@ -88,13 +91,18 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
 type Hooks = readonly RequestHook[]
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
-async function addSignIn(scope: FastifyInstance, hooks: Hooks): Promise<void> {
+async function addSignIn(
+  scope: FastifyInstance,
+  hooks: Hooks,
+  knownPaths: KnownPaths
+): Promise<void> {
   await scope.register(cookie, { hook: 'onRequest' })
   await addSessions(scope)
   addHooks(scope, hooks)
   scope.removeContentTypeParser('text/plain')
   readForms(scope, scope.gateway.config.gateway.login.fields.remember)
   addLogin(scope)
+  addOidc(scope, path => knownPaths.methodsAt(path) !== undefined)
   addBodiless(scope, addLogout)
 }
 
@@ -136,6 +144,8 @@ async function addPublic(
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
   addBodiless(scope, addJwks)
+  addLogoutPage(scope)
+  scope.register(async inner => addBackChannelLogout(inner))
   const open = routes.filter(({ access }) => access === 'public')
   addOwnRoutes(scope, open)
   await addForwarded(scope, open, routes)

@@ -163,7 +163,7 @@ async function requestOf(
   }
 }
 
-/** A user of a users file, or else of a back-end, if one signs users in. */
+/** A user of a users file, or else of another source, if there is one. */
 function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
@@ -180,8 +180,9 @@ function whoIs(
     return { source, identity: { ...identity, roles: [...new Set([...identity.roles, ...roles])] } }
   }
   const [source = '', backend] =
-    sources.find(([, { kind }]) => kind === 'upstream-login') ?? sources[0] ?? []
+    sources.find(([, { kind }]) => kind !== 'users-file') ?? sources[0] ?? []
   const identity = { id: name, username: name, name, roles, profile: {} }
+  if (backend?.kind === 'oidc') return { source, identity, credential: { token: tokenOfSession } }
   if (backend?.kind !== 'upstream-login') return { source, identity }
   const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
   const credential = {

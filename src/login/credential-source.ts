@@ -2,7 +2,13 @@
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
-import { type Credential, type Identity, type Session, signedInOf } from '../session/types.ts'
+import {
+  type Credential,
+  type Identity,
+  type Renewed,
+  type Session,
+  signedInOf
+} from '../session/types.ts'
 
 export interface SignInAttempt {
   readonly username: string
@@ -62,7 +68,7 @@ export interface CredentialSource {
    * A new credential for a session's old one, or undefined where the source refuses.
    * @throws GatewayError when it cannot tell
    */
-  renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
+  renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
   /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session, trail?: Trail): Promise<void>
 }
@@ -85,7 +91,7 @@ export interface TokenExchange extends Pick<CredentialSource, 'signOut'> {
   /** In `routes.yaml`. */
   readonly upstream: string
   /** @throws GatewayError where it gives none */
-  renew(session: Session, trail?: Trail): Promise<Credential>
+  renew(session: Session, trail?: Trail): Promise<Renewed>
 }
 
 type Holder = Partial<Pick<TokenExchange, 'upstream' | 'signOut'>>

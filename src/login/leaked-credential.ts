@@ -35,8 +35,8 @@ const minContained = 16
  */
 export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
   if (credential === undefined) return false
-  const { token = '', refreshToken = '', cookies = '' } = credential
-  const tokens = [token, refreshToken].filter(each => each !== '')
+  const { token = '', refreshToken = '', idToken = '', cookies = '' } = credential
+  const tokens = [token, refreshToken, idToken].filter(each => each !== '')
   const longTokens = tokens.filter(each => each.length >= minContained)
   const texts = new Set([...tokens, ...cookieTexts(cookies)])
   const isSecret = (text: string) => texts.has(text) || longTokens.some(each => text.includes(each))

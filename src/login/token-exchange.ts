@@ -28,7 +28,7 @@ export function createTokenExchange(options: Options): TokenExchange {
   const { logout } = config
   return {
     upstream,
-    renew: (session, trail) => requestToken(options, session, trail),
+    renew: async (session, trail) => ({ credential: await requestToken(options, session, trail) }),
     ...(logout !== undefined && {
       signOut: async (session, trail) => {
         const credential = credentialIn(session, upstream)

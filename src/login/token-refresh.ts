@@ -7,7 +7,7 @@ import type { Trail } from '../observability/trail.ts'
 import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { liveIn } from '../session/store.ts'
-import type { Credential, Live, Session } from '../session/types.ts'
+import type { Live, Renewed, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource, type TokenExchange } from './credential-source.ts'
 
@@ -21,7 +21,7 @@ interface Options {
 /** The source of a session, or an upstream that gives it a token of its own. */
 interface Issuer {
   readonly upstream?: string
-  renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
+  renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
 }
 
 /** So long before it expires a token is renewed. */
@@ -125,20 +125,25 @@ async function exchangeCredential(
 ): Promise<Live> {
   const { sessions, onFailed } = options
   const { upstream } = issuer
-  const credential = await issuer.renew?.(live.session, trail)
-  if (credential === undefined) {
+  const renewal = await issuer.renew?.(live.session, trail)
+  if (renewal === undefined) {
     const current = await reread(sessions, live)
     if (!isSameCredential(current.session, live.session)) return current
     await sessions.endRefused(live)
     throw new GatewayError('session.upstream')
   }
-  const renewed = await sessions.credentials.renew(live, credential, upstream)
+  const renewed = await sessions.credentials.renew(live, renewal.credential, {
+    ...renewal,
+    ...(upstream !== undefined && { upstream })
+  })
   if ('ended' in renewed) {
     // It ended before it had the new token, which would stay valid.
     const { credential: _, tokens: __, ...others } = live.session
-    endAtSource(options, withCredential<Session>(others, credential, upstream), trail).catch(
-      onFailed
-    )
+    endAtSource(
+      options,
+      withCredential<Session>(others, renewal.credential, upstream),
+      trail
+    ).catch(onFailed)
   }
   return liveIn(renewed)
 }

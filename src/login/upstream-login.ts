@@ -3,7 +3,7 @@ import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
-import type { Credential } from '../session/types.ts'
+import type { Credential, Renewed } from '../session/types.ts'
 import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
 import type {
   ConsoleRequest,
@@ -128,7 +128,7 @@ async function renew(
   { token, expires = options.config.expires, refused, body, ...call }: Refresh,
   credential: Credential,
   trail: Trail | undefined
-): Promise<Credential | undefined> {
+): Promise<Renewed | undefined> {
   const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
   const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
   const raw = await callWith(options, sent, credential)
@@ -136,7 +136,7 @@ async function renew(
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
   if (raw.status >= 300) throw invalid(`the renewal was answered with status ${raw.status}`)
-  return response.credential(credential, { token, expires })
+  return { credential: response.credential(credential, { token, expires }) }
 }
 
 /** @throws GatewayError where the back-end does not end it */

@@ -4,6 +4,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import type { Directory } from '../login/ldap/connection.ts'
+import { providerOf } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -98,6 +99,12 @@ async function reachSignIn(
     if (source.kind === 'ldap') {
       const directory = { ...source, ca: authorities[source.ca ?? ''] }
       return await reachDirectory(what, directory, username)
+    }
+    if (source.kind === 'oidc') {
+      const fault = await providerOf(source)
+        .readKeys()
+        .catch(({ cause }: Error) => ({ fault: reasonOf(cause) }))
+      return { what, address: source.issuer, ...fault }
     }
     const address = `upstream ${source.upstream}`
     const works = upstreams.some(each => each.what === address && each.fault === undefined)

@@ -1,7 +1,7 @@
 /** New credentials of back-ends in sessions: exchanged ones, and those that a response changed. */
 import { recentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
-import type { Credential, Evaluation, Live, Session } from './types.ts'
+import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
 
 interface Records {
   /** The session as the store has it now. */
@@ -36,15 +36,20 @@ export class Credentials {
 
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
-   * @param upstream which gave it; without it the source did
+   * @param by `upstream`: which gave it, else the source did; `identity`: the user as of now
    * @returns the session with it, or with the one that another process has put there meanwhile; or
    *   why it is none any more
    * @throws StoreUnavailable
    */
-  async renew(from: Live, credential: Credential, upstream?: string): Promise<Evaluation> {
+  async renew(
+    from: Live,
+    credential: Credential,
+    by: { readonly upstream?: string; readonly identity?: Identity } = {}
+  ): Promise<Evaluation> {
+    const { upstream, identity } = by
     return await this.#write(from, session =>
       isSameCredential(session, from.session, upstream)
-        ? withCredential(session, credential, upstream)
+        ? { ...withCredential(session, credential, upstream), ...(identity && { identity }) }
         : undefined
     )
   }

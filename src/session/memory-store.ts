@@ -37,6 +37,8 @@ export class MemoryStore implements SessionStore {
   readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
   /** The ends of blocks. */
   readonly #blocks = new Map<string, number>()
+  /** The ends of the members of sets. */
+  readonly #sets = new Map<string, Map<string, number>>()
   #sweptAt = 0
   #follower: Follower | undefined
 
@@ -151,6 +153,14 @@ export class MemoryStore implements SessionStore {
     return left.filter(({ leftMs = Infinity }) => leftMs > 0)
   }
 
+  async addTo(set: string, member: string, ttlMs: number): Promise<string[]> {
+    const now = this.#now()
+    this.#sweep(now)
+    const members = this.#sets.get(set) ?? new Map<string, number>()
+    this.#sets.set(set, members.set(member, now + ttlMs))
+    return [...members].flatMap(([each, until]) => (until > now ? [each] : []))
+  }
+
   async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
     const now = this.#now()
     if ((this.#locks.get(name)?.until ?? 0) > now) return false
@@ -180,5 +190,9 @@ export class MemoryStore implements SessionStore {
     }
     for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
     for (const [block, until] of this.#blocks) if (until <= now) this.#blocks.delete(block)
+    for (const [set, members] of this.#sets) {
+      for (const [member, until] of members) if (until <= now) members.delete(member)
+      if (members.size === 0) this.#sets.delete(set)
+    }
   }
 }

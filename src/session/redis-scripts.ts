@@ -163,6 +163,12 @@ for at = 2, #found, 2 do
   found[at] = found[at] == 'inf' and 'Infinity' or string.format('%.0f', found[at] - now)
 end
 return found`,
+  /** KEYS: the set alone. ARGV: member, time. Returns all members. */
+  sessionAddTo: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], 'GT', now + ARGV[2], ARGV[1])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return redis.call('ZRANGE', KEYS[1], 0, -1)`,
   /** KEYS: the lock alone. ARGV: owner. */
   sessionUnlock: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

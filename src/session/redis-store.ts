@@ -211,20 +211,28 @@ export class RedisStore implements SessionStore {
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
-    const block = blockOf(name)
-    const { blocks } = this.#names
-    const callFor = (ms: number): Call => ['sessionBlock', [blocks], [block, Math.ceil(ms)]]
-    await this.#run(...callFor(forMs))
-    this.#journal.add(block, async ageMs => {
-      if (forMs > ageMs) await this.#runAgain(...callFor(forMs - ageMs))
+    await this.#writeFor(forMs, ['sessionBlock', [this.#names.blocks], [blockOf(name)]])
+  }
+
+  async addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]> {
+    return listOf(await this.#writeFor(ttlMs, ['sessionAddTo', [this.#names.set(set)], [member]]))
+  }
+
+  /** Writes a member that ends by itself; later again, for the time that is left. */
+  async #writeFor(ttlMs: number, [script, keys, args]: Call): Promise<unknown> {
+    const callFor = (ms: number): Call => [script, keys, [...args, Math.ceil(ms)]]
+    const reply = await this.#run(...callFor(ttlMs))
+    this.#journal.add([...keys, ...args].join(' '), async ageMs => {
+      if (ttlMs > ageMs) await this.#runAgain(...callFor(ttlMs - ageMs))
     })
+    return reply
   }
 
   async unblock(name: BlockedName): Promise<boolean> {
-    const block = blockOf(name)
-    const lift = async () => await this.#redis.zrem(this.#names.blocks, block)
+    const key = this.#names.blocks
+    const lift = async () => await this.#redis.zrem(key, blockOf(name))
     const lifted = await orUnavailable(lift())
-    this.#journal.add(block, lift)
+    this.#journal.add(`${key} ${blockOf(name)}`, lift)
     return lifted === 1
   }
 
@@ -269,6 +277,7 @@ function createNames(prefix: string) {
     /** Of those who have sessions. */
     listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
     blocks: `${prefix}blocked`,
+    set: (name: string) => `${prefix}set:${name}`,
     lock: (name: string) => `${prefix}lock:${name}`
   }
 }

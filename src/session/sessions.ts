@@ -8,6 +8,7 @@ import { aheadOf, steadyNow } from '../steady-clock.ts'
 import { SessionCache } from './cache.ts'
 import { Credentials } from './credentials.ts'
 import type { SessionTimes } from './describe.ts'
+import { addToProvider } from './provider-sessions.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
@@ -141,7 +142,7 @@ export class Sessions {
 
   /**
    * Opens a session in the place of the browser's former one.
-   * @throws GatewayError `login.too-many`, `login.blocked-by-operator`
+   * @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream`
    */
   async open(
     secretId: string,
@@ -158,6 +159,8 @@ export class Sessions {
     // The first use of a key is written at once, whatever it is, so that lists tell of it.
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
+    const { provider } = opening
+    if (provider !== undefined) await addToProvider(this.store, key, provider, absoluteMs)
     const ended = await this.store.open({
       key,
       stored,

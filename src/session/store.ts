@@ -84,6 +84,11 @@ export interface SessionStore {
   /** @returns whether there was such a block */
   unblock(name: BlockedName): Promise<boolean>
   blocked(): Promise<readonly Block[]>
+  /**
+   * Adds a member to a set, for a time of its own, in one step.
+   * @returns all members, with this one
+   */
+  addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]>
   /** Takes a lock that ends by itself. @returns whether it was free */
   lock(name: string, owner: string, ttlMs: number): Promise<boolean>
   /** Frees a lock, if `owner` holds it. */

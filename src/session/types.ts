@@ -20,12 +20,29 @@ export interface Credential {
   readonly expiresAt?: number
   /** A `Cookie` field's value. */
   readonly cookies?: string
+  /** Of an OpenID provider, as it signed it: the hint of who signs out there. */
+  readonly idToken?: string
+}
+
+/** What an OpenID provider knows a session by. */
+export interface ProviderSession {
+  /** By `providerName`. */
+  readonly names: readonly string[]
+  /** Of the ID token, in seconds since the epoch by the provider's clock. */
+  readonly issuedAt: number
 }
 
 /** What an operator says of a key for scripts. */
 export interface KeyTerms {
   readonly createdBy: string
   readonly forMs: Duration
+}
+
+/** What comes in the place of a session's credential. */
+export interface Renewed {
+  readonly credential: Credential
+  /** The user as the source knows it now, such as with other roles. Without it: as before. */
+  readonly identity?: Identity
 }
 
 /** What a sign-in gives to a session. */
@@ -36,6 +53,7 @@ export interface NewSession {
   readonly credential?: Credential
   /** Tokens that upstreams gave for the user after the sign-in, by the name of the upstream. */
   readonly tokens?: Readonly<Record<string, Credential>>
+  readonly provider?: ProviderSession
   /** A digest of the password's hash in the users file; missing for other sources. */
   readonly password?: string
   readonly remembered: boolean

@@ -42,6 +42,8 @@ export interface Envelope {
   /** @param language of the reader; English without it */
   readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
   readonly login: (result: LoginResult) => unknown
+  /** The message of an error in the language of config, or else in that of the reader. */
+  readonly messageOf: (error: GatewayError, asked: Language) => string
   /** The content type of errors. */
   readonly errorType: string
   /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
@@ -171,6 +173,7 @@ export function createEnvelope(settings: Settings): Envelope {
     },
     errorType:
       settings.dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,
+    messageOf,
     statusOf: code => errorEntryOf(entries, code)?.entry.status,
     notSignedIn: isPro ? { data: { isLogin: false } } : {},
     dataName,

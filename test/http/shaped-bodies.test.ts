@@ -348,40 +348,23 @@ t.test('a redirect on a shaped route stays one', async t => {
 })
 
 t.test(
-  'where an answer may be kept it has a tag of its shaped body, and who has that gets 304',
+  'where an answer may be kept it has no tag: that of the back-end is of another body',
   async t => {
     const fields = {
       'cache-control': 'max-age=60',
       'etag': '"raw"',
       'last-modified': 'Sat, 21 Nov 2026 08:30:00 GMT'
     }
-    const first = await when(sends(items(3), fields))
-    const tag = first.headers.get('etag') ?? ''
-    t.match(tag, /^"[\w-]{27}"$/)
-    t.equal(first.headers.get('last-modified'), null)
-    for (const condition of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
-      const again = await gateway.call('/api/shaped', {
-        headers: {
-          'if-none-match': condition,
-          'if-modified-since': 'Sat, 21 Nov 2026 08:30:00 GMT'
-        }
-      })
-      t.same(
-        [again.status, again.text, again.headers.get('etag'), again.headers.get('cache-control')],
-        [304, '', tag, 'max-age=60'],
-        condition
-      )
-    }
+    const headers = { 'if-none-match': '"raw"', 'if-modified-since': fields['last-modified'] }
+    const { status, headers: sent } = await when(sends(items(3), fields), '/api/shaped', {
+      headers
+    })
+    t.same(
+      [status, sent.get('cache-control'), sent.get('etag'), sent.get('last-modified')],
+      [200, 'max-age=60', null, null]
+    )
     const seen = backend.seen.at(-1)?.headers
     t.same([seen?.['if-none-match'], seen?.['if-modified-since']], [undefined, undefined])
-    t.equal(
-      (await gateway.call('/api/shaped', { headers: { 'if-none-match': '"raw"' } })).status,
-      200,
-      'the back-end’s own tag is of another body'
-    )
-    const headers = { 'if-none-match': tag }
-    const changed = await when(sends(items(4), fields), '/api/shaped', { headers })
-    t.match(changed, { status: 200, json: { total: 4 } })
   }
 )
 

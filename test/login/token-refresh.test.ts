@@ -26,7 +26,8 @@ async function setUp(expiresAt = Date.now() - 1) {
     verify: async () => ({ vouched: false }),
     renew: async session => {
       await new Promise(resolve => setImmediate(resolve))
-      return await grant.answer(session)
+      const credential = await grant.answer(session)
+      return credential && { credential }
     },
     signOut: async ({ credential }) => void state.signedOut.push(credential?.token)
   }

@@ -245,6 +245,19 @@ export function sessionStoreContract(
     await until('everyone', () => others().length > 0)
   })
 
+  t.test('a set has its members, each for its own time', async t => {
+    const both = ['a', 'b'].map(async each => await store.addTo('one', each, minute))
+    t.same((await Promise.all(both)).map(({ length }) => length).toSorted(), [1, 2])
+    t.same(await store.addTo('other', 'a', minute), ['a'])
+    await pass(40_000)
+    t.same((await store.addTo('one', 'b', minute)).toSorted(), ['a', 'b'])
+    t.same((await store.addTo('one', 'c', 10_000)).toSorted(), ['a', 'b', 'c'])
+    await pass(30_000)
+    t.same(await store.addTo('one', 'd', minute), ['b', 'd'])
+    await pass(2 * minute)
+    t.same(await store.addTo('one', 'e', minute), ['e'])
+  })
+
   t.test('a lock has one owner, who frees it, and ends by itself', async t => {
     const locks = ['a', 'b'].map(async owner => await store.lock('l', owner, minute))
     t.same(await Promise.all(locks), [true, false])

@@ -4,19 +4,25 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { fileIn } from '../../config/schema/resolved.ts'
+import { oidcPath } from '../../config/schema/oidc.ts'
+import { sendHop } from '../hooks/pages.ts'
+import { isCrossSite } from '../hooks/same-origin.ts'
 
 /** Build tools put a hash of the content into a file's name. */
 const hashed =
   /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
 
+const consoleRoute = 'console'
+
 export function addConsole(app: FastifyInstance): void {
   const { config, mount: prefix } = app.gateway
   const { console: pages } = config.gateway
   if (pages === undefined) return
-  const { contentSecurityPolicy } = pages
+  const { contentSecurityPolicy, signIn } = pages
+  if (signIn !== undefined) sendToSignIn(app, signIn)
   app.addHook('onRoute', route => {
     if (route.url === `${prefix}/*` && route.config?.route === undefined) {
-      route.config = { ...route.config, route: 'console' }
+      route.config = { ...route.config, route: consoleRoute }
     }
   })
   // Imported only when there is a console.
@@ -36,6 +42,32 @@ export function addConsole(app: FastifyInstance): void {
       )
       response.header('content-security-policy', contentSecurityPolicy)
     }
+  })
+}
+
+/**
+ * Sends browsers that open a page without a session to the sign-in of a source. Only navigations
+ * begin one: a call of a page could not follow it.
+ */
+function sendToSignIn(app: FastifyInstance, name: string): void {
+  const { config, mount, sessions, sessionKeyIn } = app.gateway
+  const source = config.gateway.login.sources[name]
+  if (source?.kind !== 'oidc') return
+  const start = mount + oidcPath(name, source)
+  app.addHook('onRequest', async function requireSignIn(request, reply) {
+    const { headers, routeConfig, raw, is404 } = request
+    if (headers['sec-fetch-dest'] !== 'document') return
+    if (is404 ? !opensPage(request) : routeConfig.route !== consoleRoute) return
+    const key = sessionKeyIn(headers.cookie ?? '')
+    try {
+      if (key !== undefined && 'live' in (await sessions.read(key))) return
+    } catch {
+      // Whoever cannot be known is not signed out.
+      return
+    }
+    const page = raw.url ?? ''
+    if (isCrossSite(request)) return sendHop(reply, page)
+    return reply.redirect(`${start}?returnTo=${encodeURIComponent(page)}`, 302)
   })
 }
 

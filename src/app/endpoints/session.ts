@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { identityHeaders } from '../../proxy/request-headers.ts'
@@ -17,6 +18,7 @@ import { setTimeLeft } from '../hooks/guard.ts'
 import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
 import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
+import { createLogoutUrl } from './provider-logout.ts'
 
 /** Bytes: far more than a request needs. */
 const maxBody = 4096
@@ -148,6 +150,7 @@ export function addLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   const { config, answers, envelope } = gateway
   const answer = answers.logout
+  const logoutUrlOf = createLogoutUrl(gateway)
   addOwn(scope, 'logout', {
     config: { access: 'public' },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
@@ -163,10 +166,13 @@ export function addLogout(scope: FastifyInstance): void {
         request.log.info({ event: 'logout', ...fields }, 'signed out')
         signOutAtSource(gateway, session, request)
       }
-      return sendAnswer(
-        reply,
-        envelope.success(answer?.render() ?? {}, undefined, answer?.placement)
-      )
+      const logoutUrl = logoutUrlOf(session)
+      if (logoutUrl !== undefined && request.headers['sec-fetch-dest'] === 'document') {
+        return reply.redirect(logoutUrl, 303)
+      }
+      const value = answer?.render() ?? {}
+      const data = logoutUrl !== undefined && isRecord(value) ? { ...value, logoutUrl } : value
+      return sendAnswer(reply, envelope.success(data, undefined, answer?.placement))
     }
   })
 }

@@ -21,6 +21,7 @@ const ofRequests = [
   'live',
   'ended',
   'hasKey',
+  'credentialFault',
   'openedId',
   'onResponseClose',
   'routeConfig',

@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { memoized } from '../../bounded-map.ts'
+import { isLoopback, splitPublicHost } from '../../config/schema/host-port.ts'
 import type { ForwardedFor } from '../../proxy/request-headers.ts'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
@@ -83,6 +84,16 @@ export function createForwardedHost(hosts: readonly string[]) {
 }
 
 /**
+ * The origin that the browser called. Where the session's cookie needs https, so it was https, also
+ * behind a proxy that does not tell.
+ */
+export function publicOrigin({ headers, protocol, server }: FastifyRequest): string {
+  const { host = '' } = headers
+  const isHttps = server.gateway.cookie.options.secure && !isLoopback(splitPublicHost(host).name)
+  return `${isHttps ? 'https' : protocol}://${host.toLowerCase()}`
+}
+
+/**
  * Proxies write `HTTPS`, or `wss` for a WebSocket. The header itself is made one of two, because
  * `request.protocol` gives it as it is, also to plugins.
  */
@@ -106,6 +117,7 @@ export function forwardedForOf(request: FastifyRequest): ForwardedFor {
     protocol: request.protocol === 'https' ? 'https' : 'http',
     host: request.server.gateway.forwardedHost(request),
     requestId: request.id,
-    session: request.live?.session
+    session: request.live?.session,
+    credentialFault: request.credentialFault
   }
 }

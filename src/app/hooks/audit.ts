@@ -19,7 +19,8 @@ export function addAudit(app: FastifyInstance): void {
   if (ledger === undefined || audit === undefined) return
   const fieldsOf = createFields(audit)
   app.addHook('onRequest', function observeUnsafe(request, _reply, done) {
-    if (safeMethods.has(request.method)) return done()
+    const { signsIn = false } = request.routeConfig
+    if (safeMethods.has(request.method) && !signsIn) return done()
     request.onResponseClose.push(() => {
       const { trail } = request
       const kind = kindOf(request)

@@ -1,6 +1,6 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ErrorCode } from '../../errors/errors.ts'
+import type { ErrorCode, GatewayError } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason, Live } from '../../session/types.ts'
@@ -35,6 +35,13 @@ declare module 'fastify' {
     keys?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
+    /**
+     * Set where browsers open it as a page: errors are pages too, with a link to this address, which
+     * begins another sign-in.
+     */
+    page?: string
+    /** Whether it signs in by GET. */
+    signsIn?: boolean
     /** The HTTP status of a route's errors: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
   }
@@ -56,6 +63,8 @@ declare module 'fastify' {
     ended: { readonly key: string; readonly reason: EndReason } | undefined
     /** Whether it carries a key for scripts, of whatever worth. */
     hasKey: true | undefined
+    /** The reason why the session's token, which has expired, could not be renewed. */
+    credentialFault: GatewayError | undefined
     /** The value of the cookie of a session that this request opened. */
     openedId: string | undefined
     /** The body as the client sent it, where that is not what the upstream gets. */

@@ -9,6 +9,7 @@ import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
+import { sendNotice } from './pages.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
 const ofBody =
@@ -16,12 +17,12 @@ const ofBody =
 
 export function createErrorHandler({ config, envelope, counters, shed }: Gateway) {
   const { errorStatus: usual } = config.gateway.envelope
-  const { failure, statusOf, errorType, notSignedIn } = envelope
+  const { failure, messageOf, statusOf, errorType, notSignedIn } = envelope
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
     const { code, status, detail } = error
-    const { route, errorStatus = usual } = request.routeOptions.config
+    const { route, page, errorStatus = usual } = request.routeOptions.config
     record(error, request, shed)
     counters.onError(code)
     request.errorCode = code
@@ -36,6 +37,9 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
     }
     // The unread rest of a request's body would be parsed as the next request.
     if (isBodyPending(request.raw)) reply.header('connection', 'close')
+    if (page !== undefined) {
+      return sendNotice(reply.code(status), messageOf(error, languageOf(request)), page)
+    }
     const extra = route === ownRoutes.profile.name && status === 401 ? notSignedIn : undefined
     const body = { ...failure(error, request.id, languageOf(request)), ...extra }
     void reply.send(JSON.stringify(body))

@@ -24,6 +24,11 @@ export function isHarmless(method: string): boolean {
   return safeMethods.has(method)
 }
 
+/** Whether a page of another site sent the browser here: then it has no strict cookies with it. */
+export function isCrossSite({ headers }: FastifyRequest): boolean {
+  return headers['sec-fetch-site'] === 'cross-site'
+}
+
 /**
  * For what does harm by GET as well, such as a sign-out: a prefetch is refused too.
  * @throws GatewayError `origin.refused`

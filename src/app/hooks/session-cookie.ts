@@ -21,6 +21,12 @@ export function sessionCookie({ name, secure, sameSite }: GatewayConfig['session
   }
 }
 
+/**
+ * In a browser whose last session ended by a sign-out: at an OpenID provider, which may still know the
+ * user, the next sign-in asks for the password. No secret.
+ */
+export const signedOutCookie = 'console_signed_out'
+
 const maxCookies = 10_000
 
 /** Of one as the gateway writes it, with room for what a client may code otherwise. */

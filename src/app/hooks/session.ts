@@ -16,7 +16,7 @@ import {
   signedInOf
 } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
-import { createAmbiguityCheck } from './session-cookie.ts'
+import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 
 const twoSessions =
   'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
@@ -126,7 +126,13 @@ export function addTokenRefresh(scope: FastifyInstance): void {
         if (kept !== live) request.live = kept
         done()
       },
-      (error: Error) => done(error)
+      (error: Error) => {
+        const isAway = error instanceof GatewayError && error.code.startsWith('upstream.')
+        if (!isAway) return done(error)
+        // Only upstreams that get the token need it.
+        request.credentialFault = error
+        done()
+      }
     )
   })
 }
@@ -196,10 +202,14 @@ export async function closeSession(request: FastifyRequest, reply: FastifyReply)
   clearSessionCookie(reply)
 }
 
-/** Clears the browser's cookie. */
+/** Clears the browser's cookie, at a sign-out. */
 export function clearSessionCookie(reply: FastifyReply): void {
-  const { name, options } = reply.server.gateway.cookie
+  const { cookie, config } = reply.server.gateway
+  const { name, options } = cookie
   reply.clearCookie(name, options)
+  const sources = Object.values(config.gateway.login.sources)
+  if (!sources.some(({ kind }) => kind === 'oidc')) return
+  reply.setCookie(signedOutCookie, '1', { ...options, sameSite: 'lax', partitioned: false })
 }
 
 /** The cookies in which consoles keep a token of their own. */

@@ -10,19 +10,17 @@ import type {
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/pointer.ts'
-import { signOutAtSource, takesPasswords } from '../../login/credential-source.ts'
-import { refuseLeak } from '../../login/leaked-credential.ts'
+import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
-import type { Sessions } from '../../session/sessions.ts'
-import type { Live, Session } from '../../session/types.ts'
+import type { Live } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { abandonSession, expireTokenCookies, openSession } from '../hooks/session.ts'
 import { createKnownBrowsers, createSignInGuard, type SignInGuard } from './guard.ts'
+import { open, recordSignedIn, refuse } from './opening.ts'
 import { consoleRequest, mustVouch } from './vouching.ts'
 
 const maxSignInBody = 4096
@@ -58,6 +56,9 @@ async function signIn(
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
   }
+  const sources = gateway.sources.filter(takesPasswords)
+  // Ours are at a provider: the console shall go to its sign-in page.
+  if (sources.length === 0) throw new GatewayError('session.none')
   const { username, password, extra, remember } = readBody(request)
   const address = clientAddress(request)
   trail.user = username
@@ -72,12 +73,7 @@ async function signIn(
     trail,
     request: consoleRequest(request)
   }
-  const vouched = await mustVouch(
-    gateway.sources.filter(takesPasswords),
-    signingIn,
-    attempt,
-    request.log
-  )
+  const vouched = await mustVouch(sources, signingIn, attempt, request.log)
   trail.source = vouched.source
   let opened: Live
   try {
@@ -87,100 +83,14 @@ async function signIn(
     await attempt.refund()
   }
   attempt.remember(reply)
-  expireTokenCookies(reply)
-  gateway.counters.onSignIn(vouched.source, 'accepted')
-  const { id: session, identity, source } = opened.session
-  const { id: userId, username: user, roles } = identity
-  request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
+  recordSignedIn(request, reply, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
     const value = answer.render({ ...opened, ...sessions.times() })
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
-  return envelope.login({ type: typeOf(request.body), authority: authorityOf(identity) })
-}
-
-/**
- * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
- * Where none is opened, that of the back-end ends as well.
- * @param leaving aborted when the client leaves: nobody would get the session
- * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`, and
- *   `upstream.invalid` for a secret of the session's credential in the answer, such as a token in a
- *   member of the profile; the reason of `leaving`
- */
-async function open(
-  request: FastifyRequest,
-  session: Session,
-  leaving: AbortSignal
-): Promise<Live> {
-  const { gateway } = request.server
-  const { sessions, cookie, answers } = gateway
-  if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
-  let opened: Live | undefined
-  try {
-    leaving.throwIfAborted()
-    const now = sessions.now()
-    const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
-    refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
-    const former = request.live
-    // Its token may have been renewed while the password was checked.
-    const current = former && (await sessions.read(former.key).catch(() => undefined))
-    const replaced = current !== undefined && 'live' in current ? current.live : former
-    const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
-    opened = await openSession(request, { ...session, agent })
-    if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
-    if (leaving.aborted) await abandonSession(request, opened)
-    leaving.throwIfAborted()
-    return opened
-  } catch (error) {
-    // Nobody else would ever end it.
-    signOutAtSource(gateway, opened?.session ?? session, request)
-    throw error
-  }
-}
-
-/** Keyed by the sessions of this process, which outlive reloads: one line is enough. */
-const warned = new WeakSet<Sessions>()
-
-function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
-  if (warned.has(sessions)) return
-  warned.add(sessions)
-  log.warn(
-    { event: 'login.insecure' },
-    'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-      'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-      'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
-  )
-}
-
-/** The outcomes of refused sign-ins, as the metric counts them. */
-const outcomes: Partial<Record<ErrorCode, string>> = {
-  'login.refused': 'refused',
-  'login.challenge': 'challenge',
-  'login.blocked': 'blocked',
-  'login.blocked-by-operator': 'blocked',
-  'login.expired-password': 'expired-password'
-}
-
-function outcomeOf({ status }: GatewayError): string {
-  if (status === 429) return 'limited'
-  return status >= 500 || status === 409 ? 'failed' : 'malformed'
-}
-
-/** @throws `error` */
-function refuse(request: FastifyRequest, error: GatewayError): never {
-  const { trail } = request
-  const { code } = error
-  const outcome = outcomes[code]
-  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
-  // It signed nobody in.
-  trail.source = undefined
-  if (code === 'login.blocked-by-operator') {
-    const subject = { user: trail.user, address: clientAddress(request) }
-    const fields = { event: 'login.refused', ...subject, outcome, code }
-    request.log.info(fields, 'sign-in refused: an operator has blocked the user')
-  }
-  throw error
+  const authority = authorityOf(opened.session.identity)
+  return envelope.login({ type: typeOf(request.body), authority })
 }
 
 /** The kind of sign-in that the console sent, such as with a password or by a text message. */

@@ -5,6 +5,8 @@ import { credentialOf } from '../../config/schema/routes.ts'
 import type { CredentialSource } from '../../login/credential-source.ts'
 import { createUsersFile } from '../../login/file-users.ts'
 import { createLdap } from '../../login/ldap/source.ts'
+import { providerOf } from '../../login/oidc/provider.ts'
+import { OidcSource } from '../../login/oidc/source.ts'
 import { createUpstreamLogin } from '../../login/upstream-login.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Services } from '../../services/services.ts'
@@ -37,6 +39,8 @@ function createSource(
         )
       )
     }
+    case 'oidc':
+      return new OidcSource(name, source, providerOf(source))
     case 'upstream-login': {
       const { config, fetchWhole } = upstream(source.upstream)
       const { as, scheme } = credentialOf(config.credential)

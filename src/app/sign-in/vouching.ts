@@ -15,7 +15,7 @@ import type { Session } from '../../session/types.ts'
 import type { AttemptHandle } from './guard.ts'
 
 /** Members of a session that are set when it is opened. */
-const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
+export const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
 
 /**
  * The session that may be opened for the user for whom a source vouches. The refusal of all of them

@@ -7,7 +7,14 @@ const minSecretLength = 32
 const makeOne = 'make one with `console-gateway generate-secret`'
 
 export function checkGateway({ gateway }: Pick<CheckedConfig, 'gateway'>, report: Report): void {
-  for (const rule of [checkSession, checkOps, checkOperators, checkRedis, checkIdentity]) {
+  for (const rule of [
+    checkSession,
+    checkOps,
+    checkOperators,
+    checkConsole,
+    checkRedis,
+    checkIdentity
+  ]) {
     rule(gateway, report)
   }
   checkLedger(gateway, report)
@@ -49,9 +56,21 @@ function checkOps({ ops, server }: GatewayConfig, report: Report): void {
   }
 }
 
+function checkConsole({ console: pages, login }: GatewayConfig, report: Report): void {
+  const { signIn = '' } = pages ?? {}
+  const source = login.sources[signIn]
+  if (source === undefined || source.kind === 'oidc') return
+  report(['console', 'signIn'], 'has to be a source of kind oidc: others have no page to sign in')
+}
+
 function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
   ops.sources.forEach((name, index) => {
-    if ((login.sources[name]?.kind ?? 'users-file') === 'users-file') return
+    const kind = login.sources[name]?.kind ?? 'users-file'
+    if (kind === 'users-file') return
+    if (kind === 'oidc') {
+      const message = 'takes no passwords: operators sign in with those of another source'
+      return report(['ops', 'sources', index], message)
+    }
     const message =
       'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
       'they close sessions and reload config. Leave it out unless that is meant'

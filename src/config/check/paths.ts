@@ -1,6 +1,8 @@
 /** Rules for public paths: each has one owner, and of those that match a request one is the nearest. */
 import { nearest } from '../schema/faults.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
+import { oidcPath, oidcPaths } from '../schema/oidc.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
 import {
@@ -15,8 +17,8 @@ import {
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-export function checkPaths({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
-  const served = servedPaths(routes)
+export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
+  const served = servedPaths(routes, gateway)
   checkEndpoints(routes, report)
   checkRoutes(routes, report)
   checkAliases(routes, report)
@@ -33,7 +35,10 @@ interface Served {
   readonly where: Path
 }
 
-function servedPaths({ endpoints, routes, aliases }: RoutesConfig): Served[] {
+function servedPaths(
+  { endpoints, routes, aliases }: RoutesConfig,
+  { login }: Pick<GatewayConfig, 'login'>
+): Served[] {
   const served = [
     ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
       path,
@@ -42,6 +47,16 @@ function servedPaths({ endpoints, routes, aliases }: RoutesConfig): Served[] {
       owner: `endpoints.${section}`,
       where: ['endpoints', section, 'path']
     })),
+    ...Object.entries(login.sources).flatMap(([name, source]) =>
+      source.kind !== 'oidc'
+        ? []
+        : Object.entries(oidcPaths).map(([below, methods]) => ({
+            path: oidcPath(name, source) + below,
+            methods: [...methods],
+            owner: `login.sources.${name}`,
+            where: ['login', 'sources', name, 'path']
+          }))
+    ),
     ...Object.entries(routes).map(([name, { path, methods }]) => ({
       path,
       methods,

@@ -8,6 +8,7 @@ import { isLoopback } from '../schema/host-port.ts'
 import type { LdapConfig } from '../schema/ldap.ts'
 import { keySource } from '../schema/login.ts'
 import type { Path } from '../schema/node.ts'
+import type { OidcConfig } from '../schema/oidc.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/set-cookies.ts'
 
@@ -19,6 +20,7 @@ export function checkSources(config: SourcesConfig, report: Report): void {
     const place = ['login', 'sources', name]
     if (source.kind === 'ldap') checkDirectory(source, place, report)
     if (name === keySource) report(place, 'is the name of keys for scripts; choose another')
+    if (source.kind === 'oidc') checkOidc(source, place, report)
     if (source.kind !== 'upstream-login') continue
     checkRefresh(source, place, report)
     checkTokens(source, place, report)
@@ -55,6 +57,22 @@ function checkDirectory({ urls, startTls, user }: LdapConfig, at: Path, report: 
   if (plain === undefined) return
   const message = `passwords cross the network in clear, to ${plain}: use ldaps:// or StartTLS`
   report([...at, 'startTls'], message, { warning: true })
+}
+
+/** Claims that change, or may go to another person (OpenID Connect Core 1.0 §5.7). */
+const mutableClaims =
+  /^(?:email|preferred_username|username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
+
+function checkOidc({ issuer, user }: OidcConfig, at: Path, report: Report): void {
+  const { protocol, hostname } = new URL(issuer)
+  if (protocol !== 'https:' && !isLoopback(hostname)) {
+    report([...at, 'issuer'], 'has to be https: whoever is in between could sign in as anyone')
+  }
+  if (!mutableClaims.test(user.id.split('.').at(-1) ?? '')) return
+  const message =
+    `"${user.id}" may change, or go to another person, who would then be taken for this one: ` +
+    'name a claim that never does, such as `sub`'
+  report([...at, 'user', 'id'], message)
 }
 
 /** Matches the last member of a path to a token. */
@@ -107,6 +125,7 @@ function checkIdentityFields(
 const whatOf = (as: string) => (as === 'cookies' ? 'cookie' : 'token')
 
 function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): boolean {
+  if (source?.kind === 'oidc') return what === 'token'
   if (source?.kind !== 'upstream-login') return false
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
@@ -144,6 +163,8 @@ function checkUnused({ gateway, routes }: SourcesConfig, report: Report): void {
     .map(({ credential }) => credentialOf(credential))
     .filter(({ as, hasOwnToken }) => as !== 'none' && !hasOwnToken)
   for (const [name, source] of Object.entries(gateway.login.sources)) {
+    // A provider always gives one.
+    if (source.kind === 'oidc') continue
     for (const what of ['token', 'cookie'] as const) {
       // Without `from`, the only source with such a credential is meant.
       const isSent = credentials.some(({ as, from = name }) => whatOf(as) === what && from === name)

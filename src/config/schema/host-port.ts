@@ -28,8 +28,9 @@ export function splitPublicHost(written: string): { name: string; port?: number 
   return { name: written.slice(0, -whole.length), port: Number(port) }
 }
 
-/** @param host without brackets */
-export function isLoopback(host: string): boolean {
+/** @param written a name, or an address with or without brackets */
+export function isLoopback(written: string): boolean {
+  const host = written.replace(/^\[|\]$/g, '')
   if (isIP(host) === 0) return host === 'localhost'
   return loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4')
 }

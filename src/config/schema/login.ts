@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { ldap } from './ldap.ts'
 import { maybe, named, optional, section, text } from './primitives.ts'
+import { oidc } from './oidc.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
 /** The source of sessions that are keys for scripts; no source of config has this name. */
@@ -55,7 +56,7 @@ export const login = section(
       'The members of the console’s sign-in body.'
     ),
     sources: named(
-      Type.Union([usersFile, upstreamLogin, ldap], { description: 'A credential source.' }),
+      Type.Union([usersFile, upstreamLogin, ldap, oidc], { description: 'A credential source.' }),
       'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
         'under a new name its users are signed out. Default: the users file `users.yaml`.',
       { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }

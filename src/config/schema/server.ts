@@ -107,6 +107,11 @@ export const consoleFiles = optional(
       {
         default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'"
       }
+    ),
+    signIn: may.name(
+      'A source of kind `oidc`: whoever opens a page of the console without a session is sent to ' +
+        'its sign-in. Default: the console shows its own sign-in page.',
+      { names: 'source' }
     )
   },
   'Serves the built console, so that page and API share an origin. Unknown paths get ' +

@@ -1,0 +1,76 @@
+/**
+ * Sign-out at an OpenID provider. The browser goes there by a page that posts the ID token (OpenID
+ * Connect RP-Initiated Logout 1.0 §2), so that the token stands in no address.
+ */
+import { hash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { oidcPath } from '../../config/schema/oidc.ts'
+import { OidcSource } from '../../login/oidc/source.ts'
+import { createSeal } from '../../session/seal.ts'
+import type { Session } from '../../session/types.ts'
+import type { Gateway } from '../gateway.ts'
+import { publicOrigin } from '../hooks/address.ts'
+import { sendForm } from '../hooks/pages.ts'
+
+const ticketMs = 60_000
+/** The address of the page would be too long with more. */
+const maxIdToken = 4096
+
+/** Each is good once, within a minute, at any replica. */
+function createTickets({ secrets, sessions }: Gateway) {
+  const seal = createSeal(secrets, 'provider-logout')
+  return {
+    make: ({ source, credential: { idToken = '' } = {} }: Session): string =>
+      seal.close(source, `${Date.now()} ${idToken.length > maxIdToken ? '' : idToken}`),
+    /** @returns the ID token, which may be empty; undefined for a ticket that is not good any more */
+    use: async (source: string, ticket: string): Promise<string | undefined> => {
+      const [madeAt = '', idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
+      if (Date.now() - Number(madeAt) > ticketMs) return undefined
+      const name = `logout:${hash('sha256', ticket)}`
+      return (await sessions.store.lock(name, '', 2 * ticketMs)) ? idToken : undefined
+    }
+  }
+}
+
+/** @returns gives the path at which the browser signs out at the provider of a session, if it has one */
+export function createLogoutUrl(gateway: Gateway) {
+  const tickets = createTickets(gateway)
+  return (session: Session | undefined): string | undefined => {
+    const source = gateway.sources.find(({ name }) => name === session?.source)
+    if (session === undefined || !(source instanceof OidcSource)) return undefined
+    return `${gateway.mount}${oidcPath(source.name, source.config)}/logout?ticket=${tickets.make(session)}`
+  }
+}
+
+/** `GET …/logout`, to which a sign-out sends the browser. Without a ticket it leads to the console. */
+export function addLogoutPage(scope: FastifyInstance): void {
+  const { gateway } = scope
+  const tickets = createTickets(gateway)
+  for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
+    const { name, config } = source
+    scope.get<{ Querystring: { ticket?: unknown } }>(
+      `${oidcPath(name, config)}/logout`,
+      { config: { route: 'logout', access: 'public', page: `${gateway.mount}/` } },
+      async (request, reply) => {
+        const { ticket } = request.query
+        const idToken = await tickets.use(name, String(ticket))
+        const endpoint = await endpointOf(source)
+        if (idToken === undefined || endpoint === undefined) {
+          return reply.redirect(`${gateway.mount}/`, 303)
+        }
+        sendForm(reply, endpoint, {
+          ...(idToken !== '' && { id_token_hint: idToken }),
+          client_id: config.clientId,
+          post_logout_redirect_uri: `${publicOrigin(request)}${gateway.mount}/`
+        })
+        return reply
+      }
+    )
+  }
+}
+
+/** Undefined for a provider that has no sign-out, or is away: ours is over. */
+async function endpointOf({ provider }: OidcSource): Promise<string | undefined> {
+  const configuration = await provider.configuration().catch(() => undefined)
+  return configuration?.serverMetadata().end_session_endpoint
+}

@@ -1,0 +1,91 @@
+/**
+ * Sign-in at an OpenID provider, by three addresses: the start sends the browser there, the callback
+ * changes nothing and goes on to `finish`, which opens the session. The callback is a request from
+ * another site, which has no strict cookie: it does not know the browser's former session.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { oidcPath } from '../../config/schema/oidc.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { OidcSource } from '../../login/oidc/source.ts'
+import { clientAddress, publicOrigin } from '../hooks/address.ts'
+import { sendHop } from '../hooks/pages.ts'
+import { isCrossSite } from '../hooks/same-origin.ts'
+import { leavingOf } from '../hooks/sending.ts'
+import { createFlows, type Flows } from './flows.ts'
+import { createLanding } from './landing.ts'
+import { open, recordSignedIn, refuse } from './opening.ts'
+import { unopened } from './vouching.ts'
+
+const stranger =
+  'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
+  'begin again.'
+
+/** @param isEndpoint whether a path is no page of the console */
+export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {
+  const { gateway } = scope
+  const toLanding = createLanding(gateway.mount, isEndpoint)
+  const flows = createFlows(gateway)
+  for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
+    const path = oidcPath(source.name, source.config)
+    const start = gateway.mount + path
+    const config = { route: 'login', access: 'public', page: start } as const
+
+    scope.get(path, { config }, async (request, reply) => {
+      if (isCrossSite(request)) return sendHop(reply, request.raw.url ?? start)
+      const { returnTo } = request.query as Record<string, unknown>
+      const redirectUri = `${publicOrigin(request)}${start}/callback`
+      const asksAgain = flows.wasSignedOut(request)
+      const [flow, url] = await source.begin(redirectUri, toLanding(returnTo), asksAgain)
+      flows.keep(request, reply, flow)
+      return reply.redirect(url, 302)
+    })
+    scope.get(`${path}/callback`, { config }, (request, reply) =>
+      sendHop(reply, `${start}/finish?${queryOf(request)}`)
+    )
+    scope.get(
+      `${path}/finish`,
+      { config: { ...config, signsIn: true } },
+      async (request, reply) => {
+        request.trail.source = source.name
+        const landing = await finish(request, reply, { source, flows }).catch(error =>
+          refuse(request, toGatewayError(error))
+        )
+        return reply.redirect(landing ?? toLanding(undefined), 303)
+      }
+    )
+  }
+}
+
+interface Finishing {
+  readonly source: OidcSource
+  readonly flows: Flows
+}
+
+/** @returns where the browser goes, if it is known */
+async function finish(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { source, flows }: Finishing
+): Promise<string | undefined> {
+  // Another site must not finish a sign-in that it began itself, to whatever account.
+  if (request.headers['sec-fetch-site'] !== 'same-origin') throw new GatewayError('origin.refused')
+  const { flow, isSpent = true } = (await flows.take(request, source.name)) ?? {}
+  if (flow === undefined || isSpent) {
+    // The browser went back, or reloads the page.
+    if (request.live?.session.source === source.name) return flow?.landing
+    throw new GatewayError('login.refused', { message: stranger })
+  }
+  const leaving = leavingOf(reply.raw).signal
+  const vouched = await source.complete(flow, queryOf(request))
+  request.trail.user = vouched.identity.username
+  const address = clientAddress(request)
+  const session = { ...unopened, ...vouched, source: source.name, address }
+  recordSignedIn(request, reply, await open(request, session, leaving))
+  flows.forgetSignOut(reply)
+  return flow.landing
+}
+
+function queryOf({ raw: { url = '' } }: FastifyRequest): string {
+  const at = url.indexOf('?')
+  return at < 0 ? '' : url.slice(at + 1)
+}

@@ -1,0 +1,66 @@
+/** Who signed in, by the claims of an OpenID provider. */
+import type { OidcConfig } from '../../config/schema/oidc.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import type { Identity } from '../../session/types.ts'
+import { invalid } from '../login-response.ts'
+import { plain, valuesAt } from '../response-values.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+const notAllowed = 'Your account may not use this console. Please ask your administrator.'
+
+/**
+ * @throws GatewayError `login.blocked` without a claim of `require`; `upstream.invalid` without an id,
+ *   or without groups that the provider keeps apart
+ */
+export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
+  const { user, require } = config
+  const at = (path: string) => valuesAt(claims, path.split('.')).flat().map(plain)
+  const textAt = (path: string) =>
+    at(path)
+      .map(text)
+      .find(value => value !== undefined)
+  for (const path of [user.roles, ...Object.keys(require)]) {
+    if (path !== undefined && isElsewhere(claims, path)) {
+      throw invalid(
+        `the provider leaves out "${path}", since the user has too many: let it send only those ` +
+          'of this application, or use application roles'
+      )
+    }
+  }
+  for (const [path, values] of Object.entries(require)) {
+    if (at(path).some(value => (values as unknown[]).includes(value))) continue
+    const cause = new Error(`"${path}" has none of the values of \`require\``)
+    throw new GatewayError('login.blocked', { message: notAllowed, cause })
+  }
+  const id = textAt(user.id)
+  if (id === undefined) throw invalid(`the provider tells no "${user.id}"`)
+  const username = textAt(user.username) ?? id
+  const roles = user.roles === undefined ? [] : at(user.roles).map(text)
+  return {
+    id,
+    username,
+    name: textAt(user.name) ?? username,
+    roles: roles
+      .filter(role => role !== undefined)
+      .map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
+    profile: Object.fromEntries(
+      user.profile.flatMap(name => (Object.hasOwn(claims, name) ? [[name, claims[name]]] : []))
+    )
+  }
+}
+
+function text(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/**
+ * Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2): Microsoft Entra does so with more
+ * than 200 groups.
+ */
+function isElsewhere(claims: Claims, path: string): boolean {
+  const [name = ''] = path.split('.')
+  const { _claim_names: names } = claims
+  return typeof names === 'object' && names !== null && Object.hasOwn(names, name)
+}

@@ -1,0 +1,73 @@
+/** Logout tokens, by which a provider ends sessions (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+import { decodeProtectedHeader, type JWTPayload } from 'jose'
+import { GatewayError } from '../../errors/errors.ts'
+import { isRecord } from '../../json/values.ts'
+import { providerName } from '../../session/provider-sessions.ts'
+import type { ProviderSession } from '../../session/types.ts'
+import { clockTolerance, type Provider } from './provider.ts'
+
+const event = 'http://schemas.openid.net/event/backchannel-logout'
+const maxAgeSeconds = 600
+/** When a token has been accepted, it is too old after this time. */
+export const logoutTokenMs = (maxAgeSeconds + 2 * clockTolerance) * 1000
+
+/** Providers older than the standard send no `typ`, or that of any token. */
+const types = new Set([undefined, 'jwt', 'logout+jwt', 'application/logout+jwt'])
+
+interface Logout {
+  /** Of the sessions that end. */
+  readonly name: string
+  /** In seconds since the epoch. */
+  readonly issuedAt: number
+  /** Names the token. */
+  readonly id: string
+}
+
+/**
+ * The session that is opened with an ID token: a logout token names it by the provider's session
+ * (`sid`), or by the user.
+ * @param source its name
+ */
+export function providerSession(
+  source: string,
+  { iss = '', sub = '', sid, iat = 0 }: JWTPayload
+): ProviderSession {
+  const names = [providerName(source, iss, 'sub', sub)]
+  if (typeof sid === 'string') names.push(providerName(source, iss, 'sid', sid))
+  return { names, issuedAt: iat }
+}
+
+/**
+ * @param source its name
+ * @throws GatewayError `request.malformed` for what is no logout token of this provider for this
+ *   client; `upstream.*` with status 503 where the provider's keys cannot be read
+ */
+export async function readLogout(
+  source: string,
+  provider: Pick<Provider, 'verify'>,
+  token: string
+): Promise<Logout> {
+  const rules = { requiredClaims: ['iat', 'exp', 'events'], maxTokenAge: maxAgeSeconds }
+  const claims = await provider.verify(token, rules).catch((error: GatewayError) => {
+    if (error.status >= 503) throw error
+    return refuse(error)
+  })
+  const { iss = '', sub, sid, jti, iat = 0, events } = claims
+  const { typ } = decodeProtectedHeader(token)
+  if (!types.has(typ?.toLowerCase())) refuse('its type is another')
+  if (!isRecord(events) || !isRecord(events[event])) refuse('it tells of no logout')
+  if ('nonce' in claims) refuse('it has a nonce, as ID tokens have')
+  if (typeof jti !== 'string') return refuse('it has no id')
+  const id = providerName(source, iss, 'jti', jti)
+  if (typeof sid === 'string') {
+    return { name: providerName(source, iss, 'sid', sid), issuedAt: iat, id }
+  }
+  if (typeof sub !== 'string') return refuse('it names no session and no user')
+  return { name: providerName(source, iss, 'sub', sub), issuedAt: iat, id }
+}
+
+/** @throws GatewayError `request.malformed` */
+function refuse(reason: unknown): never {
+  const cause = reason instanceof Error ? reason : new Error(`The logout token: ${String(reason)}`)
+  throw new GatewayError('request.malformed', { message: 'This is no valid logout token.', cause })
+}

@@ -1,0 +1,205 @@
+/** An OpenID provider: what it publishes, its keys, and calls that are bounded in time and size. */
+import { hash } from 'node:crypto'
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyOptions
+} from 'jose'
+import * as client from 'openid-client'
+import { BoundedMap } from '../../bounded-map.ts'
+import { isLoopback } from '../../config/schema/host-port.ts'
+import type { OidcConfig } from '../../config/schema/oidc.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import { steadyNow } from '../../steady-clock.ts'
+
+export type ProviderConfig = Pick<OidcConfig, 'issuer' | 'clientId' | 'clientSecret'>
+
+const callMs = 10_000
+const maxResponseBytes = 256 * 1024
+const rediscoverMs = 3_600_000
+/** So long a failed discovery is not tried again. */
+const failureMs = 2000
+/** An unknown key makes all be read again, at most once in this time. */
+const rereadMs = 60_000
+/** How far the provider's clock may be off. */
+export const clockTolerance = 120
+
+const providers = new BoundedMap<Provider>(100)
+
+/** One for each config. It outlives reloads, so that nothing is read again for one. */
+export function providerOf(config: ProviderConfig): Provider {
+  const { issuer, clientId, clientSecret } = config
+  const name = hash('sha256', JSON.stringify([issuer, clientId, clientSecret]))
+  const provider = providers.get(name) ?? new Provider(config)
+  providers.set(name, provider)
+  return provider
+}
+
+/** Asks nothing before it is needed: the gateway starts without its provider. */
+export class Provider {
+  readonly #config: ProviderConfig
+  #known: client.Configuration | undefined
+  #discovery: Promise<client.Configuration> | undefined
+  #nextDiscovery = 0
+  #keySet: { readonly from: string; readonly keys: ReturnType<typeof keysAt> } | undefined
+  #nextReread = 0
+
+  constructor(config: ProviderConfig) {
+    this.#config = config
+  }
+
+  /**
+   * The client of openid-client. Where the provider is away, it is the one from before.
+   * @throws GatewayError `upstream.*`
+   */
+  async configuration(): Promise<client.Configuration> {
+    if (steadyNow() >= this.#nextDiscovery) {
+      this.#nextDiscovery = Infinity
+      this.#discovery = discover(this.#config)
+      this.#discovery.then(
+        found => {
+          this.#known = found
+          this.#nextDiscovery = steadyNow() + rediscoverMs
+        },
+        () => (this.#nextDiscovery = steadyNow() + failureMs)
+      )
+    }
+    return this.#known ?? (await (this.#discovery as Promise<client.Configuration>))
+  }
+
+  async #keys() {
+    const { jwks_uri: from = '' } = (await this.configuration()).serverMetadata()
+    if (this.#keySet?.from !== from) this.#keySet = { from, keys: keysAt(from) }
+    return this.#keySet.keys
+  }
+
+  /** Reads the keys if they are old. @throws GatewayError `upstream.*` */
+  async readKeys(): Promise<void> {
+    const keys = await this.#keys()
+    if (!keys.fresh) await keys.reload().catch(throwProviderError)
+  }
+
+  /**
+   * The claims of a token that the provider signed for this client. By a published key, which no
+   * HMAC is made by.
+   * @param more further checks, such as `maxTokenAge`
+   * @throws GatewayError `upstream.*`
+   */
+  async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
+    const keys = await this.#keys()
+    const { issuer } = (await this.configuration()).serverMetadata()
+    const checks = { issuer, audience: this.#config.clientId, clockTolerance, ...more }
+    const check = async () => (await jwtVerify(token, keys, checks)).payload
+    return await check()
+      .catch(async error => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        if (steadyNow() < this.#nextReread) throw error
+        this.#nextReread = steadyNow() + rereadMs
+        await keys.reload()
+        return await check()
+      })
+      .catch(throwProviderError)
+  }
+}
+
+async function discover({ issuer, clientId, clientSecret }: ProviderConfig) {
+  const url = new URL(issuer)
+  const metadata = { [client.clockTolerance]: clockTolerance }
+  return await client
+    .discovery(url, clientId, metadata, authentication(clientSecret), {
+      [client.customFetch]: boundedFetch,
+      timeout: callMs / 1000,
+      // `boundedFetch` refuses it to other machines.
+      ...(url.protocol === 'http:' && { execute: [client.allowInsecureRequests] })
+    })
+    .catch(throwProviderError)
+}
+
+function keysAt(address: string) {
+  return createRemoteJWKSet(new URL(address), {
+    [customFetch]: boundedFetch,
+    timeoutDuration: callMs,
+    // `verify` reads them again itself.
+    cooldownDuration: Infinity
+  })
+}
+
+/** By POST where the provider takes that, else by HTTP Basic (OpenID Connect Core 1.0 §9). */
+function authentication(secret: string | undefined): client.ClientAuth {
+  if (secret === undefined) return client.None()
+  const [byPost, byBasic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
+  return (server, ...others) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? []
+    return (methods.includes('client_secret_post') ? byPost : byBasic)(server, ...others)
+  }
+}
+
+/**
+ * A `fetch` without redirects, to https or this machine, whose response is at most 256 KiB.
+ * @param options with a signal that bounds its time
+ */
+async function boundedFetch(address: string, options: object): Promise<Response> {
+  const { protocol, hostname } = new URL(address)
+  if (protocol !== 'https:' && !isLoopback(hostname)) throw new Error(`${address} is not https`)
+  const response = await fetch(address, { ...options, redirect: 'manual' })
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > maxResponseBytes) throw new Error(`the response of ${address} is too large`)
+    chunks.push(chunk)
+  }
+  const { status, headers } = response
+  return new Response(chunks.length === 0 ? null : Buffer.concat(chunks), { status, headers })
+}
+
+const notCompleted = 'The sign-in was not completed. Please try again.'
+
+/** What the libraries' errors may have. */
+interface Failure extends Error {
+  readonly code: string
+  readonly status: number
+  readonly error: string
+  readonly error_description: string
+}
+
+/** Codes of the libraries, and of OAuth, of a provider that is away. */
+const awayCodes = new Set<string | undefined>([
+  'OAUTH_TIMEOUT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'ERR_JWKS_TIMEOUT',
+  'ERR_JOSE_GENERIC',
+  'server_error',
+  'temporarily_unavailable'
+])
+
+/**
+ * A provider that cannot answer is 503: nobody is signed out, or refused, for that. The reason is
+ * for the log, and has no token in it.
+ */
+export function toProviderError(failure: unknown): GatewayError {
+  if (failure instanceof GatewayError) return failure
+  const { message, code, status = 0, error, cause, ...others } = failure as Partial<Failure>
+  const clock = code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED' && 'is its clock, or ours, wrong?'
+  const inner = cause instanceof Error && `(${cause.message})`
+  const said = [message, code, error, others.error_description, inner, clock].filter(Boolean)
+  const reason = new Error(`the OpenID provider: ${said.join(' ').slice(0, 300)}`)
+  // `fetch` throws a TypeError. That of what is no token is its cause.
+  const isUnreachable =
+    !(failure instanceof errors.JWSInvalid) &&
+    [failure, cause].some(each => each instanceof TypeError)
+  if (isUnreachable || status >= 500 || awayCodes.has(code) || awayCodes.has(error)) {
+    return new GatewayError('upstream.refused', { status: 503, cause: reason })
+  }
+  if (failure instanceof client.AuthorizationResponseError || error === 'invalid_grant') {
+    return new GatewayError('login.refused', { message: notCompleted, cause: reason })
+  }
+  return new GatewayError('upstream.invalid', { cause: reason })
+}
+
+export function throwProviderError(failure: unknown): never {
+  throw toProviderError(failure)
+}

@@ -1,0 +1,165 @@
+/** Credential source: an OpenID provider, at which users sign in (OpenID Connect Core 1.0 §3.1). */
+import { decodeJwt, type JWTPayload } from 'jose'
+import * as client from 'openid-client'
+import type { OidcConfig } from '../../config/schema/oidc.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import type { Credential, ProviderSession, Renewed, Session } from '../../session/types.ts'
+import type { CredentialSource } from '../credential-source.ts'
+import { headerSafe } from '../login-response.ts'
+import { identityOf } from './claims.ts'
+import { providerSession } from './logout-token.ts'
+import { type Provider, throwProviderError, toProviderError } from './provider.ts'
+
+/** A sign-in that is under way, kept sealed in the browser. */
+export interface Flow {
+  /** The name of the source: at another provider it is worth nothing (RFC 9700 §4.4). */
+  readonly source: string
+  readonly state: string
+  readonly nonce: string
+  /** Of PKCE (RFC 7636). */
+  readonly verifier: string
+  readonly redirectUri: string
+  /** Where the browser goes in the end: a path of the console. */
+  readonly landing: string
+}
+
+type Tokens = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
+
+interface Vouched extends Required<Renewed> {
+  readonly provider: ProviderSession
+}
+
+export class OidcSource implements CredentialSource {
+  readonly name: string
+  readonly config: OidcConfig
+  readonly provider: Provider
+
+  constructor(name: string, config: OidcConfig, provider: Provider) {
+    this.name = name
+    this.config = config
+    this.provider = provider
+  }
+
+  /**
+   * Begins a sign-in.
+   * @param asksAgain whether the provider shall ask for the password also where it knows the user
+   * @returns the flow, and where the browser goes
+   * @throws GatewayError `upstream.*`
+   */
+  async begin(redirectUri: string, landing: string, asksAgain: boolean): Promise<[Flow, string]> {
+    const [state, nonce] = [client.randomState(), client.randomNonce()]
+    const verifier = client.randomPKCECodeVerifier()
+    const url = client.buildAuthorizationUrl(await this.provider.configuration(), {
+      ...this.config.parameters,
+      response_type: 'code',
+      // A form that another site posts would come without the flow's cookie.
+      response_mode: 'query',
+      redirect_uri: redirectUri,
+      scope: [...new Set(['openid', ...this.config.scopes])].join(' '),
+      state,
+      nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      ...(asksAgain && { prompt: 'login' })
+    })
+    return [{ source: this.name, state, nonce, verifier, redirectUri, landing }, url.href]
+  }
+
+  /**
+   * Exchanges the code of the provider's response.
+   * @param query of the address to which the browser came back
+   * @throws GatewayError `login.blocked`, `login.refused`, `upstream.*`
+   */
+  async complete(flow: Flow, query: string): Promise<Vouched> {
+    const url = new URL(`${flow.redirectUri}?${query}`)
+    const tokens = await client
+      .authorizationCodeGrant(await this.provider.configuration(), url, {
+        expectedState: flow.state,
+        expectedNonce: flow.nonce,
+        pkceCodeVerifier: flow.verifier,
+        idTokenExpected: true
+      })
+      .catch(throwProviderError)
+    const claims = await this.provider.verify(tokens.id_token ?? '')
+    const more = await this.#userInfo(tokens, claims)
+    const identity = identityOf({ ...claims, ...more }, this.config)
+    return {
+      identity,
+      credential: credentialOf(tokens),
+      provider: providerSession(this.name, claims)
+    }
+  }
+
+  /** The claims of UserInfo, about the same user. @throws GatewayError `upstream.*` */
+  async #userInfo({ access_token: token }: Tokens, { sub = '' }: JWTPayload) {
+    const configuration = await this.provider.configuration()
+    const { userinfo_endpoint: endpoint } = configuration.serverMetadata()
+    if (!this.config.userInfo || endpoint === undefined) return {}
+    return await client.fetchUserInfo(configuration, token, sub).catch(throwProviderError)
+  }
+
+  /** @returns undefined where the user may be signed in no longer, or another one is told */
+  async renew(session: Session): Promise<Renewed | undefined> {
+    const { refreshToken, idToken } = session.credential ?? {}
+    if (refreshToken === undefined || idToken === undefined) return undefined
+    const configuration = await this.provider.configuration()
+    // They are needed after the exchange, and a refresh token may be good only once.
+    await this.provider.readKeys()
+    try {
+      const tokens = await client.refreshTokenGrant(configuration, refreshToken)
+      return await this.#renewed(tokens, session, decodeJwt(idToken))
+    } catch (error) {
+      const failure = toProviderError(error)
+      if (failure.code === 'login.refused') return undefined
+      throw failure
+    }
+  }
+
+  /**
+   * A provider need not send an ID token, and its UserInfo may be away: what is not told stays.
+   * openid-client compares neither issuer nor subject (OpenID Connect Core 1.0 §12.2).
+   */
+  async #renewed(tokens: Tokens, former: Session, old: JWTPayload): Promise<Renewed | undefined> {
+    try {
+      const { id_token: idToken } = tokens
+      const claims = idToken === undefined ? old : await this.provider.verify(idToken)
+      if (claims.iss !== old.iss || claims.sub !== old.sub) return undefined
+      const identity = identityOf(
+        { ...claims, ...(await this.#userInfo(tokens, claims)) },
+        this.config
+      )
+      const credential = credentialOf(tokens, former.credential)
+      return identity.id === former.identity.id ? { credential, identity } : undefined
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.status !== 503) return undefined
+      // The new ID token may not have been verified.
+      const { idToken } = former.credential ?? {}
+      return {
+        credential: { ...credentialOf(tokens, former.credential), ...(idToken && { idToken }) }
+      }
+    }
+  }
+
+  /** Its tokens are worth nothing any more (RFC 7009). @throws GatewayError `upstream.*` */
+  async signOut({ credential: { refreshToken } = {} }: Session): Promise<void> {
+    const configuration = await this.provider.configuration()
+    const { revocation_endpoint: endpoint } = configuration.serverMetadata()
+    if (endpoint === undefined || refreshToken === undefined) return
+    await client.tokenRevocation(configuration, refreshToken).catch(throwProviderError)
+  }
+}
+
+/** Without a refresh token it has no end: nothing is renewed, so the session outlives the token. */
+function credentialOf(tokens: Tokens, former: Credential = {}): Credential {
+  const { refresh_token: refreshToken = former.refreshToken } = tokens
+  const { id_token: idToken = former.idToken } = tokens
+  const seconds = tokens.expiresIn()
+  return {
+    token: headerSafe(tokens.access_token),
+    ...(refreshToken !== undefined && {
+      refreshToken,
+      ...(seconds !== undefined && { expiresAt: Date.now() + seconds * 1000 })
+    }),
+    ...(idToken !== undefined && { idToken })
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Finds sessions by what their OpenID provider calls them, so that its logouts end them (OpenID
+ * Connect Back-Channel Logout 1.0 §2.7). Each name is a set in the store, of the keys of sessions and
+ * of marks of logouts. To add one gives the others: of a sign-in and a logout at the same time, the
+ * later one sees the other.
+ */
+import { hash } from 'node:crypto'
+import { GatewayError } from '../errors/errors.ts'
+import { type SessionStore, tombstoneMs } from './store.ts'
+import type { End, Ended, EndReason, Evaluation, Live, ProviderSession, Session } from './types.ts'
+
+interface Records {
+  readonly store: SessionStore
+  read(key: string): Promise<Evaluation>
+  /** @returns whether it was alive */
+  end(live: Live, reason: EndReason, end: End): Promise<boolean>
+}
+
+const mark = '!'
+const unknown: Ended = { ended: 'unknown' }
+
+/** A name in the store, without what the provider told of its user. */
+export function providerName(...parts: readonly string[]): string {
+  return hash('sha256', JSON.stringify(parts), 'base64url')
+}
+
+/**
+ * To be called before the session is opened.
+ * @param absoluteMs the longest time that it may live
+ * @throws GatewayError `session.upstream` for a sign-in that the provider has ended meanwhile
+ */
+export async function addToProvider(
+  store: SessionStore,
+  key: string,
+  { names, issuedAt }: ProviderSession,
+  absoluteMs: number
+): Promise<void> {
+  const members = await Promise.all(names.map(name => store.addTo(name, key, absoluteMs)))
+  const hasEnded = members
+    .flat()
+    .some(member => member.startsWith(mark) && Number(member.slice(mark.length)) >= issuedAt)
+  if (hasEnded) throw new GatewayError('session.upstream')
+}
+
+/**
+ * Ends the sessions with a name, and sign-ins that are under way.
+ * @param issuedAt of the logout token, in seconds since the epoch
+ * @returns those that were alive; the store has confirmed their ends
+ */
+export async function endByProvider(
+  sessions: Records,
+  name: string,
+  issuedAt: number,
+  end: End
+): Promise<Session[]> {
+  const members = await sessions.store.addTo(name, `${mark}${issuedAt}`, tombstoneMs)
+  const keys = members.filter(member => !member.startsWith(mark))
+  const ended = await Promise.all(
+    keys.map(async key => {
+      // Just after a failover the store cannot tell what is unknown, and takes ends all the same.
+      const found = await sessions.read(key).catch(() => unknown)
+      if ('live' in found) {
+        const wasAlive = await sessions.end(found.live, 'upstream', end)
+        return wasAlive ? [found.live.session] : []
+      }
+      // Its sign-in is about to open it, and cannot any more.
+      if (found.ended === 'unknown') await sessions.store.end(undefined, [key], 'upstream')
+      return []
+    })
+  )
+  return ended.flat()
+}

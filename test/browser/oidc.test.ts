@@ -1,0 +1,111 @@
+/** Sign-in at an OpenID provider of another site in a real browser, whose session cookie is strict. */
+import { createServer } from 'node:http'
+import type { BrowserContext } from 'playwright-core'
+import t from 'tap'
+import { testBrowser } from '../support/chromium.ts'
+import { testGateway } from '../support/gateway.ts'
+import { oidcPath, testProvider } from '../support/oidc-provider.ts'
+import { oidcVisitor } from '../support/oidc-visitor.ts'
+import { listen } from '../support/ports.ts'
+
+const browser = await testBrowser(t.after)
+const provider = await testProvider(t.after)
+const gateway = await testGateway(
+  t.after,
+  {
+    gateway: {
+      console: { root: 'site', signIn: 'sso' },
+      login: { sources: { sso: provider.config() } }
+    },
+    code: {
+      'site/index.html':
+        '<!doctype html><title>console</title><p id="user"></p><script src="/app.js"></script>',
+      'site/app.js': `
+        fetch('/api/account/profile').then(async response => {
+          const { data } = await response.json()
+          document.getElementById('user').textContent = data?.username ?? 'nobody'
+        })
+      `
+    }
+  },
+  provider.environment
+)
+// Another site than the provider's 127.0.0.1.
+const consoleUrl = gateway.url.replace('127.0.0.1', 'localhost')
+provider.register(consoleUrl)
+
+/** Links to the console from another site, as a mail has them. */
+const mail = createServer((_request, response) => {
+  response.setHeader('content-type', 'text/html')
+  response.end(`<a href="${consoleUrl}/orders">orders</a>`)
+})
+const mailUrl = `http://127.0.0.1:${await listen(mail)}`
+t.after(() => mail.close())
+
+async function newContext(cleanUp: (undo: () => unknown) => void): Promise<BrowserContext> {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(60_000)
+  cleanUp(() => context.close())
+  return context
+}
+
+const shown = (user: string) => `#user:text-is("${user}")`
+
+t.test('a page leads to the provider and back to itself, signed in', async t => {
+  const context = await newContext(t.after)
+  const page = await context.newPage()
+  await page.goto(`${consoleUrl}/orders?page=2`)
+  t.match(page.url(), `${provider.issuer}/interaction/`)
+  await page.click('button[value=alice]')
+  await page.waitForSelector(shown('alice'))
+  t.equal(page.url(), `${consoleUrl}/orders?page=2`)
+  const cookies = await context.cookies(consoleUrl)
+  t.match(
+    cookies.find(({ name }) => name === 'console_sid'),
+    { sameSite: 'Strict', httpOnly: true }
+  )
+  // Over the callback, and over the form of the provider: no loop, and nobody is signed out.
+  for (let steps = 0; steps < 3; steps++) await page.goBack({ waitUntil: 'commit' })
+  await page.goto(`${consoleUrl}/orders`)
+  await page.waitForSelector(shown('alice'))
+  await page.goto(mailUrl)
+  await page.click('a')
+  await page.waitForSelector(shown('alice'))
+  t.equal(page.url(), `${consoleUrl}/orders`, 'from another site, signed in')
+})
+
+t.test('two tabs at once, each to its own page', async t => {
+  const context = await newContext(t.after)
+  const [a, b] = [await context.newPage(), await context.newPage()]
+  await a.goto(`${consoleUrl}/a`)
+  await b.goto(`${consoleUrl}/b`)
+  await b.click('button[value=alice]')
+  await b.waitForSelector(shown('alice'))
+  await a.click('button[value=alice]')
+  await a.waitForSelector(shown('alice'))
+  t.same([a.url(), b.url()], [`${consoleUrl}/a`, `${consoleUrl}/b`])
+})
+
+t.test('a callback that is opened in another browser signs nobody in', async t => {
+  const attacker = oidcVisitor(() => consoleUrl, provider)
+  const { next } = await attacker.start()
+  const callback = await attacker.atProvider(next, 'bob')
+  const victim = await newContext(t.after)
+  const other = await victim.newPage()
+  await other.goto(mailUrl)
+  await other.evaluate(`location.assign(${JSON.stringify(callback)})`)
+  await other.waitForURL(`**${oidcPath}/finish*`)
+  t.match(await other.textContent('p'), 'another browser')
+  t.notOk((await victim.cookies(consoleUrl)).some(({ name }) => name === 'console_sid'))
+})
+
+t.test('a link from another site to the first page begins a sign-in, too', async t => {
+  const page = await (await newContext(t.after)).newPage()
+  await page.goto(mailUrl)
+  await page.click('a')
+  await page.click('button[value=bob]')
+  await page.waitForSelector(shown('bob'))
+  t.equal(page.url(), `${consoleUrl}/orders`)
+})
+
+t.end()

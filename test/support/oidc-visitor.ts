@@ -1,0 +1,64 @@
+/** A browser that signs in at an OpenID provider, as far as cookies, redirects and our pages go. */
+import { oidcPath, type TestProvider } from './oidc-provider.ts'
+
+export interface Visited {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Where a redirect leads, or a page goes on by itself. */
+  readonly next: string
+}
+
+export type Visitor = ReturnType<typeof oidcVisitor>
+
+/** @param gatewayUrl which may change with each request, as behind a load balancer */
+export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
+  const jar = new Map<string, string>()
+  const atProvider = provider.browser()
+
+  async function ask(path: string, headers: Record<string, string> = {}): Promise<Visited> {
+    const response = await fetch(new URL(path, gatewayUrl()), {
+      redirect: 'manual',
+      headers: {
+        'cookie': [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+        'sec-fetch-site': 'same-origin',
+        'sec-fetch-dest': 'document',
+        'accept': 'text/html',
+        ...headers
+      }
+    })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (value === '') jar.delete(name)
+      else jar.set(name, value)
+    }
+    const text = await response.text()
+    const [, refresh = ''] = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(text) ?? []
+    const next = response.headers.get('location') ?? refresh.replaceAll('&amp;', '&')
+    return { status: response.status, headers: response.headers, text, next }
+  }
+
+  const start = (returnTo = '/') => ask(`${oidcPath}?returnTo=${encodeURIComponent(returnTo)}`)
+  /** From where the provider sent the browser to the end. */
+  const comeBack = async (callback: string) => {
+    const { pathname, search } = new URL(callback)
+    const page = await ask(pathname + search, { 'sec-fetch-site': 'cross-site' })
+    return await ask(page.next)
+  }
+
+  return {
+    jar,
+    ask,
+    start,
+    atProvider,
+    comeBack,
+    /** @returns what `finish` answers */
+    signIn: async (account: string, returnTo?: string): Promise<Visited> =>
+      await comeBack(await atProvider((await start(returnTo)).next, account)),
+    /** A call of the console. */
+    call: async (path: string) => {
+      const called = await ask(path, { 'sec-fetch-dest': 'empty', 'accept': 'application/json' })
+      return { ...called, json: JSON.parse(called.text) }
+    }
+  }
+}
