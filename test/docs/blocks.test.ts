@@ -82,9 +82,6 @@ const languages: Readonly<Record<string, false | ((text: string) => void)>> = {
   sh: text => void execFileSync('bash', ['-n'], { input: text }),
   console: false,
   text: false,
-  python: false,
-  java: false,
-  go: false,
   nginx: false,
   caddyfile: false,
   haproxy: false
