@@ -3,9 +3,9 @@
  * keys begin with a prefix that is one hash tag, so that a Cluster has them in one slot.
  */
 import type { Cluster, Redis } from 'ioredis'
-import { keySource } from '../config/schema/login.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
+import { createNames, isKey, memberOf, type Names, patternOf, readMember } from './redis-names.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
 import {
   type Follower,
@@ -47,9 +47,6 @@ const scannedAtOnce = 2000
 
 /** A process follows to another server so much later than this one, at most. */
 const othersFollowMs = 2000
-
-/** Keys for scripts are listed apart from users, and end only by themselves. */
-const isKey = ({ source }: SignedIn) => source === keySource
 
 /** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
@@ -262,26 +259,6 @@ export class RedisStore implements SessionStore {
   }
 }
 
-type Names = ReturnType<typeof createNames>
-
-function createNames(prefix: string) {
-  // Changes of what begins so are announced, the epoch among them.
-  const record = (key: string) => `${prefix}s:${key}`
-  return {
-    record,
-    epoch: record('epoch'),
-    /** @param key of a session, or the digest of its user */
-    list: (key: string) => `${prefix}u:${digestIn(key)}`,
-    users: `${prefix}users`,
-    keys: `${prefix}keys`,
-    /** Of those who have sessions. */
-    listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
-    blocks: `${prefix}blocked`,
-    set: (name: string) => `${prefix}set:${name}`,
-    lock: (name: string) => `${prefix}lock:${name}`
-  }
-}
-
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {
   try {
     return await command
@@ -303,25 +280,4 @@ function notYet(): StoreUnavailable {
 function listOf(reply: unknown): string[] {
   if (Array.isArray(reply) && reply.every(each => typeof each === 'string')) return reply
   throw nonsense()
-}
-
-/** Names a user in the list of those who are signed in. */
-function memberOf({ source, id, username }: SignedIn): string {
-  return JSON.stringify([source, id, username])
-}
-
-function readMember(member: string): SignedIn {
-  const [source, id, username] = JSON.parse(member) as [string, string, string]
-  return { source, id, username }
-}
-
-/** Finds the longest part in either case: of letters with two, globs of Redis know ASCII alone. */
-function patternOf(text: string): string {
-  const parts = text.match(/[\w.@\p{Lo}-]+/gu) ?? ['']
-  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
-  const signs = Array.from(longest, sign => {
-    const [lower, upper] = [sign.toLowerCase(), sign.toUpperCase()]
-    return lower === upper ? sign : `[${lower}${upper}]`
-  })
-  return `*","*${signs.join('')}*`
 }

@@ -3,12 +3,12 @@ import { recentlyUsed } from '../bounded-map.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
 import { aheadOf, steadyNow } from '../steady-clock.ts'
 import { SessionCache } from './cache.ts'
 import { Credentials } from './credentials.ts'
 import type { SessionTimes } from './describe.ts'
 import { addToProvider } from './provider-sessions.ts'
+import { isSealedByNewest, openRecord, sealRecord } from './record.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
@@ -60,9 +60,6 @@ interface Which {
 const touchAtMostEveryMs: Duration = 60_000
 const retryMs: Duration = 1000
 
-/** Begins each sealed record. */
-const recordVersion = '1'
-
 /** Use within this time of a write is not written again. */
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
 
@@ -98,27 +95,13 @@ export class Sessions {
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const opened = this.#unseal(key, stored.sealed)
+    const opened = openRecord(this.#options.seal, key, stored.sealed)
     if (opened === undefined) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
     if (stored.idleMs <= 0) return this.#expire(key, 'idle')
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
-  }
-
-  /** The record does not open under another key. */
-  #seal(key: string, session: Session): string {
-    return recordVersion + this.#options.seal.close(key, JSON.stringify(session))
-  }
-
-  /** @returns undefined for what is damaged, none of ours, or sealed with another secret */
-  #unseal(key: string, sealed: string): Session | undefined {
-    if (!sealed.startsWith(recordVersion)) return undefined
-    const text = this.#options.seal.open(key, sealed.slice(recordVersion.length))
-    if (text === undefined) return undefined
-    const session = parseKeepingDigits(text) as Session | { readonly identity: null }
-    return session.identity === null ? undefined : session
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
@@ -155,7 +138,7 @@ export class Sessions {
     const idleMs = Math.min(idle, absoluteMs)
     const { address } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
-    const stored = { sealed: this.#seal(key, session), idleMs, absoluteMs }
+    const stored = { sealed: sealRecord(this.#options.seal, key, session), idleMs, absoluteMs }
     // The first use of a key is written at once, whatever it is, so that lists tell of it.
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
@@ -216,7 +199,7 @@ export class Sessions {
   async #touch(live: Live): Promise<boolean> {
     const { key, session, sealed } = live
     // A key may live longer than the secret that sealed it.
-    const isNewest = this.#options.seal.isNewest(sealed.slice(recordVersion.length))
+    const isNewest = isSealedByNewest(this.#options.seal, sealed)
     if (session.key !== undefined && !isNewest) await this.replace(live, session)
     return await this.store.touch(key, session.idleMs, signedInOf(session))
   }
@@ -229,7 +212,7 @@ export class Sessions {
 
   /** Puts a session in the place of exactly `live`. @returns whether it did */
   async replace(live: Live, session: Session): Promise<boolean> {
-    const sealed = this.#seal(live.key, session)
+    const sealed = sealRecord(this.#options.seal, live.key, session)
     const isDone = await this.store.replace(live.key, live.sealed, sealed)
     this.#cache.drop(live.key)
     return isDone

@@ -235,7 +235,12 @@ t.test(
     t.match(page.headers.get('content-security-policy'), /^default-src 'none'; script-src 'sha256-/)
     t.ok(page.text.includes(`name="id_token_hint" value="${idToken}"`))
     t.ok(page.text.includes(`action="${provider.issuer}/session/end"`))
-    for (const again of [logoutUrl, `${oidcPath}/logout`, `${oidcPath}/logout?ticket=x`]) {
+    for (const again of [
+      logoutUrl,
+      `${logoutUrl}.x`,
+      `${oidcPath}/logout`,
+      `${oidcPath}/logout?ticket=x`
+    ]) {
       t.match(await visitor.ask(again), { status: 303, next: '/' }, again)
     }
     const asks = async () => (await visitor.start()).next.includes('prompt=login')

@@ -2,7 +2,6 @@
  * Sign-out at an OpenID provider. The browser goes there by a page that posts the ID token (OpenID
  * Connect RP-Initiated Logout 1.0 §2), so that the token stands in no address.
  */
-import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { oidcPath } from '../../config/schema/oidc.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
@@ -20,14 +19,14 @@ const maxIdToken = 4096
 function createTickets({ secrets, sessions }: Gateway) {
   const seal = createSeal(secrets, 'provider-logout')
   return {
-    make: ({ source, credential: { idToken = '' } = {} }: Session): string =>
-      seal.close(source, `${Date.now()} ${idToken.length > maxIdToken ? '' : idToken}`),
+    make: ({ id, source, credential: { idToken = '' } = {} }: Session): string =>
+      seal.close(source, `${Date.now()} ${id} ${idToken.length > maxIdToken ? '' : idToken}`),
     /** @returns the ID token, which may be empty; undefined for a ticket that is not good any more */
     use: async (source: string, ticket: string): Promise<string | undefined> => {
-      const [madeAt = '', idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
+      const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
       if (Date.now() - Number(madeAt) > ticketMs) return undefined
-      const name = `logout:${hash('sha256', ticket)}`
-      return (await sessions.store.lock(name, '', 2 * ticketMs)) ? idToken : undefined
+      // Not by its text: another one may be decoded to the same.
+      return (await sessions.store.lock(`logout:${id}`, '', 2 * ticketMs)) ? idToken : undefined
     }
   }
 }
