@@ -1,11 +1,14 @@
 /**
- * Writes docs/configuration.md from the schemas in src/config/schema, and docs/error-codes.md; with
- * `--check` it only says which is stale, and then ends with 1.
+ * Writes docs/configuration.md from the schemas in src/config/schema, docs/error-codes.md, and the
+ * pages of presets from the heads of their files; with `--check` it only says which is stale, and
+ * then ends with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
 import { boundsInWords } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/node.ts'
+import { presetText } from '../src/config/read/presets.ts'
+import { presetKinds, presetsOfKind } from '../src/config/schema/presets.ts'
 import { errorKinds } from '../src/errors/errors.ts'
 
 /** By what faults say, the words that the head of the page explains. */
@@ -53,7 +56,8 @@ const listed = new Map<string, string>()
 
 for (const [file, page] of [
   ['docs/configuration.md', configurationPage()],
-  ['docs/error-codes.md', errorsPage()]
+  ['docs/error-codes.md', errorsPage()],
+  ...presetPages()
 ] as const) {
   if (!process.argv.includes('--check')) writeFileSync(file, page)
   else if (readFileSync(file, 'utf8') !== page) {
@@ -102,6 +106,32 @@ ${Object.entries(errorKinds)
   .map(([code, { status, en }]) => `| \`${code}\` | ${status} | ${en} |`)
   .join('\n')}
 `
+}
+
+/** A page for each preset, and their list. @returns each with its file */
+function presetPages(): Array<readonly [string, string]> {
+  const note = '<!-- Written by `node scripts/reference.ts` from presets/. Do not edit. -->'
+  const presets = presetKinds.flatMap(kind =>
+    presetsOfKind(kind).map(name => {
+      const [head = ''] = presetText(kind, name).split(/\n(?!#)/, 1)
+      const [title = '', ...lines] = head.replaceAll(/^# ?/gm, '').split('\n')
+      const file = `${kind === 'backend' ? 'backend-' : ''}${name}.md`
+      const [read = '', ...rest] = lines.join('\n').split('\n\n')
+      const whose = kind === 'backend' ? 'Back-end' : 'Console'
+      const source = `${whose} preset \`${name}\`. ${read.replaceAll('*', '\\*')}`
+      const text = `${[`# ${title}`, note, source, ...rest].join('\n\n')}\n`
+      return { kind, file, text, link: `- [\`${name}\`](${file}): ${title}` }
+    })
+  )
+  const links = (kind: string) =>
+    presets.flatMap(each => (each.kind === kind ? [each.link] : [])).join('\n')
+  const list = `# Presets\n\n${note}\n
+[What a preset is, and how your files change it](../consoles.md#presets). \`console-gateway presets show NAME\` prints the file.\n
+## Consoles\n\n${links('console')}\n\n## Back-ends\n\n${links('backend')}\n`
+  return [
+    ['docs/presets/README.md', list],
+    ...presets.map(({ file, text }) => [`docs/presets/${file}`, text] as const)
+  ]
 }
 
 function section(schema: Node, prefix: string): string[] {

@@ -108,7 +108,7 @@ t.test('a running gateway exposes each metric and label that the alerts name', a
 })
 
 t.test('the documents list each metric with its type and labels', async t => {
-  const rows = readFileSync('docs/metrics.md', 'utf8').matchAll(
+  const rows = readFileSync('docs/observability.md', 'utf8').matchAll(
     /^\| `(console_gateway_\w+)` \| (\w+) \|([^|]*)\|/gm
   )
   const listed = Array.from(rows, ([, name = '', type = '', labels = '']) => [

@@ -1,4 +1,4 @@
-/** The examples of docs/tls.md that need no proxy; test/long/proxies.test.ts runs the others. */
+/** The examples of docs/proxies.md that need no proxy; test/long/proxies.test.ts runs the others. */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,12 +8,12 @@ import { testAuthority } from '../support/authority.ts'
 import { blocksOf } from '../support/doc-blocks.ts'
 import { configFolder } from '../support/gateway.ts'
 
-const blocks = blocksOf('docs/tls.md')
+const blocks = blocksOf('docs/proxies.md')
 const { certificate, key } = testAuthority(t.after, 'DNS:console.example.com')
 
 function blockOf(language: string, part: string): string {
   const block = blocks.find(each => each.language === language && each.text.includes(part))
-  if (block === undefined) throw new Error(`docs/tls.md has no ${language} block with "${part}"`)
+  if (block === undefined) throw new Error(`proxies.md has no ${language} block with "${part}"`)
   return block.text
 }
 

@@ -23,7 +23,7 @@ const events = words(`
   audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
   config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
   contract.kept keys.created keys.revoked limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
-  login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.source
+  login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.provider logout.source
   maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
   ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
   shape.missing traces.config traces.export traces.failing users.blocked users.changed
@@ -132,6 +132,7 @@ t.test('the beginnings of keys in Redis', async t => {
     'probe:',
     'replicas',
     's:',
+    'set:',
     'u:',
     'users'
   ])

@@ -1,4 +1,4 @@
-/** The examples of docs/forward-auth.md: run with the programs that they are for. */
+/** The examples of docs/proxies.md: run with the programs that they are for. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ import { cookieIn, password } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const host = 'console.example.com'
-const blocks = blocksOf('docs/forward-auth.md')
+const blocks = blocksOf('docs/proxies.md')
 
 interface Ports {
   readonly proxy: number
@@ -20,8 +20,10 @@ interface Ports {
 }
 
 function example(language: string, { proxy, gateway, backend }: Ports): string {
-  const block = blocks.find(each => each.language === language)
-  if (block === undefined) throw new Error(`docs/forward-auth.md has no ${language} block`)
+  const block = blocks.find(
+    each => each.language === language && /forward_auth|auth_request/.test(each.text)
+  )
+  if (block === undefined) throw new Error(`docs/proxies.md has no ${language} block`)
   return block.text
     .replace('listen 8443', `listen 127.0.0.1:${proxy}`)
     .replace(`${host}:8443`, `${host}:${proxy}`)
@@ -48,7 +50,7 @@ async function call(port: number, path: string, { headers, ...more }: ProxyCall 
 }
 
 for (const [name, prepare] of Object.entries(proxies)) {
-  t.test(`${name} asks the gateway, as docs/forward-auth.md has it`, async t => {
+  t.test(`${name} asks the gateway, as docs/proxies.md has it`, async t => {
     const [proxy = 0, port = 0] = await freePorts(2)
     const backend = await testUpstream(t.after, json(200, { report: 1 }))
     await testGateway(t.after, {

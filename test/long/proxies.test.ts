@@ -1,4 +1,4 @@
-/** The examples of docs/tls.md: run with the programs that they are for, in front of a real gateway. */
+/** The examples of docs/proxies.md: run with the programs that they are for, in front of a real gateway. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -17,13 +17,13 @@ import { testUpstream } from '../support/upstream.ts'
 import { message, webSocketUpstream } from '../support/websocket.ts'
 
 const host = 'console.example.com'
-const blocks = blocksOf('docs/tls.md')
+const blocks = blocksOf('docs/proxies.md')
 const { certificate, key } = testAuthority(t.after, `DNS:${host}`)
 const ca = readFileSync(certificate, 'utf8')
 
 function blockOf(language: string, part: string): string {
   const block = blocks.find(each => each.language === language && each.text.includes(part))
-  if (block === undefined) throw new Error(`docs/tls.md has no ${language} block with "${part}"`)
+  if (block === undefined) throw new Error(`proxies.md has no ${language} block with "${part}"`)
   return block.text
 }
 
@@ -86,7 +86,7 @@ async function call(port: number, path: string, { headers, ...more }: ProxyCall 
   return await callProxy({ port, path }, sent, { ca, servername: host })
 }
 
-/** Starts a proxy in front of a gateway, both as docs/tls.md has them. */
+/** Starts a proxy in front of a gateway, both as docs/proxies.md has them. */
 async function start(t: Test, { prepare }: Proxy) {
   const [http = 0, https = 0, port = 0] = await freePorts(3)
   const events: Array<() => void> = []
@@ -118,7 +118,7 @@ async function start(t: Test, { prepare }: Proxy) {
 }
 
 for (const [name, proxy] of Object.entries(proxies)) {
-  t.test(`${name} as docs/tls.md has it`, async t => {
+  t.test(`${name} as docs/proxies.md has it`, async t => {
     const { http, https, backend, events } = await start(t, proxy)
     const signedIn = await call(https, '/api/auth/admin/login', {
       method: 'POST',

@@ -1,7 +1,7 @@
-/** The programs of docs/sign-in.md that check the gateway's tokens, in each language that is there. */
+/** The programs of examples/check-token, which check the gateway's tokens, in each language that is there. */
 import { execFile, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -92,14 +92,13 @@ t.test('each program prints the user of a right token, and refuses others', asyn
   symlinkSync(resolve('node_modules/jose'), join(folder, 'node_modules/jose'))
 
   for (const { language, file, command, before } of languages) {
-    const program = blocks.find(block => block.language === language)?.text ?? ''
     const isThere = spawnSync(command, [language === 'go' ? 'version' : '--version']).status === 0
     const skip = !isThere || before.some(each => each === undefined)
     t.test(
       language,
       { skip: skip && `${command} or its library is not on this machine` },
       async t => {
-        writeFileSync(join(folder, file), program)
+        copyFileSync(join('examples/check-token', file), join(folder, file))
         const run = async (token: string, JWT_SECRET = secret) => {
           const words = [...before.map(String), join(folder, file), token]
           const { stdout } = await execute(command, words, { env: { ...process.env, JWT_SECRET } })

@@ -25,7 +25,7 @@ interface Answer {
 
 export type Judge = ReturnType<typeof createJudge>
 
-/** What docs/scaling.md promises. */
+/** What docs/operations.md promises. */
 const boundMs = 2000
 /** What was closed long ago is looked at no more. */
 const rememberedMs = 180_000

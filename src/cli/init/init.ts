@@ -38,7 +38,7 @@ export async function init(invocation: Invocation): Promise<number> {
   addSchemas(folder, io.env)
   io.stdout.write(
     `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
-      'Then open http://127.0.0.1:8080, or let your console call it (docs/console-developers.md).\n'
+      'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
   )
   return 0
 }

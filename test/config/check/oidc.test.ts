@@ -1,7 +1,5 @@
 import t from 'tap'
-import { parse } from 'yaml'
 import { reportsOf } from '../../support/config-files.ts'
-import { blocksOf } from '../../support/doc-blocks.ts'
 
 interface Over {
   readonly source?: object
@@ -55,15 +53,6 @@ t.test('claims that change, plain http and clashes of paths are faults', t => {
   ]
   for (const [over, fault] of rows) {
     t.match(faultsOf(over).join('\n'), fault, JSON.stringify(over))
-  }
-  t.end()
-})
-
-t.test('each config of docs/sign-in.md passes', t => {
-  for (const { place, text } of blocksOf('docs/sign-in.md')) {
-    const { login, console: pages } = parse(text) as { login: object; console?: object }
-    const gateway = { login, ...(pages && { console: pages }) }
-    t.same(faultsOf({ gateway }), [], place)
   }
   t.end()
 })
