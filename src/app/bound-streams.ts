@@ -138,11 +138,12 @@ export class BoundStreams {
     for (const entries of Map.groupBy(this.#entries, ({ live }) => live?.key).values()) {
       const { live, turn } = entries.at(-1) as Entry
       if (live === undefined) continue
-      const cached = sessions.cached(live.key)
+      // No store has the token of a machine.
+      const cached = live.sealed === '' ? live : sessions.cached(live.key)
       const now = sessions.now()
-      if (cached !== undefined) this.#judge(entries, cached)
       // Known without the store: nothing moves the absolute end.
-      else if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
+      if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
+      else if (cached !== undefined) this.#judge(entries, cached)
       // A change that was announced, and an end that is known, are looked up at once.
       else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
         void this.#ask(live.key, entries)

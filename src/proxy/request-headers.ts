@@ -72,7 +72,7 @@ export function requestHeaders(
       const value = headers[name]
       if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
       if (name === 'content-type' && !hasBody) continue
-      if (name === 'authorization' && keyIn(String(value)) !== undefined) continue
+      if (name === 'authorization' && isKey(value, caller)) continue
       if (shaped && isRead && readConditions.has(name)) continue
       sent[name] = value
     }
@@ -92,6 +92,10 @@ export function requestHeaders(
     if (takesCredential && caller.credentialFault !== undefined) throw caller.credentialFault
     return sent
   }
+}
+
+function isKey(value: string | string[], { session }: ForwardedFor): boolean {
+  return session?.key !== undefined || keyIn(String(value)) !== undefined
 }
 
 /** Stands for a member of the user's profile. */

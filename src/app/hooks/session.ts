@@ -25,9 +25,11 @@ const twoSessions =
  * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions } = scope.gateway
+  const { sessions, tokenIn } = scope.gateway
   const keyOfRequest = createKeyReader(scope.gateway)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
+    const tokenOf = tokenIn(request.raw.headers.authorization)
+    if (tokenOf !== undefined) return readToken(request, tokenOf, done)
     const key = keyOfRequest(request)
     if (key instanceof GatewayError) return done(key)
     if (key === undefined) return done()
@@ -53,6 +55,25 @@ export function addSessionReader(scope: FastifyInstance): void {
       }
     )
   })
+}
+
+/** One that is invalid is refused by the guard, after limits. */
+function readToken(
+  request: FastifyRequest,
+  tokenOf: () => Promise<Live>,
+  done: (error?: Error) => void
+): void {
+  request.hasKey = true
+  if (request.routeConfig.keys !== true) return done(new GatewayError('route.keys'))
+  tokenOf().then(
+    live => {
+      setLive(request, live)
+      done()
+    },
+    (error: Error) => {
+      done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
+    }
+  )
 }
 
 /**
