@@ -83,13 +83,15 @@ t.test('1,000 routes and 100 addresses cost little', t => {
     address: `http://b:${index}`
   }))
   const { meters, present } = processWith(1000, addresses)
-  const rounds = 50
-  const msOf = (work: () => unknown) => {
+  const rounds = 10
+  const cpuMsOf = (work: () => unknown) => {
     const before = process.cpuUsage()
     for (let round = 0; round < rounds; round++) work()
     const { user, system } = process.cpuUsage(before)
     return (user + system) / 1000 / rounds
   }
+  // The least: what other programs do to the machine's caches is no part of it.
+  const msOf = (work: () => unknown) => Math.min(...Array.from({ length: 5 }, () => cpuMsOf(work)))
   for (const meter of meters) meter(answered(500, 30))
   const sampleMs = msOf(() => present.sample())
   for (const meter of meters) meter(answered(200, 30))
