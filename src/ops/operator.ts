@@ -4,7 +4,7 @@ export interface Operator {
   /** The user name; `operator` for whoever has the secret, `local` for commands on the machine. */
   readonly name: string
   readonly via: 'secret' | 'socket' | 'session'
-  /** The credential source, of a user who signed in with a password. */
+  /** The credential source, of a user who signed in by name. */
   readonly source?: string | undefined
   /** The end of the session, in milliseconds since the epoch. */
   readonly until?: number

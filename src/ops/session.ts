@@ -74,6 +74,8 @@ export function createOperatorSessions({ gateway, services, exchange }: Options)
   return {
     /** The name of the cookie. */
     cookie,
+    /** Whether browsers come by https. */
+    isSecure,
     isOperator,
     /** The operator of a cookie, who still is one. */
     operatorOf: async (value: string): Promise<Operator | undefined> => {

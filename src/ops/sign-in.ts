@@ -1,14 +1,17 @@
-/** Sign-in and sign-out of operators: by a password, the operators' secret, or a link. */
+/** Sign-in and sign-out of operators: by a password, a provider, the operators' secret, or a link. */
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isSameSecret } from './access.ts'
 import { doInLedger } from './act-ledger.ts'
 import { addRoute } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
+import { reasonOf } from '../app/hooks/errors.ts'
 import { leavingOf } from '../app/hooks/sending.ts'
 import { malformed } from '../app/hooks/validation.ts'
+import type { Flows } from '../app/sign-in/flows.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
+import type { OidcSource } from '../login/oidc/source.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
 import type { Entrant, OperatorSessions } from './session.ts'
@@ -18,6 +21,8 @@ interface Options {
   readonly sessions: OperatorSessions
   /** Of the config in force. */
   readonly vouching: () => Vouching
+  /** Sign-ins at providers that are under way. */
+  readonly flows: Flows
   /** Of config. With a role users sign in, else whoever has the secret. */
   readonly ops: Pick<GatewayConfig['ops'], 'role' | 'secret'>
   /** The address of a path of this listener, for people on this machine. */
@@ -35,7 +40,9 @@ export type OperatorSignIn = ReturnType<typeof addOperatorSignIn>
 
 export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   const { role, secret } = options.ops
+  const { takesPasswords, providers } = options.vouching()
   const nameless = secret === undefined ? undefined : ('secret' as const)
+  const byName = takesPasswords ? ('password' as const) : undefined
   const links = createLinks()
   const makeLink = (ms: number) => options.urlOf(`/ops/link/${links.make(ms)}`)
 
@@ -50,7 +57,9 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
 
   return {
     /** What the form asks for. */
-    form: role === undefined ? nameless : ('password' as const),
+    form: role === undefined ? nameless : byName,
+    /** OpenID providers at which operators sign in. */
+    providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
     /** By the form of a page. @throws GatewayError */
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
@@ -120,13 +129,55 @@ async function bySecret(options: Options, reply: FastifyReply, secret: string): 
   })
 }
 
+/** Sign-in at an OpenID provider. */
+function providerFor(options: Options, source: OidcSource) {
+  const { flows, sessions } = options
+  const { name } = source
+  const path = `/ops/sign-in/${name}`
+  return {
+    name,
+    /** Where it begins. The provider knows `/callback` below it. */
+    path,
+    /** @returns where the browser goes, and in the end to `landing`. @throws GatewayError */
+    begin: async (reply: FastifyReply, landing: string): Promise<string> => {
+      const { request } = reply
+      const protocol = sessions.isSecure ? 'https' : request.protocol
+      const redirectUri = `${protocol}://${request.host.toLowerCase()}${path}/callback`
+      // It asks for the password, so that nobody whom it knows still gets in by one click.
+      const [flow, url] = await source
+        .begin(redirectUri, landing, true)
+        .catch(error => refuse(options, request, error))
+      flows.keep(request, reply, flow)
+      return url
+    },
+    /** @returns where to go on. @throws GatewayError */
+    finish: async (reply: FastifyReply): Promise<string | undefined> => {
+      const { request } = reply
+      const { landing, vouched } = await flows
+        .finish(request, source, request.operator?.source === name)
+        .catch(error => refuse(options, request, error))
+      if (vouched === undefined) return landing
+      // Its tokens are dropped. To revoke them may end the user's session at the console too, which
+      // can be of the same grant (RFC 7009 §2.1).
+      const { identity } = vouched
+      const entrant = { name: identity.username, user: { identity, source: name } }
+      await signIn(options, reply, entrant.name, async () => {
+        if (!(await sessions.isOperator(entrant))) throw new GatewayError('ops.role')
+        return entrant
+      })
+      return landing
+    }
+  }
+}
+
 /** Sets the cookie. @throws GatewayError for whoever may not */
 async function signIn(
-  { sessions, log }: Options,
+  options: Options,
   reply: FastifyReply,
   name: string,
   enter: () => Promise<Entrant>
 ): Promise<void> {
+  const { sessions, log } = options
   const { request } = reply
   const fields = { user: name, address: clientAddress(request) }
   const run = async () => {
@@ -139,10 +190,16 @@ async function signIn(
     const { source } = await doInLedger(act, {}, request, { name, via: 'session' })
     log.info({ event: 'ops.login', ...fields, source }, 'operator signed in')
   } catch (error) {
-    const { code } = toGatewayError(error)
-    log.info({ event: 'ops.login.refused', ...fields, code }, 'sign-in refused')
-    throw error
+    refuse(options, request, error, name)
   }
+}
+
+/** @throws `error` */
+function refuse({ log }: Options, request: FastifyRequest, error: unknown, user?: string): never {
+  const { code, cause } = toGatewayError(error)
+  const fields = { user, address: clientAddress(request), code, reason: cause && reasonOf(cause) }
+  log.info({ event: 'ops.login.refused', ...fields }, 'sign-in refused')
+  throw error
 }
 
 async function signOut({ sessions, log }: Options, reply: FastifyReply): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Who vouches for an operator who signs in: the sources of `ops.sources` for a password, by the
- * same steps as the console's sign-in, or whoever compares the operators' secret. Failures are
- * counted apart: guesses at the console lock no operator out of the page, and the reverse.
+ * Who vouches for an operator who signs in: the sources of `ops.sources`, by the same steps as the
+ * console's sign-in, or whoever compares the operators' secret. Failures are counted apart: guesses
+ * at the console lock no operator out of the page, and the reverse.
  */
 import type { FastifyRequest } from 'fastify'
 import type { Gateway } from '../app/gateway.ts'
@@ -11,6 +11,7 @@ import { mustVouch } from '../app/sign-in/vouching.ts'
 import { operatorSources } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { signOutAtSource, takesPasswords } from '../login/credential-source.ts'
+import { OidcSource } from '../login/oidc/source.ts'
 import type { Entrant } from './session.ts'
 
 export type Vouching = ReturnType<typeof createVouching>
@@ -18,9 +19,13 @@ export type Vouching = ReturnType<typeof createVouching>
 export function createVouching(gateway: Gateway) {
   const { sessions, config } = gateway
   const names = operatorSources(config.gateway)
-  const sources = gateway.sources.filter(takesPasswords).filter(({ name }) => names.includes(name))
+  const ofOperators = gateway.sources.filter(({ name }) => names.includes(name))
+  const sources = ofOperators.filter(takesPasswords)
   const guard = createSignInGuard(gateway, operatorsApart)
   return {
+    takesPasswords: sources.length > 0,
+    /** OpenID providers at which operators sign in. */
+    providers: ofOperators.filter(each => each instanceof OidcSource),
     /**
      * @param isOperator whether the user may be one
      * @param leaving aborted when the client leaves

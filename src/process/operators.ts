@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { openApi } from '../api-docs/openapi.ts'
+import { createFlows } from '../app/sign-in/flows.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createAccess } from '../ops/access.ts'
@@ -43,6 +44,13 @@ export function createOperators(operated: Operated) {
   const address = splitHostPort(ops.listen)
   const signIn = addOperatorSignIn(app, {
     sessions,
+    flows: createFlows({
+      secrets: services.secrets,
+      // Operators go on while Redis is away: a provider takes a code once.
+      store: { lock: (...lock) => services.sessions.store.lock(...lock).catch(() => true) },
+      secure: sessions.isSecure,
+      of: 'console_ops'
+    }),
     vouching: () => generations.current.vouching,
     ops,
     log,

@@ -15,6 +15,7 @@ const gateway = await testGateway(
   {
     gateway: {
       console: { root: 'site', signIn: 'sso' },
+      ops: { role: 'admin', sources: ['sso'] },
       login: { sources: { sso: provider.config() } }
     },
     code: {
@@ -32,7 +33,8 @@ const gateway = await testGateway(
 )
 // Another site than the provider's 127.0.0.1.
 const consoleUrl = gateway.url.replace('127.0.0.1', 'localhost')
-provider.register(consoleUrl)
+const opsUrl = gateway.opsUrl.replace('127.0.0.1', 'localhost')
+provider.register(consoleUrl, opsUrl)
 
 /** Links to the console from another site, as a mail has them. */
 const mail = createServer((_request, response) => {
@@ -81,6 +83,15 @@ t.test('a page leads to the provider and back to itself, signed in', async t => 
   await page.click('a')
   await page.waitForSelector(shown('alice'))
   t.equal(page.url(), `${consoleUrl}/orders`, 'from another site, signed in')
+})
+
+t.test('an operator comes back to the page that was asked for', async t => {
+  const page = await (await newContext(t.after)).newPage()
+  await page.goto(`${opsUrl}/ops/users`)
+  await page.click('a.button')
+  await page.click('button[value=alice]')
+  await page.waitForURL(`${opsUrl}/ops/users`)
+  t.match(await page.textContent('header form'), 'alice')
 })
 
 t.test('two tabs at once, each to its own page', async t => {

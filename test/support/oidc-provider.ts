@@ -11,6 +11,8 @@ export const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-
 export const oidcSource = 'sso'
 /** Where the gateway's sign-in begins with a source of that name. */
 export const oidcPath = `/api/auth/oidc/${oidcSource}`
+/** And that of operators. */
+export const opsOidcPath = `/ops/sign-in/${oidcSource}`
 
 type Claims = Record<string, unknown>
 /** It breaks connections off, never answers, or answers so. */
@@ -104,7 +106,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     register: (...gateways: readonly string[]) => {
       const uris = (path: string) => gateways.map(each => each + path)
       client = {
-        redirect_uris: uris(`${oidcPath}/callback`),
+        redirect_uris: [oidcPath, opsOidcPath].flatMap(path => uris(`${path}/callback`)),
         post_logout_redirect_uris: uris('/'),
         ...(gateways[0] && {
           backchannel_logout_uri: `${gateways[0]}${oidcPath}/backchannel-logout`

@@ -18,8 +18,8 @@ export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
 
   async function ask(path: string, headers: Record<string, string> = {}): Promise<Visited> {
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
-    // The session's cookie is strict.
-    const sent = [...jar].filter(([name]) => !isCrossSite || name !== 'console_sid')
+    // The cookies of sessions are strict.
+    const sent = [...jar].filter(([name]) => !isCrossSite || !/^console_(?:sid|ops)$/.test(name))
     const response = await fetch(new URL(path, gatewayUrl()), {
       redirect: 'manual',
       headers: {

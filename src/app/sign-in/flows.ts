@@ -1,7 +1,8 @@
 /** Sign-ins that are under way, each in a sealed cookie of its own, so that tabs do not disturb each other. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Flow } from '../../login/oidc/source.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import type { Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
 import type { Gateway } from '../gateway.ts'
 import { signedOutCookie } from '../hooks/session-cookie.ts'
@@ -12,16 +13,38 @@ const maxFlows = 8
 /** Of the cookie's value. */
 const maxSealed = 1200
 
+const stranger =
+  'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
+  'begin again.'
+
+interface Options extends Pick<Gateway, 'secrets'> {
+  readonly store: Pick<Gateway['sessions']['store'], 'lock'>
+  readonly secure: boolean
+  /** Begins the cookies' names, since cookies do not know the ports of a host. */
+  readonly of: 'console' | 'console_ops'
+}
+
 export type Flows = ReturnType<typeof createFlows>
 
-export function createFlows(gateway: Gateway) {
-  const { secure } = gateway.cookie.options
-  const { store } = gateway.sessions
+export function createFlows({ secrets, store, secure, of }: Options) {
   // Lax: it comes along from another site.
   const options = { path: '/', secure, httpOnly: true, sameSite: 'lax' } as const
-  const prefix = `${secure ? '__Host-' : ''}console_flow_`
-  const seal = createSeal(gateway.secrets, 'oidc-flow')
+  const prefix = `${secure ? '__Host-' : ''}${of}_flow_`
+  const seal = createSeal(secrets, 'oidc-flow')
   const idOf = (state: string) => hash('sha256', state, 'hex').slice(0, 16)
+
+  /** The flow of this source that the state of a request belongs to. @throws StoreUnavailable */
+  async function take(request: FastifyRequest, source: string) {
+    const { state } = request.query as Record<string, unknown>
+    if (typeof state !== 'string') return undefined
+    const name = prefix + idOf(state)
+    const { [name]: sealed = '' } = request.cookies
+    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
+    if (text === undefined) return undefined
+    const flow = JSON.parse(text) as Flow & { readonly until: number }
+    if (flow.source !== source || flow.until < Date.now()) return undefined
+    return { ...flow, isFirst: await store.lock(`flow:${idOf(state)}`, request.id, flowMs) }
+  }
 
   return {
     keep(request: FastifyRequest, reply: FastifyReply, flow: Flow): void {
@@ -33,25 +56,30 @@ export function createFlows(gateway: Gateway) {
       reply.setCookie(name, sealed, { ...options, maxAge: flowMs / 1000 })
     },
     /**
-     * The flow of this source that the state of a request belongs to.
-     * @returns undefined for another browser's, and an old one; `isSpent` where it was taken before
-     * @throws StoreUnavailable
+     * Ends the sign-in that the state of a request belongs to.
+     * @param isSignedIn whether the browser is, at this source: it may have gone back, or reload
+     * @returns where the browser goes, if it is known, and the user, unless that is a reload
+     * @throws GatewayError; StoreUnavailable
      */
-    async take(request: FastifyRequest, source: string) {
-      const { state } = request.query as Record<string, unknown>
-      if (typeof state !== 'string') return undefined
-      const name = prefix + idOf(state)
-      const { [name]: sealed = '' } = request.cookies
-      const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
-      if (text === undefined) return undefined
-      const flow = JSON.parse(text) as Flow & { readonly until: number }
-      if (flow.source !== source || flow.until < Date.now()) return undefined
-      const isFirst = await store.lock(`flow:${idOf(state)}`, request.id, flowMs)
-      return { flow, isSpent: !isFirst }
+    async finish(request: FastifyRequest, source: OidcSource, isSignedIn: boolean) {
+      // Another site must not finish a sign-in that it began itself, to whatever account.
+      if (request.headers['sec-fetch-site'] !== 'same-origin') {
+        throw new GatewayError('origin.refused')
+      }
+      const flow = await take(request, source.name)
+      const isFirst = flow?.isFirst === true
+      if (!isFirst && !isSignedIn) throw new GatewayError('login.refused', { message: stranger })
+      const vouched = isFirst ? await source.complete(flow, queryOf(request)) : undefined
+      return { landing: flow?.landing, vouched }
     },
     /** Whether the last session ended by a sign-out, or by an operator, and not by its time. */
     wasSignedOut: ({ cookies, ended }: FastifyRequest): boolean =>
       cookies[signedOutCookie] !== undefined || ended?.reason === 'revoked',
     forgetSignOut: (reply: FastifyReply) => reply.clearCookie(signedOutCookie, options)
   }
+}
+
+export function queryOf({ raw: { url = '' } }: FastifyRequest): string {
+  const at = url.indexOf('?')
+  return at < 0 ? '' : url.slice(at + 1)
 }

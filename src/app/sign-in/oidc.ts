@@ -5,26 +5,24 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { oidcPath } from '../../config/schema/oidc.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { toGatewayError } from '../../errors/errors.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import { clientAddress, publicOrigin } from '../hooks/address.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { createFlows, type Flows } from './flows.ts'
+import { createFlows, type Flows, queryOf } from './flows.ts'
 import { createLanding } from './landing.ts'
 import { open, recordSignedIn, refuse } from './opening.ts'
 import { unopened } from './vouching.ts'
-
-const stranger =
-  'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
-  'begin again.'
 
 /** @param isEndpoint whether a path is no page of the console */
 export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {
   const { gateway } = scope
   const toLanding = createLanding(gateway.mount, isEndpoint)
-  const flows = createFlows(gateway)
+  const { secrets, cookie } = gateway
+  const { store } = gateway.sessions
+  const flows = createFlows({ secrets, store, secure: cookie.options.secure, of: 'console' })
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
     const path = oidcPath(source.name, source.config)
     const start = gateway.mount + path
@@ -67,25 +65,14 @@ async function finish(
   reply: FastifyReply,
   { source, flows }: Finishing
 ): Promise<string | undefined> {
-  // Another site must not finish a sign-in that it began itself, to whatever account.
-  if (request.headers['sec-fetch-site'] !== 'same-origin') throw new GatewayError('origin.refused')
-  const { flow, isSpent = true } = (await flows.take(request, source.name)) ?? {}
-  if (flow === undefined || isSpent) {
-    // The browser went back, or reloads the page.
-    if (request.live?.session.source === source.name) return flow?.landing
-    throw new GatewayError('login.refused', { message: stranger })
-  }
   const leaving = leavingOf(reply.raw).signal
-  const vouched = await source.complete(flow, queryOf(request))
+  const isSignedIn = request.live?.session.source === source.name
+  const { landing, vouched } = await flows.finish(request, source, isSignedIn)
+  if (vouched === undefined) return landing
   request.trail.user = vouched.identity.username
   const address = clientAddress(request)
   const session = { ...unopened, ...vouched, source: source.name, address }
   recordSignedIn(request, reply, await open(request, session, leaving))
   flows.forgetSignOut(reply)
-  return flow.landing
-}
-
-function queryOf({ raw: { url = '' } }: FastifyRequest): string {
-  const at = url.indexOf('?')
-  return at < 0 ? '' : url.slice(at + 1)
+  return landing
 }

@@ -67,10 +67,6 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
   ops.sources.forEach((name, index) => {
     const kind = login.sources[name]?.kind ?? 'users-file'
     if (kind === 'users-file') return
-    if (kind === 'oidc') {
-      const message = 'takes no passwords: operators sign in with those of another source'
-      return report(['ops', 'sources', index], message)
-    }
     const message =
       'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
       'they close sessions and reload config. Leave it out unless that is meant'

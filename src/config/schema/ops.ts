@@ -34,8 +34,9 @@ export const ops = section(
     sources: list(
       text('The name of a credential source.', { names: 'source' }),
       'The credential sources of operators. Empty: those of kind `users-file`. Whoever gives ' +
-        'roles in the back-end of an `upstream-login`, or adds to groups of an LDAP directory, makes ' +
-        'operators.'
+        'roles in the back-end of an `upstream-login`, or at an OpenID provider, or adds to groups ' +
+        'of an LDAP directory, makes operators. A provider needs another redirect URI for them: ' +
+        '`/ops/sign-in/NAME/callback` at the address of this listener.'
     ),
     tls: optional(
       certificatePair('ops.example.com'),

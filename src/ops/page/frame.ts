@@ -4,6 +4,7 @@ import type { Notice } from './attention.ts'
 import { time } from './format.ts'
 import { type Content, html, type Html } from './html.ts'
 import { hidden } from './parts.ts'
+import type { OperatorSignIn } from '../sign-in.ts'
 
 const places = [
   ['', 'Overview'],
@@ -66,21 +67,23 @@ export function frame(
   )
 }
 
-/**
- * Posts to the address that was asked for, which then is shown.
- * @param form what it asks for
- */
-export function signInPage(form: 'password' | 'secret' | undefined, failure?: string): Html {
+/** @param page its address, which is shown after the sign-in */
+export function signInPage(
+  { form, providers }: Pick<OperatorSignIn, 'form' | 'providers'>,
+  page: string,
+  failure?: string
+): Html {
   const label = (text: string, name: string, type: string, kind: string) =>
     html`<label>
       ${text} <input name="${name}" type="${type}" autocomplete="${kind}" required autofocus />
     </label>`
+  const returnTo = encodeURIComponent(page)
   const isByName = form === 'password'
   const secret = isByName ? 'Password' : 'Operators’ secret (ops.secret)'
   return documentOf(
     'Sign in',
     html`<main id="sign-in">
-      <form method="post" class="card">
+      <form method="post" action="${page}" class="card">
         <h1>Console Gateway</h1>
         ${failure !== undefined && html`<p class="notice bad" role="alert">${failure}</p>`}
         ${isByName && label('User name', 'username', 'text', 'username')}
@@ -91,8 +94,12 @@ export function signInPage(form: 'password' | 'secret' | undefined, failure?: st
             html`<button class="primary">Sign in</button>`
           ]
         }
+        ${providers.map(
+          ({ name, path }) =>
+            html`<a class="button" href="${path}?returnTo=${returnTo}">Sign in with ${name}</a>`
+        )}
         <p>
-          ${form === undefined ? 'Run ' : 'Or run '}
+          ${form === undefined && providers.length === 0 ? 'Run ' : 'Or run '}
           <code>console-gateway ops</code> where the gateway runs, as its user: it prints a link
           that opens this page once.
         </p>

@@ -1,6 +1,6 @@
 /** The pages' routes: a GET shows one; a form signs in or acts, and leads back to it. */
 import { readFileSync } from 'node:fs'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { runAct } from '../routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { prepareError } from '../responses.ts'
@@ -10,7 +10,8 @@ import { attention } from './attention.ts'
 import { frame, signInPage } from './frame.ts'
 import { html } from './html.ts'
 import { closingOf } from './maintenance.ts'
-import { addressOf, type PageData, views } from './views.ts'
+import { addProviders } from './providers.ts'
+import { addressOf, type PageData, toPage, views } from './views.ts'
 
 const files = [
   ['page.css', 'text/css; charset=utf-8'],
@@ -54,7 +55,7 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
     scope.setErrorHandler(async (thrown, { operator }, reply) => {
       const { error } = prepareError(thrown, reply)
       if (operator === undefined) {
-        return await reply.send(signInPage(signIn.form, error).text)
+        return await reply.send(signInPage(signIn, pageOf(reply.request), error).text)
       }
       const main = html`<p class="notice bad" role="alert">${error}</p>`
       const page = { place: 'error', main } as const
@@ -65,7 +66,8 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
         const { operator } = request
         const { searchParams } = addressOf(request)
         if (operator === undefined) {
-          return signInPage(signIn.form, searchParams.has('link') ? linkOver : undefined).text
+          const failure = searchParams.has('link') ? linkOver : undefined
+          return signInPage(signIn, pageOf(request), failure).text
         }
         const said = doneTexts[searchParams.get('done') ?? '']
         return frame(await view(data, request), operator, await notices(data), said).text
@@ -74,6 +76,7 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
         return await reply.redirect(await submit(signIn, reply), 303)
       })
     }
+    addProviders(scope, signIn)
     // A HEAD, of a program that looks at links, must not use one up.
     const once = { config, exposeHeadRoute: false }
     scope.get<{ Params: { token: string } }>('/ops/link/:token', once, async (request, reply) => {
@@ -97,8 +100,7 @@ async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply):
   const { request } = reply
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
   const act = form.get('act') ?? ''
-  const { pathname, searchParams } = addressOf(request)
-  for (const name of ['done', 'link']) searchParams.delete(name)
+  const page = new URL(pageOf(request), 'http://ops')
   if (act === 'sign-in') {
     await byForm(reply, form)
   } else if (request.operator === undefined) {
@@ -107,9 +109,16 @@ async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply):
     await signOut(reply)
   } else {
     const { outcome }: { readonly outcome?: string } = await runAct(act, bodyOf(form), request)
-    searchParams.set('done', outcome === undefined ? act : `${act} ${outcome}`)
+    page.searchParams.set('done', outcome === undefined ? act : `${act} ${outcome}`)
   }
-  return searchParams.size === 0 ? pathname : `${pathname}?${searchParams.toString()}`
+  return page.pathname + page.search
+}
+
+/** The page that was asked for, without what the last act said. */
+function pageOf(request: FastifyRequest): string {
+  const page = addressOf(request)
+  for (const name of ['done', 'link']) page.searchParams.delete(name)
+  return toPage(page.pathname + page.search)
 }
 
 /** The body of an act: what its button says, and the fields beside it. */

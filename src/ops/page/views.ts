@@ -1,5 +1,6 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
+import { createLanding } from '../../app/sign-in/landing.ts'
 import { listKeys } from '../../login/keys.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { Present } from '../../services/present.ts'
@@ -55,6 +56,9 @@ export const views: Readonly<Record<string, View>> = {
     main: maintenancePage(maintenanceOf(desk), closableRoutes(desk))
   })
 }
+
+/** Gives the address of a page, with its query, if it is one; else the first page. */
+export const toPage = createLanding('/ops', path => /^\/ops\/(?:link|sign-in)\//.test(path))
 
 export function addressOf({ url }: FastifyRequest): URL {
   return new URL(`http://ops${url}`)

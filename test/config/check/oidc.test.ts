@@ -43,7 +43,7 @@ t.test('claims that change, plain http and clashes of paths are faults', t => {
     [{ source: { issuer: 'http://sso.example.com' } }, /sso\.issuer: has to be https/],
     [{ source: { scope: ['profile'] } }, /unknown key "scope"/],
     [{ source: { clientSecret: 'in-clear' } }, /sso\.clientSecret: a secret never stands in/],
-    [{ gateway: { ops: { role: 'admin', sources: ['sso'] } } }, /takes no passwords/],
+    [{ gateway: { ops: { role: 'admin', sources: ['sso'] } } }, /makes operators of the gateway/],
     [{ gateway: { console: { root: 'site', signIn: 'file' } } }, /has to be a source of kind oidc/],
     [{ gateway: { console: { root: 'site', signIn: 'other' } } }, /there is no source "other"/],
     [
