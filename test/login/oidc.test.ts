@@ -251,7 +251,7 @@ t.test(
   'while the provider is away: a session is kept, and 503 where the token is needed',
   async t => {
     const { call } = await withExpired(t)
-    for (const fault of ['broken', 500] as const) {
+    for (const fault of ['broken', 'page', 500] as const) {
       provider.fault = fault
       t.match((await call('/api/orders')).json, { errorCode: 'upstream.refused' })
       t.match(await call('/api/plain'), { status: 200, json: { ok: 1 } })
@@ -259,9 +259,11 @@ t.test(
     }
     provider.fault = undefined
     t.match((await call('/api/orders')).json, { ok: 1 })
-    passTime(hour)
-    Object.assign(provider, { fault: 'broken', faultAt: /^\/me/ })
-    t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
+    for (const fault of ['broken', 'page']) {
+      passTime(hour)
+      Object.assign(provider, { fault, faultAt: /^\/me/ })
+      t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
+    }
     Object.assign(provider, { fault: undefined, faultAt: /./ })
   }
 )

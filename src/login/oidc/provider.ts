@@ -185,10 +185,12 @@ interface Failure extends Error {
   readonly error_description: string
 }
 
-/** Codes of the libraries, and of OAuth, of a provider that is away. */
+/** Codes of the libraries, and of OAuth, of a provider that is away, or shows a page about that. */
 const awayCodes = new Set<string | undefined>([
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_PARSE_ERROR',
   'ERR_JWKS_TIMEOUT',
   'ERR_JOSE_GENERIC',
   'server_error',
