@@ -63,7 +63,8 @@ function checkDirectory({ urls, startTls, user }: LdapConfig, at: Path, report: 
 const mutableClaims =
   /^(?:email|preferred_username|username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
-function checkOidc({ issuer, user }: OidcConfig, at: Path, report: Report): void {
+function checkOidc({ issuer, user, path = '' }: OidcConfig, at: Path, report: Report): void {
+  if (path.endsWith('/')) report([...at, 'path'], 'must not end with a slash: others are below it')
   const { protocol, hostname } = new URL(issuer)
   if (protocol !== 'https:' && !isLoopback(hostname)) {
     report([...at, 'issuer'], 'has to be https: whoever is in between could sign in as anyone')
