@@ -156,7 +156,7 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
 }
 
 /** Whether a session can hold it. */
-function isWritable(value: unknown): boolean {
+export function isWritable(value: unknown): boolean {
   try {
     JSON.stringify(value)
     return true

@@ -151,7 +151,8 @@ t.test('what is no logout token of the provider ends nothing', async t => {
     'another key': await new SignJWT(valid).setProtectedHeader({ alg: 'ES256', kid }).sign(other),
     'a secret': await withSecret.sign(Buffer.from(oidcClient.clientSecret)),
     'other claims': [head, body, signature].join('.'),
-    'another type': await signed(provider, { sid }, { typ: 'at+jwt' })
+    'another type': await signed(provider, { sid }, { typ: 'at+jwt' }),
+    'a type that is no text': await signed(provider, { sid }, { typ: 5 })
   }
   for (const [what, more] of Object.entries({
     'another client': { aud: 'other' },

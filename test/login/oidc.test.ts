@@ -1,13 +1,16 @@
 /** Sign-in at a real OpenID provider, through HTTP, as far as one gateway goes. */
 import { once } from 'node:events'
-import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { identityOf } from '../../src/login/oidc/claims.ts'
+import { Provider } from '../../src/login/oidc/provider.ts'
 import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { oidcPath, testProvider } from '../support/oidc-provider.ts'
 import { oidcVisitor } from '../support/oidc-visitor.ts'
+import { listen } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -137,14 +140,14 @@ t.test('tabs do not disturb each other', async t => {
   t.match(await browser.comeBack(fromA), { status: 303, next: '/a' })
 })
 
-t.test('a landing is a page of the console: 26 others are its first page', async t => {
+t.test('a landing is a page of the console: 27 others are its first page', async t => {
   const bad = [
     ...['https://evil.example', '//evil.example', '///evil.example', '/\\evil.example', '\\/evil'],
     ...['/%2f/evil.example', '/%2Fevil.example', '/%5cevil.example', '/a//b', 'evil', ''],
     ...['/\tevil', '/%09/evil', '/\n/evil.example', '/%0d%0aset-cookie:a=b', '/a%00b', '/%zz'],
     ...['javascript:alert(1)', 'data:text/html,a', '/..//evil.example', '/.//evil.example'],
     ...['/api/account/logout', '/x/../api/orders', '/api%2forders', '/reports/print'],
-    `/${'a'.repeat(500)}`
+    ...[`/${'a'.repeat(500)}`, `/${'搜'.repeat(100)}`]
   ]
   const browser = visitor()
   for (const returnTo of bad) {
@@ -171,6 +174,38 @@ t.test(
     })
   }
 )
+
+t.test('claims: no id that has lost digits, no profile that cannot be written', async t => {
+  const user = { id: 'uid', username: 'uid', name: 'uid', roleMap: {}, profile: ['picture'] }
+  const of = (claims: object) => identityOf({ uid: 7, ...claims }, { user, require: {} })
+  t.match(of({ picture: [1] }), { id: '7', profile: { picture: [1] } })
+  const picture = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as unknown
+  for (const claims of [{ uid: 2 ** 53 }, { uid: true }, { uid: '' }, { picture }]) {
+    t.throws(() => of(claims), { code: 'upstream.invalid' })
+  }
+})
+
+t.test('a provider names only addresses that are safe to open and to read', async t => {
+  const server = createServer()
+  const issuer = `http://127.0.0.1:${await listen(server)}`
+  t.teardown(() => server.close())
+  const safe = { issuer, authorization_endpoint: issuer, jwks_uri: issuer }
+  let settings: object
+  server.on('request', (_request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(settings))
+  })
+  const read = async (more: object) => {
+    settings = { ...safe, ...more }
+    return await new Provider({ issuer, clientId: 'console' }).configuration()
+  }
+  await t.resolves(read({ end_session_endpoint: 'https://sso.example.com/end' }))
+  for (const name of ['authorization_endpoint', 'jwks_uri', 'end_session_endpoint']) {
+    for (const bad of ['http://sso.example.com', 'javascript://localhost/%0aalert(1)', '/a', 5]) {
+      await t.rejects(read({ [name]: bad }), { code: 'upstream.invalid' }, `${name} ${bad}`)
+    }
+  }
+  await t.rejects(read({ jwks_uri: undefined }), { code: 'upstream.invalid' })
+})
 
 t.test(
   'after a sign-out, or an end by an operator, the provider asks for the password',
@@ -216,7 +251,7 @@ t.test(
   'while the provider is away: a session is kept, and 503 where the token is needed',
   async t => {
     const { call } = await withExpired(t)
-    for (const fault of ['broken', 500] as const) {
+    for (const fault of ['broken', 'page', 500] as const) {
       provider.fault = fault
       t.match((await call('/api/orders')).json, { errorCode: 'upstream.refused' })
       t.match(await call('/api/plain'), { status: 200, json: { ok: 1 } })
@@ -224,9 +259,11 @@ t.test(
     }
     provider.fault = undefined
     t.match((await call('/api/orders')).json, { ok: 1 })
-    passTime(hour)
-    Object.assign(provider, { fault: 'broken', faultAt: /^\/me/ })
-    t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
+    for (const fault of ['broken', 'page']) {
+      passTime(hour)
+      Object.assign(provider, { fault, faultAt: /^\/me/ })
+      t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
+    }
     Object.assign(provider, { fault: undefined, faultAt: /./ })
   }
 )

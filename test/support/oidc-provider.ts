@@ -15,8 +15,8 @@ export const oidcPath = `/api/auth/oidc/${oidcSource}`
 export const opsOidcPath = `/ops/sign-in/${oidcSource}`
 
 type Claims = Record<string, unknown>
-/** It breaks connections off, never answers, or answers so. */
-type Fault = 'broken' | 'silent' | number
+/** It breaks connections off, never answers, answers with a page, or with a status. */
+type Fault = 'broken' | 'silent' | 'page' | number
 
 export type TestProvider = Awaited<ReturnType<typeof testProvider>>
 
@@ -227,6 +227,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     self.asked.push(path)
     if (self.fault !== undefined && self.faultAt.test(path)) {
       if (self.fault === 'broken') request.socket.destroy()
+      if (self.fault === 'page') response.setHeader('content-type', 'text/html').end('<html>')
       if (typeof self.fault === 'number') response.writeHead(self.fault).end()
       return
     }

@@ -167,6 +167,8 @@ function endLookup(trail: Trail, from?: 'store' | 'none'): void {
 function setLive(request: FastifyRequest, live: Live): void {
   const { session } = live
   const { trail } = request
+  // What a cookie holds is no key.
+  if ((session.key !== undefined) !== (request.hasKey === true)) return
   request.live = live
   trail.user = session.identity.username
   trail.userId = session.identity.id

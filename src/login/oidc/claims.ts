@@ -2,8 +2,8 @@
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Identity } from '../../session/types.ts'
-import { invalid } from '../login-response.ts'
-import { plain, valuesAt } from '../response-values.ts'
+import { invalid, isWritable } from '../login-response.ts'
+import { valuesAt } from '../response-values.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -15,7 +15,7 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
  */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  const at = (path: string) => valuesAt(claims, path.split('.')).flat().map(plain)
+  const at = (path: string) => valuesAt(claims, path.split('.')).flat()
   const textAt = (path: string) =>
     at(path)
       .map(text)
@@ -34,9 +34,13 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
     throw new GatewayError('login.blocked', { message: notAllowed, cause })
   }
   const id = textAt(user.id)
-  if (id === undefined) throw invalid(`the provider tells no "${user.id}"`)
+  if (id === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
   const username = textAt(user.username) ?? id
   const roles = user.roles === undefined ? [] : at(user.roles).map(text)
+  const profile = Object.fromEntries(
+    user.profile.flatMap(claim => (Object.hasOwn(claims, claim) ? [[claim, claims[claim]]] : []))
+  )
+  if (!isWritable(profile)) throw invalid('a claim of `user.profile` is nested too deeply')
   return {
     id,
     username,
@@ -44,14 +48,13 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
     roles: roles
       .filter(role => role !== undefined)
       .map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
-    profile: Object.fromEntries(
-      user.profile.flatMap(name => (Object.hasOwn(claims, name) ? [[name, claims[name]]] : []))
-    )
+    profile
   }
 }
 
 function text(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(value)
+  // Larger ids may have lost digits when they were parsed, and be those of several users.
+  if (Number.isSafeInteger(value)) return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 

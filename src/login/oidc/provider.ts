@@ -18,6 +18,11 @@ import { steadyNow } from '../../steady-clock.ts'
 export type ProviderConfig = Pick<OidcConfig, 'issuer' | 'clientId' | 'clientSecret'>
 
 const callMs = 10_000
+/** What signs for many readers: whoever knows a key of HMAC could sign as well. */
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+]
 const maxResponseBytes = 256 * 1024
 const rediscoverMs = 3_600_000
 /** So long a failed discovery is not tried again. */
@@ -83,15 +88,15 @@ export class Provider {
   }
 
   /**
-   * The claims of a token that the provider signed for this client. By a published key, which no
-   * HMAC is made by.
+   * The claims of a token that the provider signed for this client, by a published key.
    * @param more further checks, such as `maxTokenAge`
    * @throws GatewayError `upstream.*`
    */
   async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
     const keys = await this.#keys()
     const { issuer } = (await this.configuration()).serverMetadata()
-    const checks = { issuer, audience: this.#config.clientId, clockTolerance, ...more }
+    const audience = this.#config.clientId
+    const checks = { issuer, audience, algorithms, clockTolerance, ...more }
     const check = async () => (await jwtVerify(token, keys, checks)).payload
     return await check()
       .catch(async error => {
@@ -115,7 +120,22 @@ async function discover({ issuer, clientId, clientSecret }: ProviderConfig) {
       // `boundedFetch` refuses it to other machines.
       ...(url.protocol === 'http:' && { execute: [client.allowInsecureRequests] })
     })
+    .then(mustBeUsable)
     .catch(throwProviderError)
+}
+
+/** Of the addresses that browsers are sent to, and of that of the keys. */
+function mustBeUsable(found: client.Configuration): client.Configuration {
+  const { end_session_endpoint: end, ...settings } = found.serverMetadata()
+  for (const each of [settings.authorization_endpoint, settings.jwks_uri, end ?? settings.issuer]) {
+    if (!isSafe(each)) throw new Error(`its settings name ${each}, which is no https address`)
+  }
+  return found
+}
+
+function isSafe(address: string | undefined): boolean {
+  const { protocol, hostname } = URL.parse(address ?? '') ?? {}
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname ?? ''))
 }
 
 function keysAt(address: string) {
@@ -142,8 +162,7 @@ function authentication(secret: string | undefined): client.ClientAuth {
  * @param options with a signal that bounds its time
  */
 async function boundedFetch(address: string, options: object): Promise<Response> {
-  const { protocol, hostname } = new URL(address)
-  if (protocol !== 'https:' && !isLoopback(hostname)) throw new Error(`${address} is not https`)
+  if (!isSafe(address)) throw new Error(`${address} is not https`)
   const response = await fetch(address, { ...options, redirect: 'manual' })
   const chunks: Uint8Array[] = []
   let size = 0
@@ -166,10 +185,12 @@ interface Failure extends Error {
   readonly error_description: string
 }
 
-/** Codes of the libraries, and of OAuth, of a provider that is away. */
+/** Codes of the libraries, and of OAuth, of a provider that is away, or shows a page about that. */
 const awayCodes = new Set<string | undefined>([
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_PARSE_ERROR',
   'ERR_JWKS_TIMEOUT',
   'ERR_JOSE_GENERIC',
   'server_error',

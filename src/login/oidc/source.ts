@@ -81,11 +81,12 @@ export class OidcSource implements CredentialSource {
       })
       .catch(throwProviderError)
     const claims = await this.provider.verify(tokens.id_token ?? '')
+    const credential = credentialOf(tokens)
     const more = await this.#userInfo(tokens, claims)
     const identity = identityOf({ ...claims, ...more }, this.config)
     return {
       identity,
-      credential: credentialOf(tokens),
+      credential,
       provider: providerSession(this.name, claims)
     }
   }
@@ -120,6 +121,7 @@ export class OidcSource implements CredentialSource {
    * openid-client compares neither issuer nor subject (OpenID Connect Core 1.0 §12.2).
    */
   async #renewed(tokens: Tokens, former: Session, old: JWTPayload): Promise<Renewed | undefined> {
+    const credential = credentialOf(tokens, former.credential)
     try {
       const { id_token: idToken } = tokens
       const claims = idToken === undefined ? old : await this.provider.verify(idToken)
@@ -128,15 +130,12 @@ export class OidcSource implements CredentialSource {
         { ...claims, ...(await this.#userInfo(tokens, claims)) },
         this.config
       )
-      const credential = credentialOf(tokens, former.credential)
       return identity.id === former.identity.id ? { credential, identity } : undefined
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 503) return undefined
       // The new ID token may not have been verified.
       const { idToken } = former.credential ?? {}
-      return {
-        credential: { ...credentialOf(tokens, former.credential), ...(idToken && { idToken }) }
-      }
+      return { credential: { ...credential, ...(idToken && { idToken }) } }
     }
   }
 

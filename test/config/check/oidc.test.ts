@@ -39,6 +39,7 @@ t.test('claims that change, plain http and clashes of paths are faults', t => {
   })
   const rows: ReadonlyArray<readonly [Over, RegExp]> = [
     [{ source: { user: { id: 'email' } } }, /sso\.user\.id: "email" may change/],
+    [{ source: { path: '/' } }, /sso\.path: must not end with a slash/],
     [{ source: { user: { id: 'preferred_username' } } }, /sso\.user\.id: "preferred_username" may/],
     [{ source: { issuer: 'http://sso.example.com' } }, /sso\.issuer: has to be https/],
     [{ source: { scope: ['profile'] } }, /unknown key "scope"/],
