@@ -74,6 +74,8 @@ export const service = {
 /** What a back-end of a family offers, under the family's own names. */
 interface Family {
   readonly name: BackendName
+  /** How a request carries a token, as in the preset of the family. */
+  readonly credential: string
   /** `owner/name@commit` that the habits were read from. */
   readonly source: string
   /** GET, the items page by page. */
@@ -138,6 +140,8 @@ interface Call extends Request {
   readonly body: string
   /** The token that was sent, valid or not. */
   readonly token: string | undefined
+  /** The user behind it, when the call came. */
+  readonly user: TestUser | undefined
 }
 
 /** A running back-end. */
@@ -265,19 +269,24 @@ function randomKey(): string {
   return randomBytes(24).toString('base64url')
 }
 
+type Defaulted = 'loginName' | 'credential'
+
 /** A family, served on a free loopback port; its calls are recorded. */
 export function familyOf(
-  given: Omit<Family, 'loginName'> & Partial<Pick<Family, 'loginName'>> & Served
+  given: Omit<Family, Defaulted> & Partial<Pick<Family, Defaulted>> & Served
 ): BackendFamily {
   return {
     loginName: ({ username }) => username,
+    credential: 'bearer',
     ...given,
     start: async (cleanUp, options = {}) => {
       const calls: Call[] = []
       const tokens = new Tokens()
       const state = { tokens, captchas: new Captchas(), options }
       const respond = (request: Request, response: ServerResponse) => {
-        calls.push({ ...request, body: request.text, token: given.tokenIn(request) })
+        const token = given.tokenIn(request)
+        const user = tokens.userOf(token) ?? userOfJwt(token)
+        calls.push({ ...request, body: request.text, token, user })
         send(response, responseOf(given, request, state))
       }
       const server = createServer((message, response) => {

@@ -5,6 +5,7 @@ import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { textFolder } from '../support/config-files.ts'
 import { type Backend, type BackendFamily, type BackendOptions, users } from './backend.ts'
 import type { Driver } from './driver.ts'
+import { type Elsewhere, exchange } from './elsewhere.ts'
 import { countLines, pairFiles } from './pair-files.ts'
 import { type NodePage, nodePage } from './node-page.ts'
 import { wrongPassword } from './preset-drivers.ts'
@@ -19,7 +20,7 @@ const limits = stringify({
 interface Pair {
   readonly backend: Backend
   readonly gateway: TestGateway
-  /** Lines of config that the pair needs. */
+  /** Lines of config that the pair needs, without those of a sign-in elsewhere. */
   readonly lines: number
   readonly page: NodePage
   readonly expected: Expected
@@ -31,6 +32,8 @@ interface PairOptions {
   readonly routes?: Readonly<Record<string, object>>
   /** Default: nothing is locked. */
   readonly limits?: object
+  /** Who signs in. Default: the back-end. */
+  readonly elsewhere?: Elsewhere | undefined
 }
 
 type CleanUp = (undo: () => unknown) => void
@@ -41,39 +44,57 @@ export async function startPair(
   family: BackendFamily,
   options: PairOptions = {}
 ): Promise<Pair> {
+  const { elsewhere } = options
   const backend = await family.start(cleanUp, options.backend)
   const files = pairFiles(console, family)
+  const sources = { login: { sources: { backend: null, ...elsewhere?.sources } } }
   const folder = textFolder(cleanUp, {
-    'gateway.yaml': files.gateway,
-    'routes.yaml': withRoutes(files.routes, options.routes),
+    'gateway.yaml': files.gateway + (elsewhere === undefined ? '' : stringify(sources)),
+    'routes.yaml': withOwn(files.routes, family, options),
+    'users.yaml': stringify({ users: elsewhere?.users ?? {} }),
     'limits.yaml': options.limits === undefined ? limits : stringify(options.limits)
   })
-  const environment = { BACKEND_URL: backend.url, OPS_SECRET: testSecret }
+  const environment = {
+    BACKEND_URL: backend.url,
+    OPS_SECRET: testSecret,
+    ...elsewhere?.environment
+  }
   const gateway = await testGateway(cleanUp, folder, environment)
   let passedMs = 0
+  const page = nodePage(gateway.url, () => Date.now() + passedMs)
+  const visit = elsewhere?.visitProvider
   const expected = {
-    ...expectedOf(family),
+    ...expectedOf(family, elsewhere),
+    ...(visit && { visitProvider: () => visit(page, gateway.url) }),
     endSession: () => gateway.ops('/ops/api/sessions/close', { json: { everyone: true } }),
     passTime: (ms: number) => {
       passedMs += ms
     }
   }
-  const page = nodePage(gateway.url, () => Date.now() + passedMs)
   return { backend, gateway, lines: countLines(files), page, expected }
 }
 
-function withRoutes(text: string, own: Readonly<Record<string, object>> = {}): string {
-  const config = parse(text) as { routes: Record<string, object> }
-  const routes = { ...config.routes }
+/** With the operator's own routes, and with the call for the tokens of users from elsewhere. */
+function withOwn(
+  text: string,
+  { credential: as }: BackendFamily,
+  { routes: own = {}, elsewhere }: PairOptions
+): string {
+  const config = parse(text) as Record<'upstreams' | 'routes', Record<string, object>>
+  const { routes, upstreams } = config
   for (const [name, keys] of Object.entries(own)) routes[name] = { ...routes[name], ...keys }
-  return stringify({ ...config, routes })
+  if (elsewhere) Object.assign(upstreams['backend'] ?? {}, { credential: { as, exchange } })
+  return stringify(config)
 }
 
-function expectedOf(family: BackendFamily): Omit<Expected, 'endSession' | 'passTime'> {
+function expectedOf(
+  family: BackendFamily,
+  elsewhere: Elsewhere | undefined
+): Omit<Expected, 'endSession' | 'passTime'> {
   const { admin } = users
   const { message, field } = family.save
   return {
-    username: family.loginName(admin),
+    username: elsewhere?.username ?? family.loginName(admin),
     password: admin.password,
     name: admin.name,
     // In the gateway's words where no text of the back-end takes their place.

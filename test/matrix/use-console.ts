@@ -12,6 +12,8 @@ export interface Expected {
   readonly refusal: readonly string[]
   /** The field that the refusal names, if it names one. */
   readonly field?: string
+  /** After the form: somebody else of that name signs in at the page of a provider. */
+  readonly visitProvider?: () => Promise<unknown>
   readonly endSession: () => Promise<unknown>
   /** The page's clock goes on by so much. */
   readonly passTime: (ms: number) => void
@@ -101,8 +103,7 @@ const plays: Readonly<Record<Step, Play>> = {
       ? undefined
       : `at ${screen.at}, shows ${JSON.stringify(screen.messages)}`
   },
-  'sign-in': async ({ console, expected }) =>
-    other(await signIn(console, expected), isUser(expected)),
+  'sign-in': async seat => other(await signIn(seat), isUser(seat.expected)),
   'menu': async ({ console }) => other(await console.menu(), content => content !== undefined),
   'page 2': async ({ console }) => other(await console.list(2, 10), holds(11, 20)),
   'last page': async ({ console }) => other(await console.list(3, 10), holds(21, 25)),
@@ -124,14 +125,11 @@ const plays: Readonly<Record<Step, Play>> = {
     const shown = errors[field]
     return shown !== undefined && refusal.includes(shown) ? undefined : JSON.stringify(errors)
   },
-  'reload': async seat => {
-    seat.console = seat.driver.open(seat.page)
-    return other(await seat.console.start(), isUser(seat.expected))
-  },
+  'reload': async seat => other(await reload(seat), isUser(seat.expected)),
   'refresh': async ({ console }) =>
     console.refresh && other(await console.refresh(), goesOn => goesOn === true),
   'end': async seat => {
-    const { driver, expected, page } = seat
+    const { driver, expected } = seat
     await expected.endSession()
     if (driver.noticesEndBy === 'clock') expected.passTime(day)
     const screen = await seat.console.list(1, 10)
@@ -139,19 +137,26 @@ const plays: Readonly<Record<Step, Play>> = {
     if (driver.noticesEndBy !== 'reload') return other(screen, isNothing, 'sign-in')
     // The user sees the message, and the sign-in page when the page is loaded again.
     if (screen.content !== undefined || screen.messages.length === 0) return JSON.stringify(screen)
-    seat.console = driver.open(page)
-    return other(await seat.console.start(), isNothing, 'sign-in')
+    return other(await reload(seat), isNothing, 'sign-in')
   },
-  'sign-in again': async ({ console, expected }) =>
-    other(await signIn(console, expected), isUser(expected)),
+  'sign-in again': async seat => other(await signIn(seat), isUser(seat.expected)),
   'sign-out': async seat => {
     const problem = other(await seat.console.signOut(), isNothing, 'sign-in')
     return problem ?? other(await seat.driver.open(seat.page).start(), isNothing, 'sign-in')
   }
 }
 
-function signIn(console: OpenConsole, { username, password }: Expected) {
-  return console.signIn({ username, password })
+async function signIn(seat: Seat) {
+  const { username, password, visitProvider } = seat.expected
+  const screen = await seat.console.signIn({ username, password })
+  if (visitProvider === undefined) return screen
+  await visitProvider()
+  return await reload(seat)
+}
+
+function reload(seat: Seat) {
+  seat.console = seat.driver.open(seat.page)
+  return seat.console.start()
 }
 
 function isUser({ name }: Expected) {

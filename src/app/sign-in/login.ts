@@ -19,6 +19,7 @@ import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
+import { expireTokenCookies } from '../hooks/session.ts'
 import { createKnownBrowsers, createSignInGuard, type SignInGuard } from './guard.ts'
 import { open, recordSignedIn, refuse } from './opening.ts'
 import { consoleRequest, mustVouch } from './vouching.ts'
@@ -83,7 +84,8 @@ async function signIn(
     await attempt.refund()
   }
   attempt.remember(reply)
-  recordSignedIn(request, reply, opened)
+  expireTokenCookies(reply)
+  recordSignedIn(request, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
     const value = answer.render({ ...opened, ...sessions.times() })

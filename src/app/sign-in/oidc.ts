@@ -72,7 +72,7 @@ async function finish(
   request.trail.user = vouched.identity.username
   const address = clientAddress(request)
   const session = { ...unopened, ...vouched, source: source.name, address }
-  recordSignedIn(request, reply, await open(request, session, leaving))
+  recordSignedIn(request, await open(request, session, leaving))
   flows.forgetSignOut(reply)
   return landing
 }

@@ -1,12 +1,12 @@
 /** What all ways to sign in share: the session is opened, and its sign-in recorded, or refused. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { abandonSession, expireTokenCookies, openSession } from '../hooks/session.ts'
+import { abandonSession, openSession } from '../hooks/session.ts'
 
 /**
  * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
@@ -48,10 +48,9 @@ export async function open(
 }
 
 /** To be called when the session is open. */
-export function recordSignedIn(request: FastifyRequest, reply: FastifyReply, opened: Live): void {
+export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   const { id: session, identity, source, address } = opened.session
   const { id: userId, username: user, roles } = identity
-  expireTokenCookies(reply)
   request.server.gateway.counters.onSignIn(source, 'accepted')
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }

@@ -102,6 +102,7 @@ const menus = [
 
 export const backend = familyOf({
   name: 'gin-vue-admin',
+  credential: 'header:x-token',
   source: 'flipped-aurora/gin-vue-admin@02f37833255e0e339c3d69199cb5a468f17de9fc',
   list: { path: '/info/getInfoList', fields: { id: 'ID', title: 'title' }, search: 'title' },
   save: { path: '/info/createInfo', message: noTitle, operations: [] },

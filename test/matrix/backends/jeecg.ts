@@ -156,6 +156,7 @@ const defaultSignUrls = ['/sys/dict/getDictItems/*']
 
 export const backend = familyOf({
   name: 'jeecg',
+  credential: 'header:x-access-token',
   source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
   list: {
     path: `${contextPath}/sys/annountCement/list`,
