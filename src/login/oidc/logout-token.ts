@@ -1,9 +1,10 @@
 /** Logout tokens, by which a provider ends sessions (OpenID Connect Back-Channel Logout 1.0 §2.4). */
-import { decodeProtectedHeader, type JWTPayload } from 'jose'
+import type { JWTPayload } from 'jose'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { providerName } from '../../session/provider-sessions.ts'
 import type { ProviderSession } from '../../session/types.ts'
+import { partOf } from './libraries.ts'
 import { clockTolerance, type Provider } from './provider.ts'
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
@@ -53,7 +54,7 @@ export async function readLogout(
     return refuse(error)
   })
   const { iss = '', sub, sid, jti, iat = 0, events } = claims
-  const { typ } = decodeProtectedHeader(token)
+  const { typ } = partOf(token, 0)
   if (!types.test(String(typ))) refuse('its type is another')
   if (!isRecord(events) || !isRecord(events[event])) refuse('it tells of no logout')
   if ('nonce' in claims) refuse('it has a nonce, as ID tokens have')

@@ -1,20 +1,15 @@
 /** An OpenID provider: what it publishes, its keys, and calls that are bounded in time and size. */
 import { hash } from 'node:crypto'
-import {
-  createRemoteJWKSet,
-  customFetch,
-  errors,
-  jwtVerify,
-  type JWTPayload,
-  type JWTVerifyOptions
-} from 'jose'
-import * as client from 'openid-client'
+import type { createRemoteJWKSet, JWTPayload, JWTVerifyOptions } from 'jose'
+import type * as client from 'openid-client'
 import { BoundedMap } from '../../bounded-map.ts'
 import { isLoopback } from '../../config/schema/host-port.ts'
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { steadyNow } from '../../steady-clock.ts'
+import { jose, openIdClient } from './libraries.ts'
 
+type KeySet = ReturnType<typeof createRemoteJWKSet>
 export type ProviderConfig = Pick<OidcConfig, 'issuer' | 'clientId' | 'clientSecret'>
 
 const callMs = 10_000
@@ -49,7 +44,7 @@ export class Provider {
   #known: client.Configuration | undefined
   #discovery: Promise<client.Configuration> | undefined
   #nextDiscovery = 0
-  #keySet: { readonly from: string; readonly keys: ReturnType<typeof keysAt> } | undefined
+  #keySet: { readonly from: string; readonly keys: KeySet } | undefined
   #nextReread = 0
 
   constructor(config: ProviderConfig) {
@@ -77,7 +72,7 @@ export class Provider {
 
   async #keys() {
     const { jwks_uri: from = '' } = (await this.configuration()).serverMetadata()
-    if (this.#keySet?.from !== from) this.#keySet = { from, keys: keysAt(from) }
+    if (this.#keySet?.from !== from) this.#keySet = { from, keys: await keysAt(from) }
     return this.#keySet.keys
   }
 
@@ -97,10 +92,11 @@ export class Provider {
     const { issuer } = (await this.configuration()).serverMetadata()
     const audience = this.#config.clientId
     const checks = { issuer, audience, algorithms, clockTolerance, ...more }
+    const { jwtVerify } = await jose()
     const check = async () => (await jwtVerify(token, keys, checks)).payload
     return await check()
       .catch(async error => {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        if (error.code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error
         if (steadyNow() < this.#nextReread) throw error
         this.#nextReread = steadyNow() + rereadMs
         await keys.reload()
@@ -112,13 +108,14 @@ export class Provider {
 
 async function discover({ issuer, clientId, clientSecret }: ProviderConfig) {
   const url = new URL(issuer)
-  const metadata = { [client.clockTolerance]: clockTolerance }
-  return await client
-    .discovery(url, clientId, metadata, authentication(clientSecret), {
-      [client.customFetch]: boundedFetch,
+  const library = await openIdClient()
+  const metadata = { [library.clockTolerance]: clockTolerance }
+  return await library
+    .discovery(url, clientId, metadata, authentication(library, clientSecret), {
+      [library.customFetch]: boundedFetch,
       timeout: callMs / 1000,
       // `boundedFetch` refuses it to other machines.
-      ...(url.protocol === 'http:' && { execute: [client.allowInsecureRequests] })
+      ...(url.protocol === 'http:' && { execute: [library.allowInsecureRequests] })
     })
     .then(mustBeUsable)
     .catch(throwProviderError)
@@ -138,7 +135,8 @@ function isSafe(address: string | undefined): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname ?? ''))
 }
 
-function keysAt(address: string) {
+async function keysAt(address: string): Promise<KeySet> {
+  const { createRemoteJWKSet, customFetch } = await jose()
   return createRemoteJWKSet(new URL(address), {
     [customFetch]: boundedFetch,
     timeoutDuration: callMs,
@@ -148,9 +146,9 @@ function keysAt(address: string) {
 }
 
 /** By POST where the provider takes that, else by HTTP Basic (OpenID Connect Core 1.0 §9). */
-function authentication(secret: string | undefined): client.ClientAuth {
-  if (secret === undefined) return client.None()
-  const [byPost, byBasic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
+function authentication(library: typeof client, secret: string | undefined): client.ClientAuth {
+  if (secret === undefined) return library.None()
+  const [byPost, byBasic] = [library.ClientSecretPost(secret), library.ClientSecretBasic(secret)]
   return (server, ...others) => {
     const methods = server.token_endpoint_auth_methods_supported ?? []
     return (methods.includes('client_secret_post') ? byPost : byBasic)(server, ...others)
@@ -210,12 +208,11 @@ export function toProviderError(failure: unknown): GatewayError {
   const reason = new Error(`the OpenID provider: ${said.join(' ').slice(0, 300)}`)
   // `fetch` throws a TypeError. That of what is no token is its cause.
   const isUnreachable =
-    !(failure instanceof errors.JWSInvalid) &&
-    [failure, cause].some(each => each instanceof TypeError)
+    code !== 'ERR_JWS_INVALID' && [failure, cause].some(each => each instanceof TypeError)
   if (isUnreachable || status >= 500 || awayCodes.has(code) || awayCodes.has(error)) {
     return new GatewayError('upstream.refused', { status: 503, cause: reason })
   }
-  if (failure instanceof client.AuthorizationResponseError || error === 'invalid_grant') {
+  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' || error === 'invalid_grant') {
     return new GatewayError('login.refused', { message: notCompleted, cause: reason })
   }
   return new GatewayError('upstream.invalid', { cause: reason })

@@ -1,6 +1,6 @@
 /** Credential source: an OpenID provider, at which users sign in (OpenID Connect Core 1.0 §3.1). */
-import { decodeJwt, type JWTPayload } from 'jose'
-import * as client from 'openid-client'
+import type { JWTPayload } from 'jose'
+import type * as client from 'openid-client'
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Credential, ProviderSession, Renewed, Session } from '../../session/types.ts'
@@ -8,6 +8,7 @@ import type { CredentialSource } from '../credential-source.ts'
 import { headerSafe } from '../login-response.ts'
 import { identityOf } from './claims.ts'
 import { providerSession } from './logout-token.ts'
+import { openIdClient, partOf } from './libraries.ts'
 import { type Provider, throwProviderError, toProviderError } from './provider.ts'
 
 /** A sign-in that is under way, kept sealed in the browser. */
@@ -47,9 +48,10 @@ export class OidcSource implements CredentialSource {
    * @throws GatewayError `upstream.*`
    */
   async begin(redirectUri: string, landing: string, asksAgain: boolean): Promise<[Flow, string]> {
-    const [state, nonce] = [client.randomState(), client.randomNonce()]
-    const verifier = client.randomPKCECodeVerifier()
-    const url = client.buildAuthorizationUrl(await this.provider.configuration(), {
+    const library = await openIdClient()
+    const [state, nonce] = [library.randomState(), library.randomNonce()]
+    const verifier = library.randomPKCECodeVerifier()
+    const url = library.buildAuthorizationUrl(await this.provider.configuration(), {
       ...this.config.parameters,
       response_type: 'code',
       // A form that another site posts would come without the flow's cookie.
@@ -58,7 +60,7 @@ export class OidcSource implements CredentialSource {
       scope: [...new Set(['openid', ...this.config.scopes])].join(' '),
       state,
       nonce,
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge: await library.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
       ...(asksAgain && { prompt: 'login' })
     })
@@ -72,7 +74,8 @@ export class OidcSource implements CredentialSource {
    */
   async complete(flow: Flow, query: string): Promise<Vouched> {
     const url = new URL(`${flow.redirectUri}?${query}`)
-    const tokens = await client
+    const library = await openIdClient()
+    const tokens = await library
       .authorizationCodeGrant(await this.provider.configuration(), url, {
         expectedState: flow.state,
         expectedNonce: flow.nonce,
@@ -96,7 +99,8 @@ export class OidcSource implements CredentialSource {
     const configuration = await this.provider.configuration()
     const { userinfo_endpoint: endpoint } = configuration.serverMetadata()
     if (!this.config.userInfo || endpoint === undefined) return {}
-    return await client.fetchUserInfo(configuration, token, sub).catch(throwProviderError)
+    const library = await openIdClient()
+    return await library.fetchUserInfo(configuration, token, sub).catch(throwProviderError)
   }
 
   /** @returns undefined where the user may be signed in no longer, or another one is told */
@@ -106,9 +110,10 @@ export class OidcSource implements CredentialSource {
     const configuration = await this.provider.configuration()
     // They are needed after the exchange, and a refresh token may be good only once.
     await this.provider.readKeys()
+    const library = await openIdClient()
     try {
-      const tokens = await client.refreshTokenGrant(configuration, refreshToken)
-      return await this.#renewed(tokens, session, decodeJwt(idToken))
+      const tokens = await library.refreshTokenGrant(configuration, refreshToken)
+      return await this.#renewed(tokens, session, partOf(idToken, 1))
     } catch (error) {
       const failure = toProviderError(error)
       if (failure.code === 'login.refused') return undefined
@@ -144,7 +149,8 @@ export class OidcSource implements CredentialSource {
     const configuration = await this.provider.configuration()
     const { revocation_endpoint: endpoint } = configuration.serverMetadata()
     if (endpoint === undefined || refreshToken === undefined) return
-    await client.tokenRevocation(configuration, refreshToken).catch(throwProviderError)
+    const library = await openIdClient()
+    await library.tokenRevocation(configuration, refreshToken).catch(throwProviderError)
   }
 }
 
