@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { firstUrlOf } from '../config/schema/upstreams.ts'
-import { credentialOf } from '../config/schema/routes.ts'
+import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
@@ -94,7 +94,7 @@ function hiddenHeaders({ routes }: LoadedConfig, upstream: string): Record<strin
 /** The gateway signs a real token here, too, which no terminal or log is to keep. */
 function hiddenToken({ routes }: LoadedConfig, upstream: string, sent: object): object {
   const { as, jwt } = credentialOf(routes.upstreams[upstream]?.credential ?? 'none')
-  const name = as === 'bearer' ? 'authorization' : as.replace('header:', '')
+  const name = tokenHeaderOf(as) ?? ''
   return jwt !== undefined && name in sent ? { [name]: '(signed by the gateway)' } : {}
 }
 

@@ -1,4 +1,5 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
+import { tokenHeaderOf } from '../config/schema/routes.ts'
 import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
 import type { Credential } from '../session/types.ts'
 import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
@@ -104,10 +105,10 @@ export function credentialHeaders(
 ): Texts {
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
-  const name = style === 'bearer' ? 'authorization' : style.slice('header:'.length)
+  const name = tokenHeaderOf(style)
   const scheme = credentialScheme ?? (style === 'bearer' ? 'Bearer' : '')
   return {
-    ...(style !== 'cookies' && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
+    ...(name !== undefined && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
     ...(cookies !== undefined && { cookie: cookies })
   }
 }

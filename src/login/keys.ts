@@ -10,6 +10,8 @@ import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from '
 
 /** Scanners for leaked secrets look for it. */
 const prefix = 'cgk_'
+/** The store has it under another name than a cookie with the same id: what a cookie holds is no key. */
+const named = (secretId: string) => secretId + prefix
 const maxListed = 10_000
 /** Stores count in whole milliseconds. */
 const roundingMs = 100
@@ -35,7 +37,7 @@ export function keyIn(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [, secretId] = /^bearer +cgk_(.*)$/i.exec(authorization) ?? []
   if (secretId === undefined) return undefined
-  return /^[\w-]{48}$/.test(secretId) ? keyOf(secretId) : ''
+  return /^[\w-]{48}$/.test(secretId) ? keyOf(named(secretId)) : ''
 }
 
 /**
@@ -51,7 +53,7 @@ export async function createKey(
   const identity = { ...user, name, roles, profile: {} }
   const of = { identity, source: keySource, remembered: false, address, agent: '' }
   try {
-    const live = await sessions.open(secretId, { ...of, key: { createdBy, forMs } })
+    const live = await sessions.open(named(secretId), { ...of, key: { createdBy, forMs } })
     return { key: prefix + secretId, ...describe(live, sessions.times()) }
   } catch (error) {
     if (!(error instanceof GatewayError && error.code === 'login.too-many')) throw error

@@ -111,41 +111,29 @@ async function renewOnce(
   try {
     const current = await reread(sessions, live)
     if (!isSameCredential(current.session, live.session, upstream)) return current
-    return await exchangeCredential(options, current, issuer, trail)
+    const renewal = await issuer.renew?.(current.session, trail)
+    if (renewal === undefined) return await afterRefusal(sessions, current)
+    const { credential } = renewal
+    const by = { ...renewal, ...(upstream !== undefined && { upstream }) }
+    const renewed = await sessions.credentials.renew(current, credential, by)
+    if ('ended' in renewed) {
+      // It ended before it had the new token, which would stay valid.
+      const { credential: _, tokens: __, ...others } = current.session
+      const session = withCredential<Session>(others, credential, upstream)
+      endAtSource(options, session, trail).catch(onFailed)
+    }
+    return liveIn(renewed)
   } finally {
     await sessions.store.unlock(name, owner).catch(onFailed)
   }
 }
 
-async function exchangeCredential(
-  options: Options,
-  live: Live,
-  issuer: Issuer,
-  trail?: Trail
-): Promise<Live> {
-  const { sessions, onFailed } = options
-  const { upstream } = issuer
-  const renewal = await issuer.renew?.(live.session, trail)
-  if (renewal === undefined) {
-    const current = await reread(sessions, live)
-    if (!isSameCredential(current.session, live.session)) return current
-    await sessions.endRefused(live)
-    throw new GatewayError('session.upstream')
-  }
-  const renewed = await sessions.credentials.renew(live, renewal.credential, {
-    ...renewal,
-    ...(upstream !== undefined && { upstream })
-  })
-  if ('ended' in renewed) {
-    // It ended before it had the new token, which would stay valid.
-    const { credential: _, tokens: __, ...others } = live.session
-    endAtSource(
-      options,
-      withCredential<Session>(others, renewal.credential, upstream),
-      trail
-    ).catch(onFailed)
-  }
-  return liveIn(renewed)
+/** Another process may have been faster, where the source refused the token for that. */
+async function afterRefusal(sessions: Sessions, live: Live): Promise<Live> {
+  const current = await reread(sessions, live)
+  if (!isSameCredential(current.session, live.session)) return current
+  await sessions.endRefused(live)
+  throw new GatewayError('session.upstream')
 }
 
 async function reread(sessions: Sessions, { key }: Live): Promise<Live> {

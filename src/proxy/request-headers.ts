@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
@@ -120,8 +120,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
     identity.username,
     identity.roles,
     identity.source,
-    as.startsWith('header:') ? as.slice(7) : undefined,
-    hasOwnToken && as === 'bearer' ? 'authorization' : undefined,
+    as === 'bearer' && !hasOwnToken ? undefined : tokenHeaderOf(as),
     ...profileValues(upstream.headers).map(({ name }) => name)
   ])
   return name => {
@@ -173,7 +172,7 @@ function compileCredential({ upstream, credentialFor }: RequestHeaderOptions): A
     }
   }
   const isBearer = as === 'bearer'
-  const header = isBearer ? 'authorization' : as.slice('header:'.length)
+  const header = tokenHeaderOf(as) ?? ''
   const word = scheme ?? (isBearer ? 'Bearer' : '')
   const before = word === '' ? '' : `${word} `
   return (sent, session) => {

@@ -1,5 +1,4 @@
 /** The embedded session store: for one process, lost with it. */
-import { keySource } from '../config/schema/login.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import {
@@ -13,6 +12,7 @@ import {
 import {
   type Ended,
   type EndReason,
+  isKey,
   type SignedIn,
   userDigest,
   type UserId,
@@ -121,7 +121,7 @@ export class MemoryStore implements SessionStore {
 
   async endAll(): Promise<void> {
     for (const [key, { user }] of this.#entries) {
-      if (user.source !== keySource) this.#end(key, 'revoked')
+      if (!isKey(user)) this.#end(key, 'revoked')
     }
   }
 
@@ -129,7 +129,7 @@ export class MemoryStore implements SessionStore {
     const users = new Map<string, SignedIn>()
     for (const key of [...this.#entries.keys()].toReversed()) {
       const user = this.#alive(key)?.user
-      if (user === undefined || (user.source === keySource) !== (of === 'keys')) continue
+      if (user === undefined || isKey(user) !== (of === 'keys')) continue
       if (!users.has(userKey(user))) users.set(userKey(user), user)
     }
     return { total: users.size, users: [...users.values()].slice(0, max) }

@@ -1,9 +1,5 @@
 /** The names of keys in Redis, and what stands in the lists of those who are signed in. */
-import { keySource } from '../config/schema/login.ts'
-import { digestIn, type SignedIn } from './types.ts'
-
-/** Keys for scripts are listed apart from users, and end only by themselves. */
-export const isKey = ({ source }: SignedIn) => source === keySource
+import { digestIn, isKey, type SignedIn } from './types.ts'
 
 export type Names = ReturnType<typeof createNames>
 

@@ -5,7 +5,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
-import { createNames, isKey, memberOf, type Names, patternOf, readMember } from './redis-names.ts'
+import { createNames, memberOf, type Names, patternOf, readMember } from './redis-names.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
 import {
   type Follower,
@@ -20,6 +20,7 @@ import {
   digestIn,
   type Ended,
   type EndReason,
+  isKey,
   keptReasons,
   type SignedIn,
   userDigest,

@@ -199,8 +199,8 @@ export class Sessions {
   async #touch(live: Live): Promise<boolean> {
     const { key, session, sealed } = live
     // A key may live longer than the secret that sealed it.
-    const isNewest = isSealedByNewest(this.#options.seal, sealed)
-    if (session.key !== undefined && !isNewest) await this.replace(live, session)
+    const isOlder = session.key !== undefined && !isSealedByNewest(this.#options.seal, sealed)
+    if (isOlder) await this.replace(live, session)
     return await this.store.touch(key, session.idleMs, signedInOf(session))
   }
 

@@ -1,5 +1,6 @@
 /** What sessions are: the user, the data, the names in cookie and store. */
 import { hash, randomBytes } from 'node:crypto'
+import { keySource } from '../config/schema/login.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 
 export interface Identity {
@@ -105,6 +106,9 @@ export interface SignedIn {
   readonly id: string
   readonly username: string
 }
+
+/** Keys for scripts are listed apart from users, and end only by themselves. */
+export const isKey = ({ source }: Pick<SignedIn, 'source'>) => source === keySource
 
 export type UserId = Pick<SignedIn, 'source' | 'id'>
 

@@ -37,7 +37,7 @@ export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
     }
     const text = await response.text()
     const [, refresh = ''] = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(text) ?? []
-    const next = response.headers.get('location') ?? refresh.replaceAll('&amp;', '&')
+    const next = response.headers.get('location') ?? refresh.replaceAll('&#38;', '&')
     return { status: response.status, headers: response.headers, text, next }
   }
 

@@ -3,7 +3,6 @@
  * Back-Channel Logout 1.0 §2.5).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { oidcPath } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { logoutTokenMs, readLogout } from '../../login/oidc/logout-token.ts'
@@ -23,7 +22,7 @@ export function addBackChannelLogout(scope: FastifyInstance): void {
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
     scope.route({
       method: 'POST',
-      url: `${oidcPath(source.name, source.config)}/backchannel-logout`,
+      url: `${source.path}/backchannel-logout`,
       bodyLimit: maxBody,
       // Providers read the status.
       config: { route: 'logout', access: 'public', maxBody, errorStatus: 'own' },

@@ -3,7 +3,6 @@
  * Connect RP-Initiated Logout 1.0 §2), so that the token stands in no address.
  */
 import type { FastifyInstance } from 'fastify'
-import { oidcPath } from '../../config/schema/oidc.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
 import type { Session } from '../../session/types.ts'
@@ -37,7 +36,7 @@ export function createLogoutUrl(gateway: Gateway) {
   return (session: Session | undefined): string | undefined => {
     const source = gateway.sources.find(({ name }) => name === session?.source)
     if (session === undefined || !(source instanceof OidcSource)) return undefined
-    return `${gateway.mount}${oidcPath(source.name, source.config)}/logout?ticket=${tickets.make(session)}`
+    return `${gateway.mount}${source.path}/logout?ticket=${tickets.make(session)}`
   }
 }
 
@@ -46,9 +45,9 @@ export function addLogoutPage(scope: FastifyInstance): void {
   const { gateway } = scope
   const tickets = createTickets(gateway)
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
-    const { name, config } = source
+    const { name, path, config } = source
     scope.get<{ Querystring: { ticket?: unknown } }>(
-      `${oidcPath(name, config)}/logout`,
+      `${path}/logout`,
       { config: { route: 'logout', access: 'public', page: `${gateway.mount}/` } },
       async (request, reply) => {
         const { ticket } = request.query

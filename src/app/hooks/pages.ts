@@ -1,28 +1,24 @@
 /** Plain pages of the gateway's own, at addresses that browsers open while they sign in. */
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-
-const characters: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;'
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, character => characters[character] ?? '')
-}
+import { Html, html } from './html.ts'
 
 /** The standard headers forbid scripts, styles and frames. */
-function sendPage(reply: FastifyReply, head: string, body: string): void {
+function sendPage(reply: FastifyReply, head: Html, body: Html): void {
+  const page = html`<!doctype html>
+    <html>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        ${head}
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html> `
   void reply
     .headers({ 'content-type': 'text/html; charset=utf-8', 'referrer-policy': 'no-referrer' })
-    .send(
-      '<!doctype html><html><head><meta charset="utf-8">' +
-        '<meta name="viewport" content="width=device-width">' +
-        `${head}</head><body>${body}</body></html>\n`
-    )
+    .send(page.text)
 }
 
 /**
@@ -30,18 +26,20 @@ function sendPage(reply: FastifyReply, head: string, body: string): void {
  * request has the strict cookies of this site.
  */
 export function sendHop(reply: FastifyReply, target: string): void {
-  const address = escapeHtml(target)
-  const head = `<title>…</title><meta http-equiv="refresh" content="0;url=${address}">`
-  sendPage(reply, head, `<p><a href="${address}">→</a></p>`)
+  const head = html`<title>…</title><meta http-equiv="refresh" content="0;url=${target}" />`
+  sendPage(reply, head, html`<p><a href="${target}">→</a></p>`)
 }
 
 /** A page that tells something, and goes nowhere by itself. @param target of its link */
 export function sendNotice(reply: FastifyReply, text: string, target: string): void {
-  const [message, address] = [escapeHtml(text), escapeHtml(target)]
-  sendPage(reply, `<title>${message}</title>`, `<p>${message}</p><p><a href="${address}">→</a></p>`)
+  const body = html`<p>${text}</p>
+    <p><a href="${target}">→</a></p>`
+  sendPage(reply, html`<title>${text}</title>`, body)
 }
 
 const submit = 'document.forms[0].submit()'
+/** As one text: the digest is of what stands between the tags. */
+const script = new Html(`<script>${submit}</script>`)
 const digest = hash('sha256', submit, 'base64')
 const policy = `default-src 'none'; script-src 'sha256-${digest}'; frame-ancestors 'none'`
 
@@ -52,12 +50,12 @@ export function sendForm(
   fields: Readonly<Record<string, string>>
 ): void {
   const inputs = Object.entries(fields).map(
-    ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`
   )
+  const form = html`<form method="post" action="${action}">${inputs}<button>→</button></form>`
   sendPage(
     reply.header('content-security-policy', policy),
-    '<title>…</title>',
-    `<form method="post" action="${escapeHtml(action)}">${inputs.join('')}<button>→</button></form>` +
-      `<script>${submit}</script>`
+    html`<title>…</title>`,
+    html`${form}${script}`
   )
 }

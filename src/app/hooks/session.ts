@@ -57,14 +57,20 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
+/** Of a request that carries a key or a machine's token: not every route takes them. */
+function refusalOfKeys(request: FastifyRequest): GatewayError | undefined {
+  request.hasKey = true
+  return request.routeConfig.keys === true ? undefined : new GatewayError('route.keys')
+}
+
 /** One that is invalid is refused by the guard, after limits. */
 function readToken(
   request: FastifyRequest,
   tokenOf: () => Promise<Live>,
   done: (error?: Error) => void
 ): void {
-  request.hasKey = true
-  if (request.routeConfig.keys !== true) return done(new GatewayError('route.keys'))
+  const refusal = refusalOfKeys(request)
+  if (refusal !== undefined) return done(refusal)
   tokenOf().then(
     live => {
       setLive(request, live)
@@ -85,10 +91,7 @@ function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
   return (request: FastifyRequest): string | GatewayError | undefined => {
     const { cookie: header, authorization } = request.raw.headers
     const key = keyIn(authorization)
-    if (key !== undefined) {
-      request.hasKey = true
-      return request.routeConfig.keys === true ? key || undefined : new GatewayError('route.keys')
-    }
+    if (key !== undefined) return refusalOfKeys(request) ?? (key || undefined)
     if (header === undefined) return undefined
     if (!isAmbiguous(header)) return sessionKeyIn(header)
     return new GatewayError('request.malformed', { message: twoSessions })
@@ -167,8 +170,6 @@ function endLookup(trail: Trail, from?: 'store' | 'none'): void {
 function setLive(request: FastifyRequest, live: Live): void {
   const { session } = live
   const { trail } = request
-  // What a cookie holds is no key.
-  if ((session.key !== undefined) !== (request.hasKey === true)) return
   request.live = live
   trail.user = session.identity.username
   trail.userId = session.identity.id

@@ -4,7 +4,6 @@
  * another site, which has no strict cookie: it does not know the browser's former session.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { oidcPath } from '../../config/schema/oidc.ts'
 import { toGatewayError } from '../../errors/errors.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import { clientAddress, publicOrigin } from '../hooks/address.ts'
@@ -24,7 +23,7 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   const { store } = gateway.sessions
   const flows = createFlows({ secrets, store, secure: cookie.options.secure, of: 'console' })
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
-    const path = oidcPath(source.name, source.config)
+    const { path } = source
     const start = gateway.mount + path
     const config = { route: 'login', access: 'public', page: start } as const
 

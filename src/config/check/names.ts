@@ -12,7 +12,7 @@ import type { SourceConfig } from '../schema/gateway.ts'
 import { knownBrowserCookie } from '../schema/limits.ts'
 import { ownMember, type Path } from '../schema/node.ts'
 import { opsCookie } from '../schema/ops.ts'
-import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../schema/routes.ts'
 import { nameOfCookie, sealedCookiesOf } from '../schema/set-cookies.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -74,7 +74,7 @@ const rows: readonly Row[] = [
     at: 'upstreams.*.credential',
     of: 'header',
     takes: ['authorization', 'trusted', 'tokenHeader', ...sent],
-    nameIn: headerOf
+    nameIn: (credential: UpstreamConfig['credential']) => tokenHeaderOf(credentialOf(credential).as)
   },
   {
     at: 'upstreams.*.headers.KEY',
@@ -169,7 +169,9 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
     Object.values(gateway.identity).includes(name) && 'identity',
     refusedFamilies.test(name) && 'trusted',
     gateway.envelope.tokenHeaders.includes(name) && 'tokenHeader',
-    upstream !== undefined && name === headerOf(upstream.credential) && 'credential',
+    upstream !== undefined &&
+      name === tokenHeaderOf(credentialOf(upstream.credential).as) &&
+      'credential',
     (isAmong(upstream?.headers, name) || isAmong(source?.headers, name)) && 'fixed'
   ],
   cookie: (_, { gateway, routes, source }, name) => [
@@ -184,12 +186,6 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
   parameter: (name, { gateway }) => [
     gateway.envelope.tokenQuery.some(each => each.toLowerCase() === name) && 'tokenParameter'
   ]
-}
-
-/** The header that carries a credential. */
-function headerOf(credential: UpstreamConfig['credential']): string {
-  const { as } = credentialOf(credential)
-  return as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
 }
 
 export function checkNames(config: NamesConfig, report: Report): void {

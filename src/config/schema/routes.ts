@@ -52,6 +52,12 @@ export function credentialOf(
   return { ...written, hasOwnToken: (written.exchange ?? written.jwt) !== undefined }
 }
 
+/** The header that carries a token in this form; undefined where none does. */
+export function tokenHeaderOf(as: string): string | undefined {
+  if (as === 'bearer') return 'authorization'
+  return as.startsWith('header:') ? as.slice('header:'.length) : undefined
+}
+
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]
 export type { RouteConfig }

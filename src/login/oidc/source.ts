@@ -1,7 +1,7 @@
 /** Credential source: an OpenID provider, at which users sign in (OpenID Connect Core 1.0 §3.1). */
 import type { JWTPayload } from 'jose'
 import type * as client from 'openid-client'
-import type { OidcConfig } from '../../config/schema/oidc.ts'
+import { type OidcConfig, oidcPath } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Credential, ProviderSession, Renewed, Session } from '../../session/types.ts'
 import type { CredentialSource } from '../credential-source.ts'
@@ -34,11 +34,14 @@ export class OidcSource implements CredentialSource {
   readonly name: string
   readonly config: OidcConfig
   readonly provider: Provider
+  /** Of its sign-in; its other addresses are below it. */
+  readonly path: string
 
   constructor(name: string, config: OidcConfig, provider: Provider) {
     this.name = name
     this.config = config
     this.provider = provider
+    this.path = oidcPath(name, config)
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, facts, list, pill } from './parts.ts'
 
 type Config = GatewayState['config']

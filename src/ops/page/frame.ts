@@ -2,7 +2,7 @@
 import type { Operator } from '../operator.ts'
 import type { Notice } from './attention.ts'
 import { time } from './format.ts'
-import { type Content, html, type Html } from './html.ts'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { hidden } from './parts.ts'
 import type { OperatorSignIn } from '../sign-in.ts'
 

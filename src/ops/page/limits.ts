@@ -1,7 +1,7 @@
 /** Limits: the number of each, how much of it was needed, and who was refused. */
 import type { LimitRow } from '../limits.ts'
 import { duration, number, percent } from './format.ts'
-import { type Content, html, type Html } from './html.ts'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { card, type Column, linkTo, pill, table } from './parts.ts'
 
 const maxShown = 5

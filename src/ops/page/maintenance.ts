@@ -2,7 +2,7 @@
 import type { ShownMaintenance } from '../maintenance.ts'
 import { type Closing, maintenanceInWords } from '../../config/schema/maintenance.ts'
 import { ago, time } from './format.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, pill, table } from './parts.ts'
 
 const path = '/maintenance'

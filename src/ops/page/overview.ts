@@ -2,7 +2,7 @@
 import type { Now, Past } from '../../services/present.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../app/hooks/html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
 
 type Replica = ReplicasStatus['replicas'][number]

@@ -1,5 +1,5 @@
 /** What the pages are made of: cards, tables, states, facts, and buttons that act. */
-import { type Content, html, type Html } from './html.ts'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'plain'
 

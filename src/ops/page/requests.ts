@@ -2,7 +2,7 @@
 import type { FoundRequests, KeptRequest, RequestQuery } from '../../observability/failures.ts'
 import { storyOf, type Step } from '../../observability/request-story.ts'
 import { duration, time } from './format.ts'
-import { type Content, html, type Html } from './html.ts'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { card, type Column, field, filters, linkTo, pill, select, table } from './parts.ts'
 
 const statuses = [

@@ -2,7 +2,7 @@
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
-import { html, type Html } from './html.ts'
+import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
 import type { BlockJson } from '../blocked-users.ts'
 import type { KeyJson } from '../keys.ts'
