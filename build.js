@@ -1,4 +1,7 @@
-/** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
+/**
+ * Makes `dist/`, what images and installations run: the gateway and its packages in a few files,
+ * since a thousand of them take half a second to start.
+ */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild-wasm'

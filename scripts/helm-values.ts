@@ -1,4 +1,7 @@
-/** Writes the schema of the values of deploy/helm/console-gateway: `config` is described by the schemas of the config files. */
+/**
+ * Writes the schema of the values of deploy/helm/console-gateway: `config` is described by the
+ * schemas of the config files.
+ */
 import { writeFileSync } from 'node:fs'
 import { isRecord } from '../src/json/values.ts'
 import { schemaTexts } from '../src/config/schema/for-editors.ts'

@@ -1,4 +1,4 @@
-/** What each upstream gets of a session: the credential of its source, or a token of its own. */
+/** The credential that an upstream gets of a session: that of its source, or a token of its own. */
 import type { Config } from '../config/schema/config.ts'
 import { credentialOf } from '../config/schema/routes.ts'
 import type { TokenExchange } from '../login/credential-source.ts'

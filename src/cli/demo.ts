@@ -90,7 +90,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-/** What the back-end says to a call, and what the console gets of it. */
+/** One call, as the back-end answers it, and as the console gets the answer. */
 async function exampleCall(backend: string, gateway: string) {
   const asUser = { 'x-user-id': '2', 'x-user-name': 'user', 'x-user-roles': 'user' }
   const direct = await fetch(`${backend}/notices/list`, { headers: asUser })

@@ -1,4 +1,7 @@
-/** The commands of the documentation, followed to the letter; test/docs/blocks.test.ts has the other blocks. */
+/**
+ * The commands of the documentation, followed to the letter; test/docs/blocks.test.ts has the other
+ * blocks.
+ */
 import { execFile, spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -126,7 +129,10 @@ const placeholders: Readonly<Record<string, string>> = {
   'CALLER': 'alice'
 }
 
-/** The command lines of a block, ready to run: placeholders filled, options that may be left out in, their brackets gone. */
+/**
+ * The command lines of a block, ready to run: placeholders filled, options that may be left out in,
+ * their brackets gone.
+ */
 function commandLines({ text }: Block, folder: string): string[] {
   return text
     .split('\n')

@@ -12,7 +12,10 @@ const logoutPath = '/api/account/logout'
 const { port } = new URL(own)
 
 type Fields = Record<string, string>
-/** What a browser sends for a page of another site, of another port of our host, and of no origin; and what comes close. */
+/**
+ * What a browser sends for a page of another site, of another port of our host, and of no origin;
+ * and what comes close.
+ */
 const foreign: Array<[string, Fields]> = [
   [
     'another site',

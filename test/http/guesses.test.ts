@@ -1,4 +1,7 @@
-/** Guesses at passwords: counted by account, address and browser before a password is looked at, and told nothing of who exists. */
+/**
+ * Guesses at passwords: counted by account, address and browser before a password is looked at, and
+ * told nothing of who exists.
+ */
 import t, { type Test } from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
 import { stopClock } from '../support/clock.ts'

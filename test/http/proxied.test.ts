@@ -1,4 +1,7 @@
-/** A call that goes to a back-end: who may make it, what arrives there, and what comes back as it was sent. */
+/**
+ * A call that goes to a back-end: who may make it, what arrives there, and what comes back as it
+ * was sent.
+ */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'

@@ -1,4 +1,7 @@
-/** Request headers: what an upstream is told is the gateway's word, whatever a client sends and however it spells it. */
+/**
+ * Request headers: what an upstream is told is the gateway's word, whatever a client sends and
+ * however it spells it.
+ */
 import t from 'tap'
 import { stringify } from 'yaml'
 import { faultsOf, textFolder } from '../support/config-files.ts'

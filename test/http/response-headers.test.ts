@@ -1,4 +1,7 @@
-/** Response headers: what the inside says of itself is not told, and policies and caching are the gateway's. */
+/**
+ * Response headers: what the inside says of itself is not told, and policies and caching are the
+ * gateway's.
+ */
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'

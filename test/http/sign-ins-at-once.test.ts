@@ -1,4 +1,7 @@
-/** Many sign-ins at the same time: no way round the counts, and nobody with a right password is turned away. */
+/**
+ * Many sign-ins at the same time: no way round the counts, and nobody with a right password is
+ * turned away.
+ */
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'

@@ -1,4 +1,7 @@
-/** Upgrades: none is served but a WebSocket's where a route takes it, none hangs, none is told to a back-end. */
+/**
+ * Upgrades: none is served but a WebSocket's where a route takes it, none hangs, none is told to a
+ * back-end.
+ */
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

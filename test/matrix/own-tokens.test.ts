@@ -1,4 +1,7 @@
-/** Users of a users file before each back-end, which checks the token that the gateway signs. Others: pairs.test.ts. */
+/**
+ * Users of a users file before each back-end, which checks the token that the gateway signs.
+ * Others: pairs.test.ts.
+ */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { testUsers } from '../support/users.ts'

@@ -1,4 +1,7 @@
-/** A third of the pairs of consoles and back-ends, each of them at least twice, eight with a sign-in elsewhere, and a wrong preset for each console. All: test/long/matrix.test.ts. */
+/**
+ * A third of the pairs of consoles and back-ends, each of them at least twice, eight with a sign-in
+ * elsewhere, and a wrong preset for each console. All: test/long/matrix.test.ts.
+ */
 import t from 'tap'
 import { backends } from './backend-families.ts'
 import { consoles } from './consoles.ts'

@@ -113,7 +113,10 @@ t.test('no upstream path becomes one that browsers take for another host', async
   t.equal(createRewrite(['/*'], '/*', '').toPublic('//evil.example'), undefined)
 })
 
-/** What a lenient back-end may make of a path: decoded, backslashes as slashes, parameters of segments dropped, dots resolved. */
+/**
+ * What a lenient back-end may make of a path: decoded, backslashes as slashes, parameters of
+ * segments dropped, dots resolved.
+ */
 function resolved(path: string): string {
   const kept: string[] = []
   for (const segment of path

@@ -2,7 +2,10 @@
 import type { Test } from 'tap'
 import type { SignInAttempt, PasswordSource } from '../../src/login/credential-source.ts'
 
-/** What the source under test has to know: `alice` with this password, named `Alice`, in the roles admin and user. */
+/**
+ * What the source under test has to know: `alice` with this password, named `Alice`, in the roles
+ * admin and user.
+ */
 export const rightPassword = 'pä$$ “word” 🔑 & more'
 
 export const attempt = (over: Partial<SignInAttempt> = {}): SignInAttempt => ({

@@ -20,7 +20,10 @@ const sound: Texts = {
   'users.yaml': 'users: {}'
 }
 
-/** A folder with the files that a gateway needs; `texts` replaces them or adds others, and null leaves one out. */
+/**
+ * A folder with the files that a gateway needs; `texts` replaces them or adds others, and null
+ * leaves one out.
+ */
 export function textFolder(cleanUp: (undo: () => unknown) => void, texts: Texts = {}): string {
   const folder = temporaryFolder()
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))

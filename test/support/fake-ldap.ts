@@ -1,4 +1,7 @@
-/** An LDAP server that says what a test tells it to: what no real directory says, and what only Active Directory does. */
+/**
+ * An LDAP server that says what a test tells it to: what no real directory says, and what only
+ * Active Directory does.
+ */
 import { createServer, type Socket } from 'node:net'
 import { listen } from './ports.ts'
 

@@ -1,4 +1,7 @@
-/** A real OpenID provider on loopback, of another site than `localhost`: accounts, faults, new keys, another clock. */
+/**
+ * A real OpenID provider on loopback, of another site than `localhost`: accounts, faults, new keys,
+ * another clock.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -30,7 +30,10 @@ const isThere = (program: string) =>
     run('sh', '-c', `PATH="$PATH:/usr/sbin:${unpacked[name] ?? ''}/usr/sbin"; command -v ${name}`)
   )
 
-/** tap is installed with its default plugins; a first `tap run` with others would still start the tests with those. */
+/**
+ * tap is installed with its default plugins; a first `tap run` with others would still start the
+ * tests with those.
+ */
 function isTapBuilt(): boolean {
   const { plugin } = parse(readFileSync('.taprc', 'utf8')) as { plugin: readonly string[] }
   const built = new Set(t.pluginSignature.split('\n'))

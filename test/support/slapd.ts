@@ -1,4 +1,7 @@
-/** A directory of its own for a test: a real slapd on free ports, with TLS, a password policy and a company. */
+/**
+ * A directory of its own for a test: a real slapd on free ports, with TLS, a password policy and a
+ * company.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'

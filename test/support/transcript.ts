@@ -101,7 +101,10 @@ async function stageOf(t: Test, scene: Scene): Promise<Stage> {
   return { ...stage, backend, folder, gateways }
 }
 
-/** With real addresses of `http://backend`, of `http://away`, where nothing listens, and of `redis://redis`. */
+/**
+ * With real addresses of `http://backend`, of `http://away`, where nothing listens, and of
+ * `redis://redis`.
+ */
 async function placed(t: Test, { answers = {}, texts, gateway, routes, limits }: Scene) {
   let text = JSON.stringify({ texts, gateway, routes, limits })
   const backend = await testUpstream(t.after, (_request, response, { url }) => {

@@ -1,4 +1,7 @@
-/** Sign-ins that are under way, each in a sealed cookie of its own, so that tabs do not disturb each other. */
+/**
+ * Sign-ins that are under way, each in a sealed cookie of its own, so that tabs do not disturb each
+ * other.
+ */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'

@@ -1,4 +1,4 @@
-/** What all ways to sign in share: the session is opened, and its sign-in recorded, or refused. */
+/** The end of every sign-in, whatever its way: the session is opened, or the refusal recorded. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'

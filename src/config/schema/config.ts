@@ -53,7 +53,10 @@ export interface Config {
   readonly inputs: Readonly<Record<string, string>>
   /** The text of each YAML file but presets, and of own code, by absolute path. No secret is in it. */
   readonly documents: Readonly<Record<string, string>>
-  /** The certificate authorities of upstreams and directories: content of the PEM files, by the name in config. */
+  /**
+   * The certificate authorities of upstreams and directories: content of the PEM files, by the name
+   * in config.
+   */
   readonly authorities: Readonly<Record<string, string>>
   /** The texts of own code (`module`), by the name in config. */
   readonly modules: Readonly<Record<string, string>>

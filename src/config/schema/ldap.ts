@@ -55,7 +55,6 @@ const groups = optional(
         '(`memberUid`).',
       { default: 'member' }
     ),
-    name: attribute('The attribute with the name of a group.', { default: 'cn' }),
     nested: flag('Members of a group in a group are members of both.'),
     required: flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
     roles: may.pairs(

@@ -62,11 +62,6 @@ export const oidc = Type.Object(
         'for `offline_access`.',
       { default: ['profile'] }
     ),
-    parameters: pairs(
-      Type.String(),
-      'Further parameters of the authorization request, which the provider’s documents name.',
-      { default: {}, examples: [{ domain_hint: 'example.com' }] }
-    ),
     path: maybe(
       path(
         'Where the sign-in begins. The provider needs the address of `/callback` below it as ' +
@@ -101,7 +96,7 @@ export function oidcPath(name: string, { path: own }: Pick<OidcConfig, 'path'>):
   return own ?? `/api/auth/oidc/${name}`
 }
 
-/** What is served there and below it, with its methods. */
+/** The addresses of a source, by what follows its path, with their methods. */
 export const oidcPaths = {
   '': ['GET'],
   '/callback': ['GET'],

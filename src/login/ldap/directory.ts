@@ -19,6 +19,8 @@ interface User {
 
 /** Of one user. Beyond it the sign-in fails: to leave some out could leave out a role. */
 const maxGroups = 500
+/** Of groups, in every usual schema (RFC 4519 §2.3). */
+const groupName = 'cn'
 /** A binary attribute of Active Directory, which is recognized in this spelling alone. */
 const guid = 'objectGUID'
 
@@ -150,7 +152,7 @@ async function rolesOf(
   if (groups === undefined) return []
   // The connection may be the user's.
   await client.bind(bind.dn, bind.password)
-  const { base, member: attribute, name, nested, roles } = groups
+  const { base, member: attribute, nested, roles } = groups
   /** Names by distinguished names. */
   const found = new Map<string, string | undefined>()
   let members = [attribute.toLowerCase() === 'memberuid' ? identity.username : userDn]
@@ -158,11 +160,11 @@ async function rolesOf(
     const filters = members.map(value => new EqualityFilter({ attribute, value }))
     const { searchEntries } = await client.search(base, {
       filter: new OrFilter({ filters }),
-      attributes: [name],
+      attributes: [groupName],
       sizeLimit: maxGroups + 1
     })
     const fresh = searchEntries.filter(({ dn }) => !found.has(dn))
-    for (const group of fresh) found.set(group.dn, readerOf(group)(name)[0])
+    for (const group of fresh) found.set(group.dn, readerOf(group)(groupName)[0])
     if (found.size > maxGroups) throw new Error(`${userDn} is in more than ${maxGroups} groups`)
     members = nested ? fresh.map(({ dn }) => dn) : []
   }

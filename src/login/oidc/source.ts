@@ -55,7 +55,6 @@ export class OidcSource implements CredentialSource {
     const [state, nonce] = [library.randomState(), library.randomNonce()]
     const verifier = library.randomPKCECodeVerifier()
     const url = library.buildAuthorizationUrl(await this.provider.configuration(), {
-      ...this.config.parameters,
       response_type: 'code',
       // A form that another site posts would come without the flow's cookie.
       response_mode: 'query',

@@ -1,4 +1,7 @@
-/** `limits show` and `limits reset` where replicas share Redis; the rest stands in operators.transcript.yaml. */
+/**
+ * `limits show` and `limits reset` where replicas share Redis; the rest stands in
+ * operators.transcript.yaml.
+ */
 import t, { type Test } from 'tap'
 import { run } from '../../support/command.ts'
 import { type Files, password, testGateway } from '../../support/gateway.ts'
