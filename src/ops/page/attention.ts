@@ -23,7 +23,8 @@ export function attention(state: GatewayState, replicas: Replicas, lockouts: num
     ['bad', '', down.length > 0 && `Upstreams are down: ${namesOf(down)}`],
     ['bad', '', silent.length > 0 && `Replicas are silent: ${hostsOf(silent)}`],
     ...maintenance.map(
-      ({ name, detail }) => ['warn', 'maintenance', `Maintenance by ${name}: ${detail}`] as const
+      ({ author, detail }) =>
+        ['warn', 'maintenance', `Maintenance by ${author}: ${detail}`] as const
     ),
     ['warn', '', hashes.size > 1 && `Replicas run different configs: ${hostsOf(replicas)}`],
     [
