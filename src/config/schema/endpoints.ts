@@ -68,7 +68,6 @@ export const endpoints = closed(
           { names: 'upstream' }
         ),
         rewrite: proxied.rewrite,
-        timeout: proxied.timeout,
         shape: may.name(
           'The shape that builds the members of the user, without an envelope: the gateway adds ' +
             'its own.',
