@@ -1,8 +1,8 @@
 /** `audit` of `gateway.yaml`: the ledger of who did what. */
 import type { Static } from 'typebox'
-import { lifetime, named, oneOf, oneOrMany, optional, pairs, secret, text } from './primitives.ts'
+import * as s from './primitives.ts'
 
-const howToShow = oneOf(
+const howToShow = s.oneOf(
   ['plain', 'last4', 'hash'],
   '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find equal ' +
     'values without showing them.'
@@ -10,18 +10,18 @@ const howToShow = oneOf(
 
 const day = 86_400_000
 
-export const audit = optional(
+export const audit = s.optional(
   {
-    to: oneOf(
+    to: s.oneOf(
       ['files', 'stdout'],
       '`files`: into `folder`. `stdout`: to standard output, among the lines of the log.',
       { default: 'files' }
     ),
-    folder: text('The folder of the files. Several processes may share it.', {
+    folder: s.text('The folder of the files. Several processes may share it.', {
       default: 'audit'
     }),
-    key: oneOrMany<string>(
-      secret('At least 32 characters.'),
+    key: s.oneOrMany<string>(
+      s.secret('At least 32 characters.'),
       'The key that signs the lines, at least 32 characters; whoever has it can forge lines. To ' +
         'rotate it, write a list with the new key first.',
       {
@@ -30,12 +30,12 @@ export const audit = optional(
         examples: ['${AUDIT_KEY}', 'file:/run/secrets/audit-key']
       }
     ),
-    keep: lifetime(
+    keep: s.lifetime(
       'Files that were last written longer ago are deleted, and named in the ledger. `0s`: none.',
       { default: '0s', minimum: 0, maximum: 3700 * day }
     ),
-    fields: named(
-      pairs(howToShow, 'Members of the body, as names joined by dots.', {
+    fields: s.named(
+      s.pairs(howToShow, 'Members of the body, as names joined by dots.', {
         minProperties: 1,
         maxProperties: 16
       }),

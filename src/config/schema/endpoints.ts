@@ -2,19 +2,19 @@
 import { answerSchema } from './answer.ts'
 import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, flag, list, may, oneOf, path } from './primitives.ts'
+import * as s from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
-  list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
+  s.list(s.oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
     default: initial,
     minItems: 1,
     uniqueItems: true
   })
 
 /** The call with which consoles renew their own token. */
-const refresh = may.closed(
+const refresh = s.may.closed(
   {
-    path: path('The path of the refresh call (POST). Its body is not read.', {
+    path: s.path('The path of the refresh call (POST). Its body is not read.', {
       format: 'x-public-path'
     }),
     answer: answerSchema(
@@ -25,11 +25,11 @@ const refresh = may.closed(
     'use of the session, since a timer makes it. Default: none.'
 )
 
-export const endpoints = closed(
+export const endpoints = s.closed(
   {
-    login: closed(
+    login: s.closed(
       {
-        path: path('The path of the sign-in call (POST).', {
+        path: s.path('The path of the sign-in call (POST).', {
           format: 'x-public-path',
           default: '/api/auth/admin/login'
         }),
@@ -41,9 +41,9 @@ export const endpoints = closed(
       'The sign-in endpoint.',
       { default: {} }
     ),
-    logout: closed(
+    logout: s.closed(
       {
-        path: path('The path of the sign-out call.', {
+        path: s.path('The path of the sign-out call.', {
           format: 'x-public-path',
           default: '/api/account/logout'
         }),
@@ -55,20 +55,20 @@ export const endpoints = closed(
       'The sign-out endpoint.',
       { default: {} }
     ),
-    profile: closed(
+    profile: s.closed(
       {
-        path: path('The path of the current user’s profile.', {
+        path: s.path('The path of the current user’s profile.', {
           format: 'x-public-path',
           default: '/api/account/profile'
         }),
         methods: methods(['GET']),
-        upstream: may.name(
+        upstream: s.may.name(
           'The upstream that knows the user; it is called with GET. Default: the user is what ' +
             'sign-in stored in the session.',
           { names: 'upstream' }
         ),
         rewrite: proxied.rewrite,
-        shape: may.name(
+        shape: s.may.name(
           'The shape that builds the members of the user, without an envelope: the gateway adds ' +
             'its own.',
           { names: 'shape' }
@@ -84,20 +84,20 @@ export const endpoints = closed(
       { default: {} }
     ),
     refresh,
-    check: may.closed(
+    check: s.may.closed(
       {
-        path: path('The path of the check (GET).', {
+        path: s.path('The path of the check (GET).', {
           format: 'x-public-path',
           default: '/api/auth/check'
         }),
-        keys: flag('Let requests with a key for scripts pass, too.')
+        keys: s.flag('Let requests with a key for scripts pass, too.')
       },
       'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
         '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
     ),
-    jwks: may.closed(
+    jwks: s.may.closed(
       {
-        path: path('The path of the key set (GET).', {
+        path: s.path('The path of the key set (GET).', {
           format: 'x-public-path',
           default: '/.well-known/jwks.json'
         })
@@ -105,9 +105,9 @@ export const endpoints = closed(
       'The public keys of all `jwt.keys` as a JSON Web Key Set (RFC 7517), for everybody. Default: ' +
         'none.'
     ),
-    session: closed(
+    session: s.closed(
       {
-        path: path(
+        path: s.path(
           'The path of the session endpoint. GET tells how long the session lasts, and does ' +
             'not extend it. Below it: `/extend` (POST), `/list` (GET) and `/close` (POST).',
           { format: 'x-public-path', default: '/api/session' }

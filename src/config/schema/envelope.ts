@@ -1,6 +1,6 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { type Static, Type } from 'typebox'
-import { closed, header, list, maybe, oneOf, optional, pairs, section } from './primitives.ts'
+import * as s from './primitives.ts'
 
 /** Dialects of the envelope. */
 export const dialects = [
@@ -40,7 +40,7 @@ const memberName = (standard: string | false, description: string) =>
     )
   )
 
-const members = section(
+const members = s.section(
   {
     code: memberName('code', 'The code of success or of the error.'),
     message: memberName('message', 'The message for people.'),
@@ -55,10 +55,10 @@ const members = section(
   'The names of the members; `false`: the envelope has no such member.'
 )
 
-const errorEntry = closed(
+const errorEntry = s.closed(
   {
-    code: maybe(responseCode('The code in the envelope.')),
-    status: maybe(
+    code: s.maybe(responseCode('The code in the envelope.')),
+    status: s.maybe(
       Type.Integer({
         minimum: 200,
         maximum: 599,
@@ -89,15 +89,15 @@ const errors = Type.Record(
   }
 )
 
-const customEnvelope = optional(
+const customEnvelope = s.optional(
   {
     members,
     successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
-    alsoSuccess: list(
+    alsoSuccess: s.list(
       responseCode('A code.'),
       'Other codes that the console takes for a success; no error ever carries one of them.'
     ),
-    refreshCodes: list(
+    refreshCodes: s.list(
       responseCode('A code.'),
       'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
         'back-end’s own number never becomes one of them.'
@@ -113,9 +113,9 @@ const parameterName = Type.String({
   expected: 'the name of a query parameter'
 })
 
-export const envelope = section(
+export const envelope = s.section(
   {
-    dialect: oneOf(
+    dialect: s.oneOf(
       [...dialects],
       'The format of the envelope. `dual` works with both kinds of console; `custom` is ' +
         '`envelope.custom`. `problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
@@ -126,19 +126,19 @@ export const envelope = section(
         'error ever carries it.',
       { default: 0, examples: [0, 200, 20000, '0000'] }
     ),
-    errorStatus: oneOf(
+    errorStatus: s.oneOf(
       [...errorStatuses],
       'The HTTP status of errors: each its own, or always 200 (`ok`), for consoles that read only ' +
         'the envelope. A status of `envelope.custom.errors` wins.',
       { default: 'own' }
     ),
-    language: oneOf(
+    language: s.oneOf(
       ['auto', 'en', 'zh'],
       'The language of the gateway’s own messages. `auto`: the first of the request’s ' +
         '`Accept-Language`, if it is one of these; else English.',
       { default: 'auto' }
     ),
-    messages: pairs(
+    messages: s.pairs(
       Type.String({ minLength: 1 }),
       'Your own messages, by error code, in the place of the built-in ones.',
       {
@@ -161,19 +161,19 @@ export const envelope = section(
         'The token that sign-in answers, for consoles that insist on one. It opens nothing. Name ' +
         'where the console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.'
     }),
-    tokenHeaders: list(
-      header('A request header.'),
+    tokenHeaders: s.list(
+      s.header('A request header.'),
       'Headers in which a console sends its own token: dropped on every way to a back-end, ' +
         'WebSockets included (`sec-websocket-protocol`).',
       { examples: [['authorization'], ['x-access-token']] }
     ),
-    tokenCookies: list(
+    tokenCookies: s.list(
       cookieName,
       'Cookies in which a console keeps its own token: deleted at sign-in and sign-out, and never ' +
         'sent to upstreams.',
       { default: ['TOKEN__'] }
     ),
-    tokenQuery: list(
+    tokenQuery: s.list(
       parameterName,
       'Query parameters in which a console sends its own token: dropped on every way to a ' +
         'back-end, in upper and lower case, also as members of the sign-in body.'

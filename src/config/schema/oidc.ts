@@ -1,42 +1,30 @@
 /** A credential source of `login.sources`: an OpenID Connect provider. */
 import { type Static, Type } from 'typebox'
-import {
-  anyText,
-  closed,
-  dotted,
-  flag,
-  list,
-  may,
-  maybe,
-  pairs,
-  path,
-  text,
-  url
-} from './primitives.ts'
+import * as s from './primitives.ts'
 
-const user = closed(
+const user = s.closed(
   {
-    id: dotted(
+    id: s.dotted(
       'The path of the user’s id, which must never change or go to another person: mail ' +
         'addresses and user names do.',
       { default: 'sub', examples: ['sub', 'oid'] }
     ),
-    username: dotted('The path of the user name. Without a value: the id.', {
+    username: s.dotted('The path of the user name. Without a value: the id.', {
       default: 'preferred_username'
     }),
-    name: dotted('The path of the display name. Without a value: the user name.', {
+    name: s.dotted('The path of the display name. Without a value: the user name.', {
       default: 'name'
     }),
-    roles: may.dotted(
+    roles: s.may.dotted(
       'The path of a role or of roles. It goes on in each item of a list. Default: no roles.',
       { examples: ['groups', 'realm_access.roles'] }
     ),
-    roleMap: pairs(
+    roleMap: s.pairs(
       Type.String(),
       'Roles of the console in the place of the provider’s. Other roles stay as they are.',
       { default: {}, examples: [{ 'console-admins': 'admin' }] }
     ),
-    profile: list(anyText, 'Claims that are kept for the profile, by their names.', {
+    profile: s.list(s.anyText, 'Claims that are kept for the profile, by their names.', {
       default: ['email', 'picture', 'phone_number']
     })
   },
@@ -49,37 +37,37 @@ export const oidc = Type.Object(
     kind: Type.Literal('oidc', {
       description: 'An OpenID Connect provider, at which users sign in (code flow with PKCE).'
     }),
-    issuer: url(
+    issuer: s.url(
       'The issuer. Below it is `/.well-known/openid-configuration`, which is read at the first ' +
         'sign-in, and then each hour.',
       { examples: ['https://sso.example.com/realms/staff'] }
     ),
-    clientId: text('The id of the client that is registered at the provider.'),
-    clientSecret: may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
-    scopes: list(
-      text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
+    clientId: s.text('The id of the client that is registered at the provider.'),
+    clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
+    scopes: s.list(
+      s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
       'The scopes that are asked for, beside `openid`. Some providers give a refresh token only ' +
         'for `offline_access`.',
       { default: ['profile'] }
     ),
-    path: maybe(
-      path(
+    path: s.maybe(
+      s.path(
         'Where the sign-in begins. The provider needs the address of `/callback` below it as ' +
           'redirect URI. Default: `/api/auth/oidc/NAME`.',
         { format: 'x-public-path' }
       )
     ),
-    userInfo: flag(
+    userInfo: s.flag(
       'Read the claims of the provider’s UserInfo endpoint too. `false`: where all claims are in ' +
         'the ID token, or where the access token is for another API.',
       { default: true }
     ),
-    audience: may.text(
+    audience: s.may.text(
       'Access tokens with this audience, such as those of machines (client credentials), may call ' +
         'routes with `keys: true`, as `user` and `require` say. Default: none.'
     ),
     user,
-    require: pairs(
+    require: s.pairs(
       Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
         minItems: 1,
         description: 'The values of which the claim must have one.'

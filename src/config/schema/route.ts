@@ -6,21 +6,7 @@ import { errorStatuses } from './envelope.ts'
 import { neededParts, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
-import {
-  anyText,
-  closed,
-  flag,
-  header,
-  list,
-  maxStreamedBytes,
-  may,
-  maybe,
-  oneOf,
-  optional,
-  pathTemplate,
-  size,
-  whole
-} from './primitives.ts'
+import * as s from './primitives.ts'
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   Type.Union(
@@ -44,7 +30,7 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 
 /** Keys of every route. */
 const common = {
-  path: pathTemplate(
+  path: s.pathTemplate(
     'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
       'that match the nearest decides.',
     {
@@ -52,55 +38,59 @@ const common = {
       examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
     }
   ),
-  methods: list(
-    oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+  methods: s.list(
+    s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
     'The allowed methods. GET includes HEAD.',
     { default: ['GET'], minItems: 1, uniqueItems: true }
   ),
   access,
-  touch: may.oneOf(
+  touch: s.may.oneOf(
     ['always', 'never'],
     'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
       'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
   ),
-  keys: flag(
+  keys: s.flag(
     'Let scripts call it with a key (`console-gateway keys create`), as users with its roles.'
   ),
-  errorStatus: may.oneOf(
+  errorStatus: s.may.oneOf(
     [...errorStatuses],
     'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
   )
 }
 
-const fallback = closed(
+const fallback = s.closed(
   {
     body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
-    status: whole('The status of the fixed response.', { minimum: 200, maximum: 599, default: 200 })
+    status: s.whole('The status of the fixed response.', {
+      minimum: 200,
+      maximum: 599,
+      default: 200
+    })
   },
   'What a GET request gets if the upstream cannot be reached, breaks the connection, takes ' +
     'too long, or answers 502, 503 or 504. Default: the error.'
 )
 
-const websocket = optional(
+const websocket = s.optional(
   {
-    maxMessage: size('The largest message, either way. A larger one ends the connection.', {
+    maxMessage: s.size('The largest message, either way. A larger one ends the connection.', {
       default: '1MiB'
     })
   },
   'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
 )
 
-const upstreamRoute = closed(
+const upstreamRoute = s.closed(
   {
     ...common,
     parts: partsSchema,
-    into: may.dotted(
+    into: s.may.dotted(
       'With `parts`: where the response of the route’s own upstream goes. Default: the parts ' +
         'are added to it.'
     ),
     ...proxied,
-    fallback: maybe(fallback),
-    cache: oneOf(
+    fallback: s.maybe(fallback),
+    cache: s.oneOf(
       ['off', 'browser'],
       '`browser`: `Cache-Control` of the upstream passes as `private`. `off`: `no-store`. Public ' +
         'routes pass it as it is.',
@@ -109,35 +99,35 @@ const upstreamRoute = closed(
     query: querySchema,
     body: bodySchema,
     websocket,
-    maxBody: may.size(
+    maxBody: s.may.size(
       'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
         '`limits.yaml`.',
-      { minimum: 0, maximum: maxStreamedBytes }
+      { minimum: 0, maximum: s.maxStreamedBytes }
     ),
-    passCookies: list(
-      anyText,
+    passCookies: s.list(
+      s.anyText,
       'Cookies of the client that are sent to the upstream. All others are dropped.'
     ),
-    passHeaders: list(
-      header('The full name of a request header.'),
+    passHeaders: s.list(
+      s.header('The full name of a request header.'),
       'Headers of the client that are sent although they are normally dropped: `authorization`, ' +
         'and those that back-ends trust as set by a proxy (`check` warns about each).',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
-    passGetBody: flag(
+    passGetBody: s.flag(
       'Send the body of a GET. Only to an upstream that reads such bodies: **another one takes it ' +
         'for the next request, with the identity of whoever comes then.**'
     ),
-    passEncodedSlashes: flag(
+    passEncodedSlashes: s.flag(
       'Take `%2F` in the path, and send it as it came. By default it is 400, since two programs ' +
         'may read it as two paths.'
     ),
-    framedByConsole: flag(
+    framedByConsole: s.flag(
       'Let the console, and pages of `server.origins`, show the responses in a frame. Only for ' +
         'an upstream that you trust: its pages run as the console’s.'
     ),
     setCookies: setCookiesSchema,
-    redirects: oneOf(
+    redirects: s.oneOf(
       ['refuse', 'pass'],
       'What becomes of a redirect to another host. `refuse`: 502. `pass`: the browser gets it. ' +
         'Those to the upstream itself lead to the public path.',
@@ -148,11 +138,11 @@ const upstreamRoute = closed(
   { chosenBy: 'upstream' }
 )
 
-const answerRoute = closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
+const answerRoute = s.closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
   chosenBy: 'answer'
 })
 
-const partsRoute = closed(
+const partsRoute = s.closed(
   {
     ...common,
     parts: neededParts,

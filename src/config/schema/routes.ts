@@ -5,16 +5,16 @@ import { expectSchema } from './expectations.ts'
 import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import { anyText, list, named, pairs, pathTemplate } from './primitives.ts'
+import * as s from './primitives.ts'
 import { consolePaging } from './request-mapping.ts'
 
 export const routesSchema = Type.Object(
   {
-    upstreams: named(upstream, 'The back-ends, by name.'),
+    upstreams: s.named(upstream, 'The back-ends, by name.'),
     endpoints,
     aliases: Type.Record(
       Type.String({ pattern: '^/' }),
-      pathTemplate('The path of a route or endpoint.'),
+      s.pathTemplate('The path of a route or endpoint.'),
       {
         default: {},
         description:
@@ -23,9 +23,9 @@ export const routesSchema = Type.Object(
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
-    permissions: pairs(
-      list(anyText, 'The permissions of the role.'),
+    routes: s.named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
+    permissions: s.pairs(
+      s.list(s.anyText, 'The permissions of the role.'),
       'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
         'shows; `access` of a route decides who may call it.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }

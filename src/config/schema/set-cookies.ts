@@ -1,17 +1,17 @@
 /** `setCookies` of a route: which cookies its upstream may set in the browser, and how. */
 import { Type } from 'typebox'
-import { anyText, closed, list } from './primitives.ts'
+import * as s from './primitives.ts'
 
 type SetCookie = string | { readonly name: string; readonly sealed: true }
 
-const cookieName = anyText
+const cookieName = s.anyText
 
-export const setCookiesSchema = list(
+export const setCookiesSchema = s.list(
   Type.Unsafe<SetCookie>(
     Type.Union(
       [
         cookieName,
-        closed(
+        s.closed(
           {
             name: cookieName,
             sealed: Type.Literal(true, {

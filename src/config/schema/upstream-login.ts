@@ -1,26 +1,11 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
 import { type Static, Type } from 'typebox'
-import {
-  anyText,
-  closed,
-  dotted,
-  flag,
-  header,
-  headerValue,
-  list,
-  may,
-  maybe,
-  name,
-  oneOf,
-  optional,
-  pairs,
-  path
-} from './primitives.ts'
+import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
 const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
 
-const sendCredential = maybe(
+const sendCredential = s.maybe(
   Type.Boolean({
     description:
       'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
@@ -28,10 +13,10 @@ const sendCredential = maybe(
   })
 )
 
-export const expires = may.closed(
+export const expires = s.may.closed(
   {
-    path: dotted('The path of the member that tells it.'),
-    as: oneOf(
+    path: s.dotted('The path of the member that tells it.'),
+    as: s.oneOf(
       ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
       'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
         'empty text and 0 since 1970 mean never.',
@@ -41,11 +26,11 @@ export const expires = may.closed(
   'When the token expires.'
 )
 
-const userCall = optional(
+const userCall = s.optional(
   {
-    path: path('The path of the call that tells who the user is.'),
-    method: oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
-    query: pairs(Type.String(), 'Members of the query.', {
+    path: s.path('The path of the call that tells who the user is.'),
+    method: s.oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
+    query: s.pairs(Type.String(), 'Members of the query.', {
       default: {},
       examples: [{ populate: 'role' }]
     }),
@@ -57,25 +42,28 @@ const userCall = optional(
     'response. If it fails, the sign-in fails, and is signed out by `logout`.'
 )
 
-const user = closed(
+const user = s.closed(
   {
     from: userCall,
-    id: dotted('The path of the user’s id.'),
-    username: may.dotted('The path of the user name. Default: the name that the user typed.'),
-    name: may.dotted('The path of the display name. Default: the user name.'),
-    roles: may.dotted(
+    id: s.dotted('The path of the user’s id.'),
+    username: s.may.dotted('The path of the user name. Default: the name that the user typed.'),
+    name: s.may.dotted('The path of the display name. Default: the user name.'),
+    roles: s.may.dotted(
       'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
         'number: `roles.code`, `roles.0.code`.',
       { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
     ),
-    roleMap: pairs(
+    roleMap: s.pairs(
       Type.String(),
       'Roles of the console in the place of the back-end’s. Other roles stay as they are.',
       { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
     ),
-    profile: may.dotted('The path of an object with more data of the user, kept for the profile.', {
-      examples: ['data.user']
-    })
+    profile: s.may.dotted(
+      'The path of an object with more data of the user, kept for the profile.',
+      {
+        examples: ['data.user']
+      }
+    )
   },
   'Where the response tells who signed in.'
 )
@@ -83,9 +71,9 @@ const user = closed(
 export const token = Type.Unsafe<string | { readonly header: string }>(
   Type.Union(
     [
-      dotted('A path in the response.'),
-      closed(
-        { header: header('A header of the response.') },
+      s.dotted('A path in the response.'),
+      s.closed(
+        { header: s.header('A header of the response.') },
         'A header. A scheme before the token, such as `Bearer`, is left out.'
       )
     ],
@@ -99,44 +87,44 @@ export const token = Type.Unsafe<string | { readonly header: string }>(
   )
 )
 
-const refresh = optional(
+const refresh = s.optional(
   {
-    path: path('The path of the call that renews a token.'),
-    method: oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
-    format: may.oneOf(['json', 'form'], 'The format of the body. Default: `json`.'),
-    body: pairs(Type.Unknown(), `The request body. ${placeholders}`, {
+    path: s.path('The path of the call that renews a token.'),
+    method: s.oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
+    format: s.may.oneOf(['json', 'form'], 'The format of the body. Default: `json`.'),
+    body: s.pairs(Type.Unknown(), `The request body. ${placeholders}`, {
       default: {},
       examples: [{ refreshToken: '{refreshToken}' }]
     }),
-    query: may.pairs(Type.String(), `Members of the query. ${placeholders}`, {
+    query: s.may.pairs(Type.String(), `Members of the query. ${placeholders}`, {
       examples: [{ refreshToken: '{refreshToken}' }]
     }),
-    headers: may.pairs(
-      headerValue('The value of the header.'),
+    headers: s.may.pairs(
+      s.headerValue('The value of the header.'),
       `Headers of the request. ${placeholders}`,
       {
         examples: [{ 'x-refresh-token': '{refreshToken}' }]
       }
     ),
     sendCredential,
-    refused: maybe(
+    refused: s.maybe(
       answerTest(
         'How to recognise that the back-end refuses, which ends the session. Default: the outcome ' +
           '`refused`.'
       )
     ),
-    token: dotted('The path of the new token in the response.', { examples: ['data.token'] }),
+    token: s.dotted('The path of the new token in the response.', { examples: ['data.token'] }),
     expires
   },
   'How to renew the token a minute before it expires. Needs `expires`. If the back-end refuses, ' +
     'the session ends.'
 )
 
-export const logout = optional(
+export const logout = s.optional(
   {
-    path: path('The path of the sign-out call.'),
-    method: oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
-    body: may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
+    path: s.path('The path of the sign-out call.'),
+    method: s.oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
+    body: s.may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
       examples: [{ refresh_token: '{refreshToken}' }]
     }),
     sendCredential
@@ -148,10 +136,10 @@ export const logout = optional(
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
-    upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
-    path: path('The path of the back-end’s sign-in call (POST).'),
-    format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
-    body: pairs(
+    upstream: s.name('An upstream of `routes.yaml`.', { names: 'upstream' }),
+    path: s.path('The path of the back-end’s sign-in call (POST).'),
+    format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
+    body: s.pairs(
       Type.Unknown(),
       'The request body. `{username}` and `{password}` are what the user typed; everything else ' +
         'is sent as it is.',
@@ -160,39 +148,41 @@ export const upstreamLogin = Type.Object(
         examples: [{ login: '{username}', secret: '{password}' }]
       }
     ),
-    passExtra: flag('Add the other members of the console’s sign-in body to the request body.', {
+    passExtra: s.flag('Add the other members of the console’s sign-in body to the request body.', {
       default: true
     }),
-    headers: pairs(headerValue('The value of the header.'), 'Headers of the request.', {
+    headers: s.pairs(s.headerValue('The value of the header.'), 'Headers of the request.', {
       default: {},
       examples: [{ 'x-client': 'console' }]
     }),
-    passHeaders: list(
-      header('A request header.'),
+    passHeaders: s.list(
+      s.header('A request header.'),
       'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. One ' +
         'of more than 1024 characters is refused (400).',
       { examples: [['tenant-id', 'accept-language']] }
     ),
-    passCookies: list(
-      anyText,
+    passCookies: s.list(
+      s.anyText,
       'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
         'value. One of more than 1024 characters is refused (400).'
     ),
     outcomes: outcomesOf('400, 401, 403, 404 and 422'),
-    message: may.dotted(
+    message: s.may.dotted(
       'The path of the back-end’s message for the user, in the place of ours: a text without ' +
         'markup, of which 200 characters are shown.'
     ),
     user,
-    token: maybe(token),
-    renewedToken: may.header('A header in which the back-end sends a new token with any response.'),
+    token: s.maybe(token),
+    renewedToken: s.may.header(
+      'A header in which the back-end sends a new token with any response.'
+    ),
     expires,
     refresh,
-    refreshToken: may.dotted(
+    refreshToken: s.may.dotted(
       'The path of the refresh token in the responses to sign-in and renewal.'
     ),
-    cookies: list(
-      anyText,
+    cookies: s.list(
+      s.anyText,
       'Cookies that the session keeps, also as later responses change them. Upstreams with ' +
         '`credential: cookies` get them.'
     ),

@@ -1,6 +1,6 @@
 /** `users.yaml`: the users of a `users-file` credential source. */
 import { Type, type Static } from 'typebox'
-import { anyText, list, may } from './primitives.ts'
+import * as s from './primitives.ts'
 
 const user = Type.Object(
   {
@@ -11,13 +11,17 @@ const user = Type.Object(
       expected: 'an argon2id hash; make one with `console-gateway hash-password`',
       description: 'The argon2id hash of the password. `console-gateway hash-password` makes one.'
     }),
-    id: may.text('The user’s id, as upstreams get it. Default: the user name.', {
+    id: s.may.text('The user’s id, as upstreams get it. Default: the user name.', {
       examples: ['1']
     }),
-    name: may.text('The display name. Default: the user name.', { examples: ['Alice Admin'] }),
-    roles: list(anyText, 'The user’s roles. The menus of common consoles use `admin` and `user`.', {
-      examples: [['admin']]
-    }),
+    name: s.may.text('The display name. Default: the user name.', { examples: ['Alice Admin'] }),
+    roles: s.list(
+      s.anyText,
+      'The user’s roles. The menus of common consoles use `admin` and `user`.',
+      {
+        examples: [['admin']]
+      }
+    ),
     disabled: Type.Boolean({ default: false, description: 'Refuse sign-in of this user.' }),
     profile: Type.Record(Type.String({ pattern: '^.+$' }), Type.Unknown(), {
       default: {},
