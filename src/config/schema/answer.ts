@@ -51,14 +51,14 @@ const answer = {
   ),
   byRole: s.may.pairs(
     anyValue('The value for users with this role.', [['*:*:*']]),
-    'Values by role, in place of `json`; of several roles of a user the first in this list ' +
-      'wins. (Names that are whole numbers count as the first, in ascending order.)',
+    'Values by role, in place of `json`. The first in this list that a user has wins; ' +
+      'names that are whole numbers count as the first.',
     { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
   inEnvelope: s.may.oneOf(
     ['data', 'flat', 'none'],
-    'The place of the value: `data`: under that member of the envelope (the default). `flat`: ' +
-      'its members stand beside the code and the message. `none`: it is the whole body.'
+    'Where the value goes: under `data` (the default), beside the code and the message ' +
+      '(`flat`), or as the whole body (`none`).'
   )
 }
 
@@ -69,14 +69,10 @@ export const answerSchema = (description: string) => s.optional(answer, descript
 export const routeAnswerSchema = s.closed(
   {
     ...answer,
-    status: s.may.whole('The HTTP status. Default: 200.', {
-      minimum: 200,
-      maximum: 599,
-      examples: [404]
-    })
+    status: s.may.whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599 })
   },
-  'The response itself: menus, permission codes, `captchaEnabled: false`. Names of the session ' +
-    'need a route that is not public. A request’s body is ignored.'
+  'The response: menus, permission codes. Names of the session need a route that is not ' +
+    'public. A request’s body is ignored.'
 )
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>

@@ -14,14 +14,10 @@ const expectation = s.closed(
     roles: s.may.someOf(
       s.anyText,
       'It is signed in with these roles. Without this key: not signed in.',
-      {
-        minItems: 0,
-        examples: [['admin'], []]
-      }
+      { minItems: 0 }
     ),
     headers: s.pairs(Type.String(), 'The request’s headers.', {
-      default: {},
-      examples: [{ 'accept-language': 'en' }]
+      default: {}
     }),
     body: s.maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
     times: s.whole('How often it is sent, to test a limit. The last response is compared.', {
@@ -32,16 +28,9 @@ const expectation = s.closed(
     answer: s.maybe(
       Type.Unknown({ description: 'The JSON that the upstream answers with 200. Default: `{}`.' })
     ),
-    status: s.may.whole('The expected HTTP status.', {
-      minimum: 100,
-      maximum: 599
-    }),
-    code: s.may.text('The expected error code.', {
-      names: 'error code'
-    }),
-    upstream: s.may.name('The upstream that is expected to get it.', {
-      names: 'upstream'
-    }),
+    status: s.may.whole('The expected HTTP status.', { minimum: 100, maximum: 599 }),
+    code: s.may.text('The expected error code.', { names: 'error code' }),
+    upstream: s.may.upstreamName('The upstream that is expected to get it.'),
     upstreamPath: s.may.text('The path, with its query, that the upstream is expected to get.', {
       pattern: '^/[!-~]*$',
       expected: 'a path'
@@ -58,8 +47,8 @@ const expectation = s.closed(
 
 export const expectSchema = s.named(
   expectation,
-  'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
-    'them. If one fails, the config is refused. Upstreams only record the request, stores are ' +
+  'Tests of this config, by name, which `check`, every start and every reload run. If ' +
+    'one fails, the config is refused. Upstreams only record the request, stores are ' +
     'empty, and every sign-in is refused.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )

@@ -30,7 +30,7 @@ const log = s.section(
 const drain = s.section(
   {
     notice: s.duration(
-      'How long requests are still accepted, while `/readyz` answers 503: longer than the ' +
+      'How long requests are still accepted while `/readyz` answers 503: longer than the ' +
         'interval of the health check. `0s`: not at all.',
       { default: '5s', minimum: 0 }
     ),
@@ -45,8 +45,8 @@ const drain = s.section(
 const reload = s.section(
   {
     watch: s.flag(
-      'Reload when a config file, or a users, secret or certificate file that it names, has ' +
-        'changed and stays the same for two seconds.',
+      'Reload when a config file, or one that it names, has changed and stays the same for ' +
+        'two seconds.',
       { default: true }
     )
   },

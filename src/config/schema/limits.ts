@@ -20,16 +20,16 @@ const limit = s.closed(
   {
     by: s.oneOrMany<Whom>(
       whom,
-      'Whose requests are counted: `address` of those who are not signed in (and of sign-ins), ' +
-        '`user`, `session`, or all with the same `profile.MEMBER`. `key`: each key for scripts, ' +
-        'which otherwise counts as a user. A list: each combination.',
+      'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
+        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts. ' +
+        'A list: each combination.',
       {
         ofMany: 'Several: each combination is counted separately.',
         expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
     max: s.whole(
-      'How many requests a window allows. A used one becomes free after `window` divided by `max`.',
+      'How many requests a window allows. One becomes free each `window` divided by `max`.',
       { minimum: 1, maximum: 1_000_000_000 }
     ),
     window: s.lifetime('The length of the window.'),
@@ -39,8 +39,8 @@ const limit = s.closed(
     }),
     mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
-      '`enforce`: refuse. `shadow`: refuse nobody, but tell in metrics and log who would have ' +
-        'been refused, to try a number. `off`: do not count.',
+      '`enforce`: refuse. `shadow`: only tell in metrics and log who would be refused. ' +
+        '`off`: do not count.',
       { default: 'enforce' }
     ),
     routes: s.list(
@@ -50,9 +50,7 @@ const limit = s.closed(
       'Only these routes. Default: all public paths.'
     ),
     methods: s.list(s.oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
-    roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.', {
-      examples: [['viewer']]
-    })
+    roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.')
   },
   'One limit.'
 )
@@ -106,8 +104,7 @@ const lockout = s.section(
       { default: true }
     )
   },
-  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429. A ' +
-    'right password counts nothing.'
+  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429.'
 )
 
 export const limitsSchema = Type.Object(
@@ -115,14 +112,15 @@ export const limitsSchema = Type.Object(
     sizes,
     lockout,
     inFlightPerUser: s.whole(
-      'The maximum number of concurrent requests of one user, or of an address without a session.',
+      'The maximum number of concurrent requests of a user, or of an address without a ' +
+        'session.',
       { minimum: 1, maximum: 10_000, default: 48 }
     ),
-    inFlightSignIns: s.whole(
-      'The maximum number of concurrent sign-ins from one address. They do not count in ' +
-        '`inFlightPerUser`.',
-      { minimum: 1, maximum: 10_000, default: 200 }
-    ),
+    inFlightSignIns: s.whole('The maximum number of concurrent sign-ins from one address.', {
+      minimum: 1,
+      maximum: 10_000,
+      default: 200
+    }),
     limits: s.named(limit, 'Limits, by name. Several can apply to one request.', {
       default: {
         'signed-in': { by: 'user', max: 600, window: '1m' },

@@ -13,11 +13,7 @@ const usersFile = Type.Object(
     kind: Type.Literal('users-file', {
       description: 'Users in a YAML file, with argon2id hashes of their passwords.'
     }),
-    file: s.text(
-      'The users file. A relative path starts at the config folder. `console-gateway ' +
-        'hash-password` makes the hashes.',
-      { names: 'users file', default: 'users.yaml' }
-    )
+    file: s.text('The users file.', { names: 'users file', default: 'users.yaml' })
   },
   { additionalProperties: false, title: 'users-file' }
 )
@@ -37,8 +33,8 @@ const cipher = s.optional(
       })
     )
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts it; a text ' +
-    'that is not encrypted stays as it is.'
+  'How the console encrypts the password (AES, PKCS #7, base64). A text that is not ' +
+    'encrypted stays.'
 )
 
 export const login = s.section(
@@ -48,7 +44,7 @@ export const login = s.section(
         username: s.text('The member with the user name.', { default: 'username' }),
         password: s.text('The member with the password.', { default: 'password' }),
         remember: s.text(
-          'The member, a boolean, that asks for a cookie that survives closing the browser.',
+          'The member, a boolean, that asks for a cookie that outlives the browser.',
           { default: 'autoLogin' }
         ),
         cipher
@@ -57,8 +53,8 @@ export const login = s.section(
     ),
     sources: s.named(
       Type.Union([usersFile, upstreamLogin, ldap, oidc], { description: 'A credential source.' }),
-      'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
-        'under a new name its users are signed out. Default: the users file `users.yaml`.',
+      'The credential sources, asked in this order. Under a new name its users are signed ' +
+        'out. Default: the users file `users.yaml`.',
       { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
     )
   },

@@ -4,39 +4,32 @@ import * as s from './primitives.ts'
 
 const part = s.closed(
   {
-    upstream: s.name(
-      'An upstream of this file. It gets the identity, as from a route of its own.',
-      {
-        names: 'upstream'
-      }
+    upstream: s.upstreamName(
+      'An upstream of this file. It gets the identity, as from a route of its own.'
     ),
     rewrite: s.pathTemplate(
-      'The path at the upstream, called with GET. `/*` at its end and `:name` are what they ' +
-        'matched in the route’s `path`.',
+      'The path at the upstream, called with GET; `*` and `:name` as in `path`.',
       { format: 'x-upstream-path' }
     ),
-    shape: s.may.name('A shape of this file, for this part only.', { names: 'shape' }),
+    shape: s.may.shapeName('A shape of this file, for this part only.'),
     into: s.may.dotted(
-      'Where to put the value in the response, before the route’s own shape. Default: the ' +
-        'part’s members are added to the response.'
+      'Where to put the value, before the route’s own shape. Default: its members are added ' +
+        'to the response.'
     ),
     required: s.flag(
-      'Whether the request fails with the error of this part. `false`: the response leaves the ' +
-        'part out, and lists its name under `missing`.',
+      'Whether the request fails with this part. `false`: it is left out, and `missing` ' +
+        'lists its name.',
       { default: true }
     ),
     default: s.maybe(
-      Type.Unknown({
-        description: 'The value to use if the part is missing or null.',
-        examples: [0]
-      })
+      Type.Unknown({ description: 'The value to use if the part is missing or null.' })
     )
   },
   'A call to another upstream.'
 )
 
 const description =
-  'Calls to other upstreams whose results are added to the response, by name. All are called at once.'
+  'Calls to other upstreams, all at once, whose results are added to the response.'
 
 export const partsSchema = s.named(part, description)
 

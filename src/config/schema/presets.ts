@@ -29,14 +29,12 @@ export function presetsOfKind(kind: PresetKind): string[] {
 export const presetChoice = {
   extends: s.may.oneOf(
     presetsOfKind('console'),
-    'A preset for the console: what its family of consoles calls and expects. The files of ' +
-      'this folder override it key by key; `null` removes a key of it. `console-gateway ' +
-      'presets show NAME` prints it.'
+    'A preset for the console. The files of this folder override it key by key; `null` ' +
+      'removes a key. `console-gateway presets show NAME` prints it.'
   ),
   backend: s.may.oneOf(
     presetsOfKind('backend'),
-    'A preset for the back-end, which is the upstream `backend`. It is applied after ' +
-      '`extends` and before the files of this folder.'
+    'A preset for the back-end, the upstream `backend`, applied after `extends`.'
   )
 }
 

@@ -5,14 +5,14 @@ import * as s from './primitives.ts'
 const contract = s.closed(
   {
     file: s.text(
-      'A JSON or YAML file with a JSON Schema (2020-12) of what is under `data`; without an ' +
-        'envelope, of the whole response.',
+      'A file with a JSON Schema (2020-12) of what is under `data`, or else of the whole ' +
+        'response.',
       { names: 'contract file' }
     ),
     mode: s.oneOf(
       ['observe', 'strict', 'off'],
-      '`observe`: differences are counted and logged; one response a second at most is checked. ' +
-        '`strict`: a response that breaks the schema is also replaced by 502 `contract.broken`.',
+      '`observe`: differences are counted and logged, of one response a second. `strict`: ' +
+        'such a response is also replaced by 502 `contract.broken`.',
       { default: 'observe' }
     )
   },
@@ -25,17 +25,14 @@ export type ContractConfig = Static<typeof contract>
 export const schemaFile = s.pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {
-  upstream: s.name('An upstream of this file.', { names: 'upstream' }),
+  upstream: s.upstreamName('An upstream of this file.'),
   rewrite: s.may.pathTemplate(
-    'The path at the upstream: `*` and `:name` are what those of `path` took. Default: the ' +
-      'public path.',
+    'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.',
     { format: 'x-upstream-path' }
   ),
   timeout: s.may.duration(
     'How long the response may be silent. Default: `responseTimeout` of the upstream.'
   ),
-  shape: s.may.name('A shape of this file. Default: the response passes unchanged.', {
-    names: 'shape'
-  }),
+  shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
   contract: s.maybe(contract)
 }

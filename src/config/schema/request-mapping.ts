@@ -13,14 +13,12 @@ export const consolePaging = s.optional(
     size: s.maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
     firstPage: firstPage('for the console'),
     defaultSize: s.may.whole(
-      'The page size if the console sends none. An upstream that takes `offset` needs it.',
-      {
-        minimum: 1
-      }
+      'The page size if the console sends none. An upstream with `offset` needs it.',
+      { minimum: 1 }
     )
   },
-  'How the console sends page number and size. GET routes to an upstream with `paging` turn them ' +
-    'into those of the upstream.'
+  'How the console sends page number and size. GET routes turn them into those of an ' +
+    'upstream with `paging`.'
 )
 
 /** `paging` of an upstream. */
@@ -33,11 +31,11 @@ export const upstreamPaging = s.optional(
     size: s.maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
     firstPage: firstPage('for the upstream')
   },
-  'How the upstream takes page number and size: `page` or `offset`, and `size`. It is used where ' +
-    '`paging` at the top of this file says what the console sends.'
+  'How the upstream takes page number and size: `page` or `offset`, and `size`. It needs ' +
+    '`paging` at the top of this file.'
 )
 
-export const querySchema = s.may.closed(
+export const querySchema = s.optional(
   {
     rename: s.may.pairs(
       s.text('The upstream’s name.'),
@@ -47,7 +45,7 @@ export const querySchema = s.may.closed(
     drop: s.may.someOf(s.anyText, 'Parameters of the console that the upstream does not get.'),
     set: s.may.pairs(
       Type.String({ description: 'The value.' }),
-      'Parameters that the upstream always gets. A value of the client is replaced.',
+      'Parameters that the upstream always gets, in place of the client’s.',
       { examples: [{ expand: 'lines' }] }
     ),
     paging: s.maybe(
@@ -56,24 +54,17 @@ export const querySchema = s.may.closed(
       })
     )
   },
-  'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
-    'taken from the client under its own name. Default: the query passes unchanged.'
+  'Changes the query. What this sets or renames to is not taken from the client. ' +
+    'Default: it passes unchanged.'
 )
 
-export const bodySchema = s.may.closed(
+export const bodySchema = s.optional(
   {
-    shape: s.may.name(
-      'A shape of this file for the JSON or form body, without `open`, `status`, `wrap` and ' +
-        '`paging`, which are about responses.',
-      { names: 'shape' }
-    ),
-    as: s.may.oneOf(
-      ['json', 'form'],
-      'The type of the body that the upstream gets. Default: the type that the client sent.'
-    )
+    shape: s.may.shapeName('A shape for the body, without `open`, `status`, `wrap` and `paging`.'),
+    as: s.may.oneOf(['json', 'form'], 'The type of the body. Default: that of the client.')
   },
-  'Changes JSON and form bodies of at most `sizes.shape`; other types are refused (415). ' +
-    'Default: bodies pass byte for byte.'
+  'Changes JSON and form bodies of at most `sizes.shape`; others get 415. Default: ' +
+    'bodies pass byte for byte.'
 )
 
 type Written<Schema extends Parameters<typeof s.maybe>[0]> = NonNullable<Static<Schema>>

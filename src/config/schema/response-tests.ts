@@ -10,8 +10,8 @@ const conditions = {
   path: s.may.dotted('The path of a member of the JSON response.'),
   in: s.may.someOf(
     Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
-    'Values of that member that match. Without it and `startsWith` it must be there, and ' +
-      'neither null nor false.',
+    'Values of that member. Without it and `startsWith` it must be there, and neither null ' +
+      'nor false.',
     { examples: [[0, 200]] }
   ),
   startsWith: s.may.someOf(s.anyText, 'Beginnings of that member, a text, that match too.', {
@@ -29,9 +29,7 @@ export type AnswerTest = Static<ReturnType<typeof answerTest>>
 /** Of ordinary calls, which may be redirects. */
 export const endedTest = (description: string) =>
   testOf(
-    {
-      location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.')
-    },
+    { location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.') },
     description
   )
 
@@ -39,7 +37,7 @@ const outcome = testOf(
   {
     is: s.oneOf(
       ['success', 'refused', 'challenge', 'blocked', 'expired-password'],
-      'What it means. `challenge`: the captcha was wrong, so that the password was not looked at.'
+      'What it means. `challenge`: a wrong captcha; the password was not looked at.'
     )
   },
   'An outcome, and the conditions for it, which must all match.',
@@ -50,16 +48,9 @@ const outcome = testOf(
 export const outcomesOf = (refused: string) =>
   s.list(
     outcome,
-    'What the responses mean; the first that matches counts. Without a `success` status 200 is ' +
-      `one, and without a \`refused\` ${refused}.`,
-    {
-      examples: [
-        [
-          { is: 'refused', path: 'code', in: [401] },
-          { is: 'success', path: 'code', in: [200] }
-        ]
-      ]
-    }
+    'What responses mean; the first that matches counts. Default: `success` is 200, and ' +
+      `\`refused\` ${refused}.`,
+    { examples: [[{ is: 'refused', path: 'code', in: [401] }]] }
   )
 
 export type OutcomeTest = Static<typeof outcome>

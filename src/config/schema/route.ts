@@ -22,8 +22,7 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
       expected: 'public, session, or roles: [NAME, …]',
       instead: '{ roles: [VALUE] }',
       description:
-        'Who may call it. `public`: anyone. `session`: every signed-in user. `roles: [admin]`: ' +
-        'users with one of these roles.'
+        'Who may call it: anyone, every signed-in user, or those with one of these roles.'
     }
   )
 )
@@ -31,12 +30,9 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 /** Keys of every route. */
 const common = {
   path: s.pathTemplate(
-    'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
-      'that match the nearest decides.',
-    {
-      format: 'x-public-path',
-      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
-    }
+    'The public path. `/*` at its end takes all below, `:name` one segment. The nearest ' +
+      'path decides.',
+    { format: 'x-public-path', examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
     s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
@@ -46,12 +42,10 @@ const common = {
   access,
   touch: s.may.oneOf(
     ['always', 'never'],
-    'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
-      'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
+    'Whether a call resets the session’s idle time. Default: `never` for the name ' +
+      '`notices` or with `websocket`, else `always`.'
   ),
-  keys: s.flag(
-    'Let scripts call it with a key (`console-gateway keys create`), as users with its roles.'
-  ),
+  keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
   errorStatus: s.may.oneOf(
     [...errorStatuses],
     'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
@@ -67,8 +61,8 @@ const fallback = s.closed(
       default: 200
     })
   },
-  'What a GET request gets if the upstream cannot be reached, breaks the connection, takes ' +
-    'too long, or answers 502, 503 or 504. Default: the error.'
+  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
+    'long, or answers 502, 503 or 504. Default: the error.'
 )
 
 const websocket = s.optional(
@@ -77,7 +71,7 @@ const websocket = s.optional(
       default: '1MiB'
     })
   },
-  'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
+  'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
 )
 
 const upstreamRoute = s.closed(
@@ -85,52 +79,49 @@ const upstreamRoute = s.closed(
     ...common,
     parts: partsSchema,
     into: s.may.dotted(
-      'With `parts`: where the response of the route’s own upstream goes. Default: the parts ' +
-        'are added to it.'
+      'With `parts`: where the route’s own response goes. Default: the parts are added to it.'
     ),
     ...proxied,
     fallback: s.maybe(fallback),
     cache: s.oneOf(
       ['off', 'browser'],
-      '`browser`: `Cache-Control` of the upstream passes as `private`. `off`: `no-store`. Public ' +
-        'routes pass it as it is.',
+      '`browser`: the upstream’s `Cache-Control` passes as `private`. `off`: `no-store`. ' +
+        'Public routes pass it as it is.',
       { default: 'off' }
     ),
     query: querySchema,
     body: bodySchema,
     websocket,
-    maxBody: s.may.size(
-      'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
-        '`limits.yaml`.',
-      { minimum: 0, maximum: s.maxStreamedBytes }
-    ),
+    maxBody: s.may.size('The maximum size of a request body; `0B`: none. Default: `sizes.body`.', {
+      minimum: 0,
+      maximum: s.maxStreamedBytes
+    }),
     passCookies: s.list(
       s.anyText,
-      'Cookies of the client that are sent to the upstream. All others are dropped.'
+      'Cookies of the client that the upstream gets. All others are dropped.'
     ),
     passHeaders: s.list(
       s.header('The full name of a request header.'),
-      'Headers of the client that are sent although they are normally dropped: `authorization`, ' +
-        'and those that back-ends trust as set by a proxy (`check` warns about each).',
+      'Headers of the client that are normally dropped: `authorization`, and those that ' +
+        'back-ends trust as set by a proxy (`check` warns).',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: s.flag(
-      'Send the body of a GET. Only to an upstream that reads such bodies: **another one takes it ' +
-        'for the next request, with the identity of whoever comes then.**'
+      'Send the body of a GET. **An upstream that does not read it takes it for the next ' +
+        'request, with the identity of whoever comes then.**'
     ),
     passEncodedSlashes: s.flag(
-      'Take `%2F` in the path, and send it as it came. By default it is 400, since two programs ' +
-        'may read it as two paths.'
+      'Take `%2F` in the path, and send it as it came. By default it is 400.'
     ),
     framedByConsole: s.flag(
-      'Let the console, and pages of `server.origins`, show the responses in a frame. Only for ' +
-        'an upstream that you trust: its pages run as the console’s.'
+      'Let the console, and pages of `server.origins`, frame the responses. Only for an ' +
+        'upstream that you trust: its pages run as the console’s.'
     ),
     setCookies: setCookiesSchema,
     redirects: s.oneOf(
       ['refuse', 'pass'],
-      'What becomes of a redirect to another host. `refuse`: 502. `pass`: the browser gets it. ' +
-        'Those to the upstream itself lead to the public path.',
+      'What becomes of a redirect to another host. `refuse`: 502. Those to the upstream ' +
+        'itself lead to the public path.',
       { default: 'refuse' }
     )
   },
@@ -165,7 +156,7 @@ export const route = Type.Unsafe<RouteConfig>(
   Type.Union([upstreamRoute, answerRoute, partsRoute], {
     expected: 'a mapping with upstream, answer or parts',
     description:
-      'A public path. Either `upstream`, `answer` or `parts` says what answers it; with an ' +
-      'upstream there may be parts too.'
+      'A public path. `upstream`, `answer` or `parts` answers it; beside an upstream there ' +
+      'may be parts.'
   })
 )

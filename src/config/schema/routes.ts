@@ -18,16 +18,15 @@ export const routesSchema = Type.Object(
       {
         default: {},
         description:
-          'Additional public paths of a route or endpoint. Access, limits and the name in logs ' +
-          'are the same.',
+          'More public paths of a route or endpoint, with the same access, limits and name.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
     routes: s.named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
     permissions: s.pairs(
       s.list(s.anyText, 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
-        'shows; `access` of a route decides who may call it.',
+      'The permissions of each role, for `{permissions}` in answers. Consoles show by them; ' +
+        '`access` of a route decides.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,

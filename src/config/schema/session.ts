@@ -5,10 +5,9 @@ import * as s from './primitives.ts'
 export const session = s.section(
   {
     secrets: s.list(
-      s.secret('At least 32 characters.'),
-      'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. Add one ' +
-        'as the second at every replica, then make it the first. Without Redis it may be empty.',
-      { examples: [['${SESSION_SECRET}']] }
+      s.signingSecret('At least 32 characters.'),
+      'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. ' +
+        'Add one as the second at every replica, then make it the first.'
     ),
     idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
     absolute: s.lifetime('A session ends this long after sign-in, even if it is in use.', {
@@ -19,8 +18,7 @@ export const session = s.section(
         idle: s.may.lifetime('Default: `session.idle`.'),
         absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
       },
-      'Sessions whose sign-in asked to be remembered (`autoLogin: true`). Their cookie survives ' +
-        'closing the browser.'
+      'Sessions whose sign-in asked to be remembered. Their cookie outlives the browser.'
     ),
     perUser: s.section(
       {
@@ -31,8 +29,8 @@ export const session = s.section(
         }),
         over: s.oneOf(
           ['evict-oldest', 'refuse'],
-          'At one more sign-in, `evict-oldest` ends the session that was unused for longest, ' +
-            '`refuse` answers 409.',
+          'At one more: `evict-oldest` ends the one that was unused for longest, `refuse` ' +
+            'answers 409.',
           { default: 'evict-oldest' }
         )
       },
@@ -51,7 +49,7 @@ export const session = s.section(
         }),
         sameSite: s.oneOf(
           ['strict', 'lax', 'none'],
-          '`none` is for a console on another site; the cookie is then also `Partitioned`.',
+          '`none` is for a console on another site; the cookie is then `Partitioned`.',
           { default: 'strict' }
         )
       },

@@ -17,16 +17,16 @@ export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as 
 const operations = {
   open: s.may.oneOf(
     [...openDialects],
-    'Must be first. Reads success or failure in a format of the back-end, and goes on with ' +
-      '`data`; a failure becomes an error with the right HTTP status and its message.'
+    'Must be first. Reads success or failure, and goes on with `data`; a failure becomes ' +
+      'an error with its HTTP status and message.'
   ),
-  status: s.may.closed(
+  status: s.optional(
     {
       path: s.dotted('The path of the member that tells success or failure.'),
       ok: s.someOf(scalar, 'The values that mean success. A missing member counts as null.'),
       statuses: s.may.pairs(
         s.whole('An HTTP status.', { minimum: 400, maximum: 599 }),
-        'The HTTP status of each failure value. Others from 400 to 599 are it themselves.',
+        'The HTTP status of failures. Values from 400 to 599 are it themselves.',
         { examples: [{ 40001: 404 }] }
       ),
       otherwise: s.whole('The HTTP status of all other values.', {
@@ -46,14 +46,13 @@ const operations = {
   }),
   move: s.may.pairs(
     s.dotted('The new path.'),
-    'Move values: old path to new path, all at once. Missing objects on the way are created.',
+    'Move values: old path to new path. Missing objects are created.',
     { examples: [{ 'user.name': 'author' }] }
   ),
   lift: s.may.dotted(
-    'The members of the object at this path go up into the object that holds it. A member that ' +
-      'the holder already has stays.'
+    'The members of the object at this path go up into its holder, whose own members stay.'
   ),
-  nest: s.may.closed(
+  nest: s.optional(
     {
       as: s.text('The name of the member.'),
       count: s.may.text('The name of another member: how many items the list has.')
@@ -71,8 +70,8 @@ const operations = {
     Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
       description: 'The new value of each old value.'
     }),
-    'Replace values of members: for each member, old values (as text) to new values. `"*"` ' +
-      'stands for every other value; without it, other values stay.',
+    'Replace values of members: old values (as text) to new values. `"*"` stands for every ' +
+      'other value.',
     { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
   ),
   convert: s.may.pairs(
@@ -82,23 +81,23 @@ const operations = {
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
-    'Convert members to another type; dates become ISO 8601 in UTC. A value that cannot be ' +
-      'converted without loss stays as it is.',
+    'Convert members to another type; dates become ISO 8601 in UTC. What would lose ' +
+      'something stays.',
     { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
   ),
-  use: s.may.name('Insert the operations of another shape of this file here.', { names: 'shape' }),
+  use: s.may.shapeName('Insert the operations of another shape of this file here.'),
   module: s.may.moduleFile(
-    'Own code: a JavaScript file below the config folder whose default export gets the value ' +
-      'and `{ route, user }`, and returns the new value (docs/shaping.md).'
+    'Own code: its default export gets the value and `{ route, user }`, and returns the ' +
+      'new value.'
   ),
-  echo: s.may.closed(
+  echo: s.optional(
     {
       page: s.text('The member for the page number.'),
       size: s.text('The member for the page size.')
     },
-    'Adds the page number and size that the console sent, as `paging` of this file names them.'
+    'Adds the page number and size that the console sent, by `paging` of this file.'
   ),
-  paging: s.may.closed(
+  paging: s.optional(
     {
       list: s.dotted('The path of the list.'),
       total: s.may.dotted('The path of the number of items. Default: the length of the list.'),
@@ -106,24 +105,24 @@ const operations = {
       pageSize: s.may.dotted('The path of the page size.'),
       each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
-    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in the ' +
-      'success envelope.'
+    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
+      'the envelope.'
   ),
   wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],
-    'Must be last. Puts the value into the success envelope: `envelope`: under `data`. `list`: ' +
-      'also with `total`. `flat`: its members beside the code and the message.'
+    'Must be last. Puts the value into the envelope: under `data` (`envelope`), with ' +
+      '`total` (`list`), or beside the code and the message (`flat`).'
   ),
   each: s.may.someOf(
     Type.Unknown(),
     'Operations on each item of the list, or on an object in its place.'
   ),
-  at: s.may.closed(
+  at: s.optional(
     {
       path: s.dotted('The path of the value.'),
       operations: s.someOf(Type.Unknown(), 'The operations on the value.')
     },
-    'Operations on the value at a path, if there is one. The rest stays as it is.'
+    'Operations on the value at a path, if there is one.'
   )
 }
 
@@ -153,5 +152,5 @@ for (const holder of [each, at?.properties?.['operations'], paging?.properties?.
 
 export const shapesSchema = s.named(
   Type.Unsafe<readonly ShapeStep[]>(s.someOf(step, 'Operations, in this order.')),
-  'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
+  'Shapes, by name, which turn responses into what the console expects.'
 )

@@ -3,23 +3,19 @@ import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
-const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
+const placeholders = 'With `{token}` and `{refreshToken}`.'
 
 const sendCredential = s.maybe(
-  Type.Boolean({
-    description:
-      'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
-      'refuse an expired token.'
-  })
+  Type.Boolean({ description: 'Whether the session’s credential is sent too. Default: `true`.' })
 )
 
-export const expires = s.may.closed(
+export const expires = s.optional(
   {
     path: s.dotted('The path of the member that tells it.'),
     as: s.oneOf(
       ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
-      'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
-        'empty text and 0 since 1970 mean never.',
+      'The unit: from now, from 1970 (`epoch-…`), or a date as text. Negative and empty ' +
+        'values mean never.',
       { default: 'seconds' }
     )
   },
@@ -38,8 +34,8 @@ const userCall = s.optional(
       default: { status: [200] }
     })
   },
-  'A second call, with the credential that the sign-in gave: the other paths of `user` read its ' +
-    'response. If it fails, the sign-in fails, and is signed out by `logout`.'
+  'A second call, with the credential that the sign-in gave, whose response the other ' +
+    'paths of `user` read. If it fails, the sign-in fails.'
 )
 
 const user = s.closed(
@@ -49,21 +45,14 @@ const user = s.closed(
     username: s.may.dotted('The path of the user name. Default: the name that the user typed.'),
     name: s.may.dotted('The path of the display name. Default: the user name.'),
     roles: s.may.dotted(
-      'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
-        'number: `roles.code`, `roles.0.code`.',
-      { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
+      'The path of roles, also through lists: `roles.code`, or `roles.0.code` for the first.'
     ),
     roleMap: s.pairs(
       Type.String(),
-      'Roles of the console in the place of the back-end’s. Other roles stay as they are.',
+      'Roles of the console for those of the back-end. Others stay.',
       { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
     ),
-    profile: s.may.dotted(
-      'The path of an object with more data of the user, kept for the profile.',
-      {
-        examples: ['data.user']
-      }
-    )
+    profile: s.may.dotted('The path of an object with more data of the user, kept for the profile.')
   },
   'Where the response tells who signed in.'
 )
@@ -79,9 +68,7 @@ export const token = Type.Unsafe<string | { readonly header: string }>(
     ],
     {
       expected: 'a path such as data.token, or { header: authorization }',
-      description:
-        'Where the back-end’s token is in the response. It stays in the session; the browser ' +
-        'never sees it.',
+      description: 'Where the back-end’s token is in the response. The browser never sees it.',
       examples: ['data.token', { header: 'authorization' }]
     }
   )
@@ -109,15 +96,14 @@ const refresh = s.optional(
     sendCredential,
     refused: s.maybe(
       answerTest(
-        'How to recognise that the back-end refuses, which ends the session. Default: the outcome ' +
-          '`refused`.'
+        'How the back-end refuses, which ends the session. Default: the outcome `refused`.'
       )
     ),
-    token: s.dotted('The path of the new token in the response.', { examples: ['data.token'] }),
+    token: s.dotted('The path of the new token in the response.'),
     expires
   },
-  'How to renew the token a minute before it expires. Needs `expires`. If the back-end refuses, ' +
-    'the session ends.'
+  'How to renew the token, a minute before it `expires`. If the back-end refuses, the ' +
+    'session ends.'
 )
 
 export const logout = s.optional(
@@ -129,20 +115,18 @@ export const logout = s.optional(
     }),
     sendCredential
   },
-  'The back-end’s own sign-out, called at the end of a session, unless another live session of ' +
-    'the user has the same token or cookies.'
+  'The back-end’s own sign-out, unless another live session has the same token or cookies.'
 )
 
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
-    upstream: s.name('An upstream of `routes.yaml`.', { names: 'upstream' }),
+    upstream: s.upstreamName('An upstream of `routes.yaml`.'),
     path: s.path('The path of the back-end’s sign-in call (POST).'),
     format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
     body: s.pairs(
       Type.Unknown(),
-      'The request body. `{username}` and `{password}` are what the user typed; everything else ' +
-        'is sent as it is.',
+      'The request body. `{username}` and `{password}` are what the user typed.',
       {
         default: { username: '{username}', password: '{password}' },
         examples: [{ login: '{username}', secret: '{password}' }]
@@ -152,24 +136,22 @@ export const upstreamLogin = Type.Object(
       default: true
     }),
     headers: s.pairs(s.headerValue('The value of the header.'), 'Headers of the request.', {
-      default: {},
-      examples: [{ 'x-client': 'console' }]
+      default: {}
     }),
     passHeaders: s.list(
       s.header('A request header.'),
-      'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. One ' +
-        'of more than 1024 characters is refused (400).',
-      { examples: [['tenant-id', 'accept-language']] }
+      'Headers of the console’s sign-in, up to 1024 characters, that the sign-in and ' +
+        '`user.from` get too.'
     ),
     passCookies: s.list(
       s.anyText,
-      'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
-        'value. One of more than 1024 characters is refused (400).'
+      'Cookies of the browser, up to 1024 characters, that the sign-in gets too, sealed ones ' +
+        'opened.'
     ),
     outcomes: outcomesOf('400, 401, 403, 404 and 422'),
     message: s.may.dotted(
-      'The path of the back-end’s message for the user, in the place of ours: a text without ' +
-        'markup, of which 200 characters are shown.'
+      'The path of the back-end’s message, a text without markup, of which 200 characters ' +
+        'are shown.'
     ),
     user,
     token: s.maybe(token),
@@ -183,8 +165,8 @@ export const upstreamLogin = Type.Object(
     ),
     cookies: s.list(
       s.anyText,
-      'Cookies that the session keeps, also as later responses change them. Upstreams with ' +
-        '`credential: cookies` get them.'
+      'Cookies that the session keeps, also as later responses change them, for `credential: ' +
+        'cookies`.'
     ),
     logout
   },

@@ -20,7 +20,7 @@ const styles = 'bearer, cookies or header:NAME'
 
 const common = {
   from: s.maybe(
-    s.text('The source of the token: sessions of others are refused (403 `route.credential`).', {
+    s.text('The source of the token; sessions of others get 403 `route.credential`.', {
       names: 'source'
     })
   ),
@@ -65,9 +65,8 @@ const credential = Type.Unsafe<CredentialConfig>(
         `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }, or the same with ` +
         '`exchange` or `jwt`',
       description:
-        'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
-        'names their source where several have some. With `exchange` or `jwt` it gets a token of ' +
-        'its own, whatever the source of the session.'
+        'How it gets the token or cookies of a session. `from` names their source where ' +
+        'several have some. `exchange` and `jwt` give it a token of its own.'
     }
   )
 )
@@ -80,8 +79,8 @@ const health = s.optional(
     }),
     interval: s.duration('The pause between two checks.', { default: '5s' })
   },
-  'Checks of each address by the gateway itself. One that gives no 2xx within two seconds, twice ' +
-    'in a row, gets no requests until it does.'
+  'Checks of each address. One that gives no 2xx within two seconds, twice in a row, ' +
+    'gets no requests until it does.'
 )
 
 const errorPaths = (description: string) =>
@@ -109,8 +108,8 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
       `one of ${errorNames.join(', ')}, or ` +
       '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
     description:
-      'Where its JSON errors have their message and those of single fields; all routes then map ' +
-      'them. Without it routes with a shape take a text in `errorMessage`, `message`, `msg`, `error`.',
+      'Where its JSON errors have their message and those of single fields. Without it ' +
+      'routes with a shape take `errorMessage`, `message`, `msg` or `error`.',
     examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
   })
 )
@@ -119,9 +118,7 @@ const tls = s.optional(
   {
     ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
     certificate: s.may.pemFile('A PEM file with the certificate that it is shown.'),
-    key: s.may.secret('Its private key, as PEM text.', {
-      examples: ['file:/run/secrets/orders-client.key']
-    }),
+    key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(
       'The name in the back-end’s certificate, where it is not that of the URL.',
       { pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$', expected: 'a host name' }
@@ -135,25 +132,23 @@ export const upstream = s.closed(
     url: s.may.url('The address of the back-end. A path in it comes before every upstream path.'),
     urls: s.may.someOf(
       s.url('An address.'),
-      'Several addresses that answer alike, with the same path: the least busy one is asked.',
-      {
-        maxItems: 100
-      }
+      'Several addresses with the same path: the least busy one is asked.',
+      { maxItems: 100 }
     ),
     health,
     connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: s.duration(
-      'How long a response may be silent: before its first byte, and between two. `timeout` of a ' +
-        'route overrides it. Event streams may pause for 5 minutes.',
+      'How long a response may be silent; event streams 5 minutes. `timeout` of a route ' +
+        'overrides it.',
       { default: '15s' }
     ),
     totalTimeout: s.duration(
-      'How long a response may take as a whole. Event streams and WebSockets are exempt.',
+      'How long a response may take, event streams and WebSockets excepted.',
       { default: '10m' }
     ),
     connections: s.whole(
-      'How many requests it gets at a time: streamed uploads half of them at most. Five times as ' +
-        'many event streams and WebSockets may stand beside them.',
+      'How many requests it gets at a time, streamed uploads half of them. Five times as ' +
+        'many streams and WebSockets may stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
@@ -164,7 +159,7 @@ export const upstream = s.closed(
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
       endedTest(
-        'How any response shows that the back-end’s own session of the user has ended. The ' +
+        'How any response shows that the user’s session at the back-end has ended. The ' +
           'gateway’s then ends too (401 `session.upstream`).'
       )
     ),
@@ -172,8 +167,8 @@ export const upstream = s.closed(
     headers: s.maybe(
       Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets, in the place of the client’s. Secrets are ' +
-          'references; `{profile.PATH}` is a member of the user’s profile.',
+          'Headers that this upstream always gets. Secrets are references; `{profile.PATH}` is ' +
+          'of the user.',
         examples: [
           { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
           { 'x-tenant-id': '{profile.tenantId}' }
@@ -183,8 +178,8 @@ export const upstream = s.closed(
     module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
     passHeaders: s.may.someOf(
       s.header('A request header.'),
-      'The only headers of the client that this upstream gets. Default: all, except those that ' +
-        'back-ends trust as set by a proxy.',
+      'The only headers of the client that it gets. Default: all but those that back-ends ' +
+        'trust as set by a proxy.',
       { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
     ),
     paging: upstreamPaging,
