@@ -279,7 +279,10 @@ t.test('a session ends where the provider refuses its token, or its user', async
   const { alice = {} } = provider.accounts
   const ways = {
     'a claim of `require` is gone': () => (alice['staff'] = false),
-    'its refresh token has expired': () => (provider.clockShift = 25 * hour)
+    'its refresh token has expired': () => (provider.clockShift = 25 * hour),
+    'it tells of another user': () => (provider.claims = { sub: 'bob' }),
+    'it is another issuer': () => (provider.claims = { iss: 'https://sso.example.com' }),
+    'its token is for another client': () => (provider.claims = { aud: 'another' })
   }
   for (const [way, change] of Object.entries(ways)) {
     const { call } = await withExpired(t)
@@ -287,7 +290,7 @@ t.test('a session ends where the provider refuses its token, or its user', async
     t.match((await call('/api/orders')).json, { errorCode: 'session.upstream' }, way)
     t.match((await call('/api/session')).json, { errorCode: 'session.upstream' }, way)
     alice['staff'] = true
-    provider.clockShift = 0
+    Object.assign(provider, { clockShift: 0, claims: undefined })
   }
 })
 
