@@ -16,7 +16,7 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
   const parts = {
     gateway: phase === 'serving' ? '' : phase,
-    maintenance: maintenance.map(({ name, detail }) => `${name} ${detail}`).join('; '),
+    maintenance: maintenance.map(({ author, detail }) => `${author} ${detail}`).join('; '),
     sessions: redis === undefined ? 'in this process' : '',
     config: configText(config),
     redis: redisText(redis),

@@ -26,7 +26,8 @@ export function attention(state: GatewayState, replicas: Replicas, lockouts: num
     ),
     ['bad', '', silent.length > 0 && `Replicas are silent: ${hostsOf(silent)}`],
     ...maintenance.map(
-      ({ name, detail }) => ['warn', 'maintenance', `Maintenance by ${name}: ${detail}`] as const
+      ({ author, detail }) =>
+        ['warn', 'maintenance', `Maintenance by ${author}: ${detail}`] as const
     ),
     ['warn', '', hashes.size > 1 && `Replicas run different configs: ${hostsOf(replicas)}`],
     [
