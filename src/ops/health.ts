@@ -12,7 +12,7 @@ export const stateTexts = {
 
 /** The state of each part that is worth a word. */
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
-  const { phase, config, redis, ledger, maintenance, upstreams } = state
+  const { phase, config, redis, ledger, maintenance, upstreams, sourceFaults } = state
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
   const parts = {
     gateway: phase === 'serving' ? '' : phase,
@@ -21,6 +21,12 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
     config: configText(config),
     redis: redisText(redis),
     audit: ledgerText(ledger),
+    ...Object.fromEntries(
+      sourceFaults.map(({ source, since, reason }) => [
+        `sign-in ${source}`,
+        `does not answer since ${new Date(since).toISOString()}: ${reason}`
+      ])
+    ),
     ...Object.fromEntries(
       Array.from(byUpstream, ([name, all]) => [`upstream ${name}`, upstreamText(all)])
     )

@@ -69,6 +69,8 @@ export function stateOf({ life, services, reloader, generations }: Described) {
     /** Undefined for a process without Redis. */
     redis,
     upstreams: upstreams.addresses(),
+    /** Credential sources that did not answer when they were asked last. */
+    sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     /** Undefined where config has no audit ledger. */
     ledger: ledger?.status(),
     refusing: refusingOf(config, services),

@@ -44,7 +44,7 @@ const limit = s.closed(
       { default: 'enforce' }
     ),
     routes: s.list(
-      s.name('The name of a route, or `login`, `logout`, `profile` or `session`.', {
+      s.name('The name of a route, or of an endpoint such as `login` or `profile`.', {
         names: 'route or endpoint'
       }),
       'Only these routes. Default: all public paths.'

@@ -141,7 +141,7 @@ export const valueOrSecret = (description: string) =>
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
-export const shapeName = textOf({ ...ofName, names: 'shape' })
+const shapeName = textOf({ ...ofName, names: 'shape' })
 /** A list that is empty by default. */
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
