@@ -55,6 +55,7 @@ export const endpoints = s.section(
             'told.'
         ),
         rewrite: proxied.rewrite,
+        timeout: proxied.timeout,
         shape: s.may.shapeName(
           'The shape that builds the members of the user, without an envelope.'
         ),

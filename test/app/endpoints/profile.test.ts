@@ -122,8 +122,10 @@ t.test(
     const backend = await testUpstream(t.after, () => {})
     const gateway = await testGateway(t.after, {
       routes: {
-        upstreams: { account: { url: backend.url, responseTimeout: '80ms' } },
-        endpoints: { profile: { upstream: 'account', rewrite: '/me' } }
+        upstreams: { account: { url: backend.url } },
+        endpoints: {
+          profile: { upstream: 'account', rewrite: '/me', timeout: '80ms' }
+        }
       }
     })
     const cookie = await gateway.signIn()
