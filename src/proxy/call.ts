@@ -26,9 +26,6 @@ export interface UpstreamEvents {
   readonly onWaited: (ms: number) => void
 }
 
-/** Retries that may be made at once, whatever came before. */
-const minRetries = 10
-
 export type CallContext = ReturnType<typeof createCallContext>
 
 /** Shared by all calls of one upstream. @param name in `routes.yaml` */
@@ -40,11 +37,6 @@ export function createCallContext(
 ) {
   const { connections, queue } = config
   const slotsOf = (slots: number) => new Slots(slots, queue, onWaited)
-  // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
-  // the requests of one that break at once when it dies.
-  const { length } = addresses
-  const maxRetries = minRetries + (length > 1 ? Math.ceil(connections / length) : 0)
-  let retries = maxRetries
   return {
     name,
     /** Whether it may get `tracestate`: with a list of headers only if that is one of them. */
@@ -56,15 +48,6 @@ export function createCallContext(
     uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
     /** Of event streams and WebSockets, which may never end: they wait for no one. */
     streams: slotsOf(connections * 5),
-    /** Each request earns a tenth of a retry. */
-    onRequest: () => {
-      retries = Math.min(maxRetries, retries + 0.1)
-    },
-    mayRetry: () => {
-      if (retries < 1) return false
-      retries--
-      return true
-    },
     onRetry
   }
 }
@@ -81,8 +64,7 @@ interface Run {
 
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 export async function sendCall(context: CallContext, call: Call): Promise<UpstreamResponse> {
-  const { onRequest, pick, slots } = context
-  onRequest()
+  const { pick, slots } = context
   const isOrdinary = !(call.body instanceof Readable) && !asksForEvents(call)
   const places = isOrdinary && slots.tryTake() ? [slots] : await waitForPlaces(context, call)
   const startedAt = performance.now()
@@ -167,7 +149,7 @@ function isRepeatable({ method, body }: Call): boolean {
 
 /** @returns the address for another attempt, if there may be one */
 function afterFailure(
-  { pick, mayRetry, onRetry }: CallContext,
+  { pick, onRetry }: CallContext,
   run: Run,
   { address, recorded, isOver }: Receiver,
   { error, failure, isUnsent }: Failed & { readonly failure: GatewayError }
@@ -191,7 +173,7 @@ function afterFailure(
       return other
     }
   }
-  if (!run.mayRepeat || !isBroken(code) || !mayRetry()) return undefined
+  if (!run.mayRepeat || !isBroken(code)) return undefined
   run.mayRepeat = false
   onRetry('again')
   return pick([...unreached, address]) ?? address
