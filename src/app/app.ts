@@ -14,7 +14,7 @@ import { createFastify } from './fastify.ts'
 import { createGateway, type GatewayServices } from './gateway.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit } from './hooks/audit.ts'
-import { addCors, answerPreflights } from './hooks/cors.ts'
+import { addCors } from './hooks/cors.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard } from './hooks/guard.ts'
 import { redirectToHttps } from './hooks/https-redirect.ts'
@@ -71,7 +71,6 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   if (gateway.config.gateway.server.tls?.redirect !== undefined) {
     app.addHook('onRequest', redirectToHttps(gateway))
   }
-  answerPreflights(app)
 
   // Then each group of endpoints, after hooks of its own.
   await registerRateLimit(app)
