@@ -129,11 +129,6 @@ const lockout = section(
 export const limitsSchema = Type.Object(
   {
     sizes,
-    inFlightPerRoute: named(
-      whole('The maximum number of requests.', { minimum: 1, maximum: 100_000 }),
-      'By route: the maximum number of concurrent requests in one process. More get 503.',
-      { keysName: 'route or endpoint' }
-    ),
     lockout,
     inFlightPerUser: whole(
       'The maximum number of concurrent requests of one user, or of an address without a session.',
