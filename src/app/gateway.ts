@@ -53,7 +53,7 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
      */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
-  readonly shed: Pick<ShedLog, 'count'>
+  readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance

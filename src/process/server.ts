@@ -62,7 +62,6 @@ export function createPublicServer(config: Config, log: Log) {
     },
     /** Releases the services, once all generations are closed. */
     close: async (): Promise<void> => {
-      shed.write()
       boundStreams.close()
       await services.close()
     }
