@@ -10,7 +10,7 @@ import type { Recorded, TrailAttempt } from '../observability/trail.ts'
 import type { Address } from './address.ts'
 import type { Upload } from './request-body.ts'
 import { isBodiless, isEventStream, unreadable, type UpstreamResponse } from './response.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../limits/slots.ts'
 
 export interface Call {
   readonly method: string
@@ -66,7 +66,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   readonly #startedAt: number
   /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
-  #places: readonly Slots[] = []
+  #place: Slots | undefined
   #controller: Dispatcher.DispatchController | undefined
   #state: 'waiting' | 'collecting' | 'streaming' | 'over' = 'waiting'
   #clock: NodeJS.Timeout
@@ -106,10 +106,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Gives them back as soon as the connection is free. */
-  releaseAfter(places: readonly Slots[]): void {
-    this.#places = places
-    if (this.isOver) this.#release()
+  /** Gives it back as soon as the connection is free. */
+  releaseAfter(place: Slots): void {
+    if (this.isOver) place.release()
+    else this.#place = place
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -248,12 +248,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     if (this.recorded?.ms === undefined) this.recorded?.end()
     this.address.end()
     this.#call.signal?.removeEventListener('abort', this.#leave)
-    this.#release()
-  }
-
-  #release(): void {
-    for (const each of this.#places) each.release()
-    this.#places = []
+    this.#place?.release()
   }
 
   #startBodyClock(): void {

@@ -167,8 +167,8 @@ export const upstream = closed(
       { default: '10m' }
     ),
     connections: whole(
-      'How many requests it gets at a time: streamed uploads half of them at most. Five times as ' +
-        'many event streams and WebSockets may stand beside them.',
+      'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
+        'stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     queue: whole('How many requests may wait for a connection, 10 seconds at most.', {
