@@ -1,6 +1,6 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ErrorCode, GatewayError } from '../../errors/errors.ts'
+import type { GatewayError } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason, Live } from '../../session/types.ts'
@@ -69,8 +69,6 @@ declare module 'fastify' {
     openedId: string | undefined
     /** The body as the client sent it, where that is not what the upstream gets. */
     clientBody: Buffer | undefined
-    /** Set for errors of the gateway; an upstream's own error that passes has none. */
-    errorCode: ErrorCode | undefined
   }
 }
 
