@@ -23,7 +23,7 @@ import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addCompression, addSending } from './hooks/sending.ts'
-import { addSessionReader, addSessions, addTokenRefresh } from './hooks/session.ts'
+import { addSessionReader, addSessions } from './hooks/session.ts'
 import { readForms, readJsonBodies } from './hooks/validation.ts'
 import { compileRoutes } from './routes/compile.ts'
 import { addForwarded, addOwnRoute } from './routes/handler.ts'
@@ -119,18 +119,7 @@ async function addBehindSession(
   addBodiless(scope, addRefresh)
   addBodiless(scope, addCheck)
   const ofSession = routes.filter(({ access }) => access !== 'public')
-  const local = ofSession.filter(
-    ({ target, shaping }) => target === undefined && shaping?.parts === undefined
-  )
-  addOwnRoutes(scope, local)
-  // The others need the credential of the session, which is renewed before.
-  scope.register(async inner => {
-    inner.removeAllContentTypeParsers()
-    addTokenRefresh(inner)
-    const asking = ofSession.filter(route => !local.includes(route))
-    addOwnRoutes(inner, asking)
-    await addForwarded(inner, asking, routes)
-  })
+  scope.register(inner => addRoutes(inner, ofSession, routes))
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
@@ -145,14 +134,20 @@ async function addPublic(
   addLogoutPage(scope)
   scope.register(async inner => addBackChannelLogout(inner))
   const open = routes.filter(({ access }) => access === 'public')
-  addOwnRoutes(scope, open)
-  await addForwarded(scope, open, routes)
+  scope.register(inner => addRoutes(inner, open, routes))
 }
 
-function addOwnRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
+/** @param all routes of the app */
+async function addRoutes(
+  scope: FastifyInstance,
+  routes: readonly Route[],
+  all: readonly Route[]
+): Promise<void> {
+  scope.removeAllContentTypeParsers()
   addBodiless(scope, inner => {
     for (const route of routes) if (route.target === undefined) addOwnRoute(inner, route)
   })
+  await addForwarded(scope, routes, all)
 }
 
 function addHooks(scope: FastifyInstance, hooks: Hooks): void {

@@ -20,7 +20,6 @@ const ofRequests = [
   'live',
   'ended',
   'hasKey',
-  'credentialFault',
   'openedId',
   'onResponseClose',
   'routeConfig',

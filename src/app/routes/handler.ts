@@ -20,6 +20,7 @@ import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { createBackEndSessions, type ReadSession } from './back-end-sessions.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
+import { createEnsuring } from './credentials.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
@@ -96,6 +97,7 @@ function createHandler(
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
   const noteDropped = createDroppedNote(route)
+  const ensureCredential = createEnsuring(gateway, target.upstreamName)
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -132,11 +134,15 @@ function createHandler(
       sendError(reply, error)
     }
   }
-  return (request, reply) => {
+  const handle = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { live, trail } = request
     const { raw } = reply
-    if (open === undefined || !(raw instanceof UpgradeResponse)) return void answer(request, reply)
-    open(request, reply, raw).catch((error: unknown) => sendError(reply, error))
+    if (live !== undefined) request.live = await ensureCredential(live, trail)
+    if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
+    else await answer(request, reply)
   }
+  return (request, reply) =>
+    void handle(request, reply).catch((error: unknown) => sendError(reply, error))
 }
 
 /** Logs once for the route that bodies are dropped: a client that sends one does so each time. */

@@ -18,7 +18,7 @@ import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
 import type { Outgoing } from './outgoing.ts'
-import { createOwnTokenReader } from './own-tokens.ts'
+import { createOwnTokenReader } from './credentials.ts'
 import type { Respond } from './respond.ts'
 
 /** Both sides are pinged so often; of one that is gone not even a pong comes. */
@@ -81,7 +81,7 @@ export function createOpening(
       if (socket === undefined) {
         const { live } = request
         // Browsers connect again by themselves, and have a new token then.
-        if (live && readOwnToken) await readOwnToken({ live, trail }, response)
+        if (live && readOwnToken) await readOwnToken(live, trail, response)
         return await respond(request, reply, response)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
