@@ -74,10 +74,6 @@ export const oidc = Type.Object(
         'the ID token, or where the access token is for another API.',
       { default: true }
     ),
-    audience: may.text(
-      'Access tokens with this audience, such as those of machines (client credentials), may call ' +
-        'routes with `keys: true`, as `user` and `require` say. Default: none.'
-    ),
     user,
     require: pairs(
       Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
