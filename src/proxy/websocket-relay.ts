@@ -71,7 +71,9 @@ export class Relay {
     for (const side of [this.#client, this.#upstream]) {
       const { socket } = side
       // Of one that is not read nothing is known.
-      if (!side.isAlive && !socket.isPaused) return this.end(1001, 'idle')
+      if (!side.isAlive && !socket.isPaused) {
+        return socket.bufferedAmount > 0 ? this.destroy() : this.end(1001, 'idle')
+      }
       side.isAlive = false
       if (socket.readyState === WebSocket.OPEN) socket.ping()
     }
