@@ -79,7 +79,7 @@ function createListeners(config: Config, { generations, services, shed }: Behind
     onRefused: address => shed.count('connections', { address })
   })
   const handle: Handler = (request, response) => generations.current.handle(request, response)
-  const server = createListener(config, handle, services, true)
+  const server = createListener(config, handle, services)
   const redirect = settings.tls?.redirect
   const redirectServer =
     redirect === undefined ? undefined : createListener({ gateway }, handle, services)
