@@ -29,6 +29,7 @@ type Shared =
   | 'counts'
   | 'highestUse'
   | 'lockouts'
+  | 'sourceFaults'
   | 'inFlight'
   | 'metrics'
   | 'rates'
