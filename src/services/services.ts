@@ -22,7 +22,6 @@ import { openLedger, recordRevocations } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
-import { createSignOuts } from './operator-sign-outs.ts'
 import { type Background, connectRedis, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
@@ -83,8 +82,6 @@ export function createServices(config: Config, log: Log) {
     /** Those that sessions are held against. */
     fileUsers,
     sessions,
-    /** Those of operators. */
-    signOuts: createSignOuts(),
     /** Newest first. */
     secrets,
     maintenance: createMaintenance({
@@ -134,7 +131,7 @@ function countSessions(metrics: Metrics) {
   }
 }
 
-export function measureSessions(
+function measureSessions(
   metrics: Metrics,
   store: Pick<SessionStore, 'signedIn'>,
   shared?: Pick<Shared, 'state'>
