@@ -2,7 +2,7 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
-import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
+import { maintenanceInWords } from './closing.ts'
 import type { Services } from './services.ts'
 
 /** The state of the config files, compared with the running config. */
@@ -35,12 +35,6 @@ interface Running {
 /** How far start and stop are. */
 export type Phase = 'starting' | 'serving' | 'stopping'
 
-/** In force; its name is that of the author: an operator, or `routes.yaml`. */
-interface Closed {
-  readonly name: string
-  readonly detail: string
-}
-
 export type GatewayState = ReturnType<typeof stateOf>
 
 /** The gateway's version, from package.json. */
@@ -50,10 +44,6 @@ const startedAt = new Date().toISOString()
 export function stateOf(phase: Phase, services: Services, running: Running, reload: ReloadState) {
   const { redis, upstreams, ledger, maintenance } = services
   const { config, number, requests, draining } = running
-  const byOperators = maintenance.entries().map(({ maintenance: closing, author }) => ({
-    name: author,
-    detail: maintenanceInWords(closing)
-  }))
   return {
     version,
     startedAt,
@@ -71,10 +61,15 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     /** Undefined for a process without Redis. */
     redis,
     upstreams: upstreams.addresses(),
+    /** Credential sources that did not answer when they were asked last. */
+    sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     /** Undefined where config has no audit ledger. */
     ledger: ledger?.status(),
     refusing: refusingOf(config, services),
-    maintenance: [...closedByFile(config.routes.maintenance), ...byOperators]
+    maintenance: maintenance.entries().map(({ maintenance: closing, author }) => ({
+      author,
+      detail: maintenanceInWords(closing)
+    }))
   }
 }
 
@@ -89,11 +84,4 @@ function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
 /** Upstreams that are down make no replica unready: all would leave at once. */
 function isUsable(redis: Services['redis']): boolean {
   return redis === undefined || (redis.fault === undefined && redis.hasConnected)
-}
-
-function closedByFile(maintenance: MaintenanceConfig | undefined): Closed[] {
-  const { until } = maintenance ?? {}
-  const isOver = until !== undefined && Date.parse(until) <= Date.now()
-  if (maintenance === undefined || isOver) return []
-  return [{ name: 'routes.yaml', detail: maintenanceInWords(maintenance) }]
 }

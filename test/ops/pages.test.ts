@@ -294,22 +294,37 @@ t.test('an operator signs out', async t => {
   t.match((await call('/ops/')).text, /<title>Sign in/)
 })
 
-t.test('what needs attention stands on each page: upstream, replicas, Redis', async t => {
+t.test('what needs attention stands on each page: upstream, sign-in, replicas, Redis', async t => {
   const redis = await testRedis(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
+  const directory = {
+    kind: 'ldap',
+    urls: [`ldap://127.0.0.1:${await freePort()}`],
+    base: 'dc=example',
+    bind: { dn: 'cn=gateway', password: '${SECRET}' },
+    user: { username: 'uid', id: 'entryUUID', name: 'cn' }
+  }
   const start = async (more: object) => {
     const gone = { path: '/api/gone', upstream: 'gone', access: 'public' }
     const routes = { upstreams: { gone: { url: dead } }, routes: { gone, ...more } }
-    const session = { secrets: ['${SECRET}'] }
-    const files = { gateway: { ops, redis: { url: redis.url }, session }, routes }
-    return await testGateway(t.after, files, secrets)
+    const gatewayFile = {
+      ops: { ...ops, sources: ['people'] },
+      redis: { url: redis.url },
+      session: { secrets: ['${SECRET}'] },
+      identity: { source: 'x-user-source' },
+      login: { sources: { people: { kind: 'users-file', file: 'users.yaml' }, corp: directory } }
+    }
+    return await testGateway(t.after, { gateway: gatewayFile, routes }, secrets)
   }
   const one = await start({})
   await start({ more: { path: '/api/more', upstream: 'gone' } })
   for (let count = 0; count < 10; count++) await one.call('/api/gone')
+  const nobody = { json: { username: 'nobody', password: 'wrong' } }
+  t.equal((await one.call('/api/auth/admin/login', nobody)).status, 503)
   const text = async () => textOf(await (await one.ops('/ops/limits')).text())
   await until('both replicas are known', async () => /different configs/.test(await text()))
   t.match(await text(), `upstream gone: degraded, 1 of 1 addresses: ${dead} does not work`)
+  t.match(await text(), /sign-in corp: does not answer since 20\S+: ldap:\S+ connect ECONNREFUSED/)
   const signedIn = await operatorAt(one.opsUrl)
   await redis.kill()
   await until('it is noticed', async () => /redis: away/.test(await text()))
