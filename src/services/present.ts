@@ -30,7 +30,7 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
   const samples: Sample[] = []
   const past: Past[] = []
 
-  /** Of the last ten seconds. */
+  /** Of the ten seconds before the last sample. */
   function counts() {
     const [first, ...others] = samples as [Sample, ...Sample[]]
     const routes = new RequestRates()
@@ -39,7 +39,8 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
       routes.ofRoute(route).add(of)
       all.add(of)
     }
-    return { first, all, routes, seconds: Math.max(1, performance.now() - first.at) / 1000 }
+    const { at } = others.at(-1) ?? first
+    return { first, all, routes, seconds: secondsIn(at - first.at) }
   }
 
   function sample(): void {
@@ -64,17 +65,18 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
     read: () => {
       const { first, all, routes, seconds } = counts()
       const { user, system } = process.cpuUsage(first.cpu)
+      const untilNow = secondsIn(performance.now() - first.at)
       const busiest = [...routes.take()].toSorted(([, a], [, b]) => b.requests - a.requests)
       return {
         rssBytes: process.memoryUsage.rss(),
         /** Share of one core. */
-        cpu: rounded((user + system) / 1e6 / seconds),
+        cpu: rounded((user + system) / 1e6 / untilNow),
         ...inSeconds(all, seconds),
         /** The busiest first. */
         routes: busiest.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
         inFlight: rates.inFlight,
         queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
-        upstreams: upstreamsSince(upstreams, first, seconds),
+        upstreams: upstreamsSince(upstreams, first, untilNow),
         /** Undefined without one. */
         redis: services.redis
       }
@@ -133,6 +135,11 @@ function inSeconds(counts: RouteCounts, seconds: number) {
     p50Ms: percentile(counts, 0.5),
     p99Ms: percentile(counts, 0.99)
   }
+}
+
+/** Never none: rates are divided by them. */
+function secondsIn(ms: number): number {
+  return Math.max(1, ms) / 1000
 }
 
 function ratesOf(requests: number, errors: number, seconds: number) {
