@@ -36,63 +36,58 @@ const failures: Record<string, readonly [answer: Answer, code: string, status: n
 }
 
 interface Case {
-  readonly route: { readonly parts: object; readonly into?: string }
+  readonly parts: Readonly<Record<string, object>>
+  readonly into?: string
+  /** What the route's own back-end and that of the parts say. */
   readonly own?: Answer
   readonly part?: Answer
   readonly json: object
-  /** In the log. */
+  /** In the log, where the request fails. */
   readonly reason?: RegExp
 }
 
 const counted = { upstream: 'c', shape: 'count', into: 'n' }
+const a = { a: counted }
 const taken = { ...counted, into: 'id.count' }
-const zero = {
-  route: { parts: { a: { ...counted, default: 0 }, b: { ...counted, into: 'plain' } } }
-}
+const optional = { ...taken, required: false }
+const list = json(200, [1, 2])
 const invalid = { errorCode: 'upstream.invalid' }
+const empty = {
+  parts: { a: { ...counted, default: 0 }, b: { ...counted, into: 'plain' } },
+  json: { id: 1, n: 0, plain: null }
+}
 
 const cases: Record<string, Case> = {
   'a compressed part is unpacked': {
-    route: { parts: { a: { ...counted, into: 'user.unread' } } },
+    parts: a,
     part: packed('{"count":7}'),
-    json: { id: 1, user: { unread: 7 } }
+    json: { id: 1, n: 7 }
   },
   'a list has its own place among the parts': {
-    route: { into: 'rows.all', parts: { a: counted } },
-    own: json(200, [1, 2]),
+    parts: a,
+    into: 'rows.all',
+    own: list,
     json: { rows: { all: [1, 2] }, n: 7 }
   },
   'a list without one is no answer that parts could be added to': {
-    route: { parts: { a: counted } },
-    own: json(200, [1, 2]),
+    parts: a,
+    own: list,
     json: invalid,
     reason: /not an object to which parts can be added/
   },
-  'an answer without a body gets them': {
-    route: { parts: { a: counted } },
-    own: says(204),
-    json: { n: 7 }
-  },
+  'an answer without a body gets them': { parts: a, own: says(204), json: { n: 7 } },
   'a part without a place is missing': {
-    route: { parts: { taken: { ...taken, required: false } } },
+    parts: { taken: optional },
     json: { id: 1, missing: ['taken'] }
   },
   'a required part without a place is an error': {
-    route: { parts: { taken } },
+    parts: { taken },
     json: invalid,
     reason: /the part "taken" has no place/
   },
-  'null has its default, and is not missing': {
-    ...zero,
-    part: json(200, { count: null }),
-    json: { id: 1, n: 0, plain: null }
-  },
-  'so has a member that is not there': {
-    ...zero,
-    part: json(200, {}),
-    json: { id: 1, n: 0, plain: null }
-  },
-  'and no body': { ...zero, part: says(204), json: { id: 1, n: 0, plain: null } }
+  'null has its default, and is not missing': { ...empty, part: json(200, { count: null }) },
+  'so has a member that is not there': { ...empty, part: json(200, {}) },
+  'and no body': { ...empty, part: says(204) }
 }
 
 /** What the back-ends say, by the path they are asked for. */
@@ -113,17 +108,16 @@ for (const [name, [answer, code]] of Object.entries(failures)) {
   const upstream = code.startsWith('upstream.timeout') ? 'quick' : 'c'
   const part = { upstream, rewrite: `/${name}`, shape: 'opened', into: 'unread' }
   answers.set(`/base/${name}`, answer)
-  const optional = { ...part, required: false }
-  const parts = { unread: optional, other: { ...optional, into: 'other', default: 0 } }
+  const unread = { ...part, required: false }
+  const parts = { unread, other: { ...unread, into: 'other', default: 0 } }
   open(name, { upstream: 'b', shape: 'envelope', parts })
   open(`all-of-${name}`, { upstream: 'b', timeout: '30s', parts: { 'the-part': part } })
-  answers.set(`/all-of-${name}`, silent)
 }
-for (const [index, { route, own: first, part }] of Object.values(cases).entries()) {
-  const parts = Object.entries(route.parts).map(([name, each]) => {
-    return [name, { ...(each as object), rewrite: `/case-${index}` }]
+for (const [index, { parts, into, own: first, part }] of Object.values(cases).entries()) {
+  const placed = Object.entries(parts).map(([name, each]) => {
+    return [name, { ...each, rewrite: `/case-${index}` }]
   })
-  open(`case-${index}`, { upstream: 'b', ...route, parts: Object.fromEntries(parts) })
+  open(`case-${index}`, { upstream: 'b', into, parts: Object.fromEntries(placed) })
   if (first !== undefined) answers.set(`/case-${index}`, first)
   if (part !== undefined) answers.set(`/base/case-${index}`, part)
 }
@@ -346,7 +340,7 @@ for (const [index, [title, { json: expected, reason }]] of Object.entries(cases)
     const answer = await gateway.call(`/api/case-${index}`)
     if (reason === undefined) return t.same([answer.status, answer.json], [200, expected])
     t.match(answer, { status: 502, json: expected })
-    const isOf = (line: object) => 'route' in line && line.route === `case-${index}`
+    const isOf = (line: Record<string, unknown>) => line['route'] === `case-${index}`
     return t.match(await gateway.logged(line => isOf(line) && 'code' in line), { reason })
   })
 }
