@@ -1,11 +1,11 @@
-/** Who waits for a connection of an upstream, and in which order. With clients: wire/overload.test.ts. */
+/** Who waits for a free place, and in which order. With clients: wire/overload.test.ts. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'
-import { Slots } from '../../src/proxy/slots.ts'
+import { Slots } from '../../src/limits/slots.ts'
 
 t.test('they start in the order in which they came; one that leaves makes room', async t => {
-  const slots = new Slots(2, 3, () => {})
+  const slots = new Slots(2, 3)
   while (slots.tryTake());
   const events: string[] = []
   const wait = (name: string, signal?: AbortSignal) => {
