@@ -1,7 +1,7 @@
-/** The example of README: exactly its config, in front of the RuoYi back-end of the matrix. */
+/** The example of README: exactly its config, in front of the RuoYi back-end of test/consoles. */
 import t from 'tap'
-import { backend as ruoyi } from '../matrix/backends/ruoyi.ts'
-import { users } from '../matrix/backend.ts'
+import { ruoyi } from '../consoles/backends/ruoyi.ts'
+import { startBackend, users } from '../consoles/server.ts'
 import { textFolder } from '../support/config-files.ts'
 import { blocksOf, isAsWritten } from '../support/doc-blocks.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
@@ -27,7 +27,7 @@ const leftOut = new Set(['noticeType', 'status'])
 
 t.test('the config of README turns the request and the answer as README shows them', async t => {
   const redis = await testRedis(t.after)
-  const backend = await ruoyi.start(t.after)
+  const backend = await startBackend(t.after, ruoyi)
   const folder = textFolder(t.after, {
     // On ports of its own.
     'gateway.yaml': `${fileOf('gateway.yaml').replace('redis://redis:6379', redis.url)}

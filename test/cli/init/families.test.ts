@@ -1,6 +1,8 @@
 /** `init` against a back-end of each family's habits: the written folder signs in and lists. */
 import t, { type Test } from 'tap'
-import { backendNames, type BackendFamily, users } from '../../matrix/backend.ts'
+import type { BackendSpec } from '../../consoles/backend.ts'
+import { backends } from '../../consoles/backends.ts'
+import { startBackend, users } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
 
@@ -12,7 +14,7 @@ interface Told {
   readonly more?: readonly string[]
 }
 
-const told: Readonly<Record<(typeof backendNames)[number], Told>> = {
+const told: Readonly<Record<string, Told>> = {
   'ruoyi': { loginPath: '/login' },
   'jeecg': { loginPath: '/jeecg-boot/sys/login' },
   'yudao': {
@@ -30,22 +32,19 @@ const told: Readonly<Record<(typeof backendNames)[number], Told>> = {
   }
 }
 
-for (const name of backendNames) {
-  t.test(`the folder for a back-end of ${name} signs in and lists`, async t => {
-    const { backend: family } = (await import(`../../matrix/backends/${name}.ts`)) as {
-      readonly backend: BackendFamily
-    }
-    await tryFamily(t, family, told[name])
-  })
+for (const spec of backends) {
+  t.test(`the folder for a back-end of ${spec.name} signs in and lists`, t =>
+    tryFamily(t, spec, told[spec.name] ?? { loginPath: '/nobody-told-it' })
+  )
 }
 
 async function tryFamily(
   t: Test,
-  family: BackendFamily,
+  family: BackendSpec,
   { loginPath, fields = 'username,password', user = users.admin.username, more = [] }: Told
 ) {
   const account = { username: user, password: users.admin.password }
-  const backend = await family.start(t.after)
+  const backend = await startBackend(t.after, family)
   const route = ['--route', `/api/items=${family.list.path}`]
   const signIn = ['--login-path', loginPath, '--login-fields', fields, '--user', user]
   const words = ['--backend-url', backend.url, ...signIn, ...more, ...route]

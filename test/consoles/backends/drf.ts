@@ -1,0 +1,119 @@
+/**
+ * Django REST framework with djangorestframework-simplejwt (jazzband@998eb63), the package that its
+ * documentation names for JSON Web Tokens. The tokens here are opaque: nobody reads one.
+ */
+import type { BackendSpec } from '../backend.ts'
+import { bearerIn, type Grant, type Response } from '../server.ts'
+
+/** DRF, exceptions.py:96: an error that is a text stands under `detail`. */
+const detail = (status: number, text: string): Response => ({ status, json: { detail: text } })
+
+/** simplejwt, authentication.py:57: the challenge of a 401 */
+const unauthorized = (json: object): Response => ({
+  status: 401,
+  headers: { 'www-authenticate': 'Bearer realm="api"' },
+  json
+})
+
+// simplejwt, serializers.py:37
+const wrongPassword = 'No active account found with the given credentials'
+const blank = 'This field may not be blank.'
+
+/**
+ * DRF, fields.py:286 and 720: the two refusals of a text field. DRF, exceptions.py:143: errors of
+ * fields are lists of texts by field, with status 400.
+ */
+function refusalOf(fields: Readonly<Record<string, unknown>>): Response | undefined {
+  const problems = Object.entries(fields).flatMap(([name, value]) => {
+    if (typeof value !== 'string') return [[name, ['This field is required.']]]
+    return value.trim() === '' ? [[name, [blank]]] : []
+  })
+  if (problems.length === 0) return undefined
+  return { status: 400, json: Object.fromEntries(problems) as object }
+}
+
+const tokens = ({ access, refresh }: Grant): Response => ({
+  status: 200,
+  json: { refresh, access }
+})
+
+export const drf: BackendSpec = {
+  name: 'drf',
+  source: 'encode/django-rest-framework@751a19fe1b237beca9af7d587fce55d3e09d3741',
+  wrongPassword,
+  // simplejwt, serializers.py:46 and 77: both tokens at the top, or 401.
+  signIn: {
+    at: 'POST /api/token/',
+    refuses: ({ json }) => refusalOf({ username: json.username, password: json.password }),
+    granted: tokens,
+    refused: unauthorized({ detail: wrongPassword })
+  },
+  // DRF, pagination.py:165, `page_size_query_param = 'page_size'`
+  list: {
+    path: '/api/notices/',
+    fields: { id: 'id', title: 'title' },
+    search: 'search',
+    page: 'page',
+    size: 'page_size',
+    answer: ({ rows, total, page, last, query, headers }) => {
+      // django/core/paginator.py: the first page may be empty.
+      if (!(page >= 1 && page <= last)) return detail(404, 'Invalid page.')
+      const linkTo = (target: number) => {
+        const parameters = new URLSearchParams(query)
+        parameters.set('page', String(target))
+        return `http://${headers.host}/api/notices/?${parameters.toString()}`
+      }
+      const next = page < last ? linkTo(page + 1) : null
+      const previous = page > 1 ? linkTo(page - 1) : null
+      return { status: 200, json: { count: total, next, previous, results: rows } }
+    }
+  },
+  save: {
+    path: '/api/notices/',
+    message: blank,
+    field: 'title',
+    operations: [],
+    titleOf: ({ title }) => title,
+    saved: (id, title) => ({ status: 201, json: { id, title } }),
+    refused: title => refusalOf({ title }) ?? detail(400, '')
+  },
+  open: {
+    // simplejwt, serializers.py:117, with ROTATE_REFRESH_TOKENS
+    'POST /api/token/refresh/': ({ json, tokens: known }) => {
+      const grant = known.renew(json.refresh)
+      const refused = { detail: 'Token is invalid', code: 'token_not_valid' }
+      return (
+        refusalOf({ refresh: json.refresh }) ??
+        (grant === undefined ? unauthorized(refused) : tokens(grant))
+      )
+    }
+  },
+  guarded: {
+    // DRF has no call for the user; each project writes one, commonly at this path.
+    'GET /api/users/me/': ({ user: { id, username, name, role } }) => ({
+      status: 200,
+      json: { id, username, first_name: name, email: '', groups: [role] }
+    })
+  },
+  // simplejwt, authentication.py:117 and exceptions.py:38; DRF, views.py:179 without a token
+  unauthorized: request => {
+    if (bearerIn(request) === undefined) {
+      return unauthorized({ detail: 'Authentication credentials were not provided.' })
+    }
+    const message = {
+      token_class: 'AccessToken',
+      token_type: 'access',
+      message: 'Token is invalid'
+    }
+    const text = 'Given token not valid for any token type'
+    return unauthorized({ detail: text, code: 'token_not_valid', messages: [message] })
+  },
+  // DRF, request.py:356: a body of another type than the parsers read.
+  refuse: ({ method, type, json }) =>
+    method === 'GET' || (type.startsWith('application/json') && json !== undefined)
+      ? undefined
+      : detail(415, `Unsupported media type "${type}" in request.`),
+  // DRF, exceptions.py:187 and 194
+  otherwise: ({ method }, knownPath) =>
+    knownPath ? detail(405, `Method "${method}" not allowed.`) : detail(404, 'Not found.')
+}

@@ -1,0 +1,163 @@
+/**
+ * JeecgBoot, jeecg-boot/. Business errors have status 200 with a code in the body, want of a session
+ * has status 401.
+ */
+import { createDecipheriv, createHash } from 'node:crypto'
+import type { BackendSpec } from '../backend.ts'
+import { captchaPicture, type Response, type TestUser, type Visit } from '../server.ts'
+
+/** Result.java:27. `new Result()` has code 0, `ok()` 200, an error 500. */
+const result = (success: boolean, code: number, message: string, value: unknown = null) => ({
+  status: 200,
+  json: { success, message, code, result: value, timestamp: Date.now() }
+})
+const found = (value: unknown) => result(true, 0, '', value)
+const done = (message: string, value: unknown = null) => result(true, 200, message, value)
+const error = (message: string, code = 500) => result(false, code, message)
+
+/** LoginController.java:117 and 946 */
+const wrongPassword = '用户名或密码错误'
+const wrongCaptcha = '验证码错误'
+const noTitle = '校验失败！标题不能为空'
+
+const userInfo = ({ id, username, name }: TestUser) => ({
+  ...{ id: String(id), username, realname: name },
+  ...{ avatar: null, homePath: null, loginTenantId: 0 }
+})
+
+export const jeecg: BackendSpec = {
+  name: 'jeecg',
+  source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
+  credential: 'header:x-access-token',
+  // JwtFilter.java:75
+  tokenIn: ({ headers, query }) => {
+    const header = headers['x-access-token']
+    return typeof header === 'string' ? header : (query.get('token') ?? undefined)
+  },
+  wrongPassword,
+  wrongCaptcha,
+  signIn: {
+    at: 'POST /jeecg-boot/sys/login',
+    fieldsOf: ({ json }) => ({ ...json, password: resolvePassword(String(json?.password)) }),
+    // LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again.
+    refuses: ({ json, captchas, options }) => {
+      if (!options.captcha) return undefined
+      if (json?.captcha === undefined) return error('验证码无效')
+      return captchas.match(json.checkKey, json.captcha) ? undefined : error(wrongCaptcha, 412)
+    },
+    granted: ({ access, user }) =>
+      done('登录成功', {
+        ...{ token: access, tenantList: [], userInfo: userInfo(user), departs: [] },
+        multi_depart: 0
+      }),
+    refused: error(wrongPassword)
+  },
+  // SysAnnouncementController.java:115; `titile` is its own spelling.
+  list: {
+    path: '/jeecg-boot/sys/annountCement/list',
+    fields: { id: 'id', title: 'titile' },
+    search: 'titile',
+    page: 'pageNo',
+    size: 'pageSize',
+    answer: ({ rows, total, page, size, last }) => {
+      const records = rows.map(({ id, title }) => ({ id: String(id), titile: title }))
+      return found({ records, total, size, current: page, pages: last })
+    }
+  },
+  // JeecgBootExceptionHandler.java:56: the messages of all fields, without their names.
+  save: {
+    path: '/jeecg-boot/sys/annountCement/add',
+    message: noTitle,
+    operations: [{ rename: { title: 'titile' } }],
+    titleOf: ({ titile }) => titile,
+    saved: () => done('添加成功！'),
+    refused: () => error(noTitle)
+  },
+  open: {
+    // LoginController.java:183: the token only as X-Access-Token.
+    'GET /jeecg-boot/sys/logout': ({ headers, tokens, user, token }) => {
+      if (headers['x-access-token'] === undefined) return error('退出登录失败！')
+      if (user === undefined) return error('Token无效!')
+      tokens.end(token)
+      return done('退出登录成功！', '退出登录成功！')
+    },
+    // LoginController.java:611. The path ends with a key that the console makes up.
+    'GET /jeecg-boot/sys/randomImage/*': ({ captchas, path }) => {
+      captchas.show(path.slice(path.lastIndexOf('/') + 1))
+      return found(`data:image/jpg;base64,${captchaPicture}`)
+    }
+  },
+  guarded: {
+    // LoginController.java:142
+    'GET /jeecg-boot/sys/user/getUserInfo': ({ user }) =>
+      done('', { userInfo: userInfo(user), sysAllDictItems: {} }),
+    // SysPermissionController.java:244
+    'GET /jeecg-boot/sys/permission/getUserPermissionByToken': () => {
+      const name = 'isystem-notice'
+      const notice = { path: '/isystem/notice', name, component: 'system/notice/index' }
+      const children = [{ ...notice, route: '1', hidden: false, meta: { title: '通知公告' } }]
+      const meta = { title: '系统管理', icon: 'ant-design:setting' }
+      const system = { path: '/isystem', name: 'isystem', component: 'layouts/RouteView' }
+      return found({
+        menu: [{ ...system, route: '1', hidden: false, meta, children }],
+        ...{ auth: [], codeList: ['system:sysAnnouncement:add'], allAuth: [], sysSafeMode: false }
+      })
+    },
+    // SysDictController.java:186: a dictionary, or a table with the columns of its texts and values.
+    'GET /jeecg-boot/sys/dict/getDictItems/*': () => done('', [{ value: '1', text: 'One' }])
+  },
+  // JwtFilter.java:64 and JwtUtil.java:56: the status is 401 as well.
+  unauthorized: () => ({ ...error('Token失效，请重新登录!', 401), status: 401 }),
+  refuse: visit => {
+    const { endpoint, options, body, type } = visit
+    // SignAuthConfiguration.java:31; the default is of application-dev.yml:271.
+    const { signUrls = ['/sys/dict/getDictItems/*'] } = options
+    if (signUrls.some(url => endpoint === `/jeecg-boot${url}`)) return refuseSign(visit)
+    return body === '' || type.startsWith('application/json')
+      ? undefined
+      : error(`操作失败，Content-Type '${type}' is not supported`)
+  },
+  // JeecgBootExceptionHandler.java:158 and 114
+  otherwise: ({ method }, knownPath) =>
+    knownPath
+      ? error(`不支持${method}请求方法，支持以下`, 405)
+      : error('路径不存在，请检查路径是否正确', 404)
+}
+
+/** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */
+function resolvePassword(password: string): string {
+  try {
+    const decipher = createDecipheriv('aes-128-cbc', '1234567890adbcde', '1234567890hjlkew')
+    return decipher.update(password, 'base64', 'utf8') + decipher.final('utf8')
+  } catch {
+    return password
+  }
+}
+
+/** SignAuthInterceptor.java:70, after JwtFilter */
+function refuseSign(visit: Visit): Response | undefined {
+  const { 'x-timestamp': time, 'x-sign': sign } = visit.headers
+  if (typeof time !== 'string') return error('Sign签名校验失败，请求参数不完整！')
+  if (Date.now() - Number(time) > 300_000) return error('签名验证失败，请求时效性验证失败！')
+  return sign === signOf(visit) ? undefined : error('Sign签名校验失败！')
+}
+
+/**
+ * SignUtil.java:51 and HttpUtils.java:38 and 169: the query is decoded before it is split. The secret
+ * stands in application-dev.yml:269.
+ */
+function signOf({ method, path, query, json }: Visit): string {
+  const parameters = new Map<string, string>()
+  const last = path.slice(path.lastIndexOf('/') + 1)
+  if (last.includes(',')) parameters.set('x-path-variable', decodeURIComponent(last))
+  for (const pair of decodeURIComponent(query.toString().replaceAll('+', ' ')).split('&')) {
+    const end = pair.indexOf('=')
+    if (end !== -1) parameters.set(pair.slice(0, end), pair.slice(end + 1))
+  }
+  const sent = method === 'GET' ? {} : (json as object | undefined)
+  for (const [name, value] of Object.entries(sent ?? {})) parameters.set(name, String(value))
+  parameters.delete('_t')
+  const sorted = [...parameters].sort(([a], [b]) => (a < b ? -1 : 1))
+  const plain = `${JSON.stringify(Object.fromEntries(sorted))}dd05f1c54d63749eda95f9fa6d49v442a`
+  return createHash('md5').update(plain).digest('hex').toUpperCase()
+}

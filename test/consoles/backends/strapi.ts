@@ -1,0 +1,94 @@
+/**
+ * Strapi 5 with its plugin users-permissions. True statuses; errors stand in `error`, data in `data`.
+ */
+import type { BackendSpec } from '../backend.ts'
+import type { Response, TestUser } from '../server.ts'
+
+/** packages/core/core/src/services/errors.ts: formatApplicationError */
+const error = (status: number, name: string, message: string, details: unknown = {}): Response => ({
+  status,
+  json: { data: null, error: { status, name, message, details } }
+})
+
+const wrongPassword = 'Invalid identifier or password'
+const emptyTitle = 'title must be at least 1 characters'
+
+/** format-yup-error.ts: the fields stand in `details.errors`, their names as a path. */
+function invalid(...problems: readonly { path: string[]; message: string }[]): Response {
+  const errors = problems.map(problem => ({ ...problem, name: 'ValidationError' }))
+  const { length, 0: first } = errors
+  const message = length === 1 ? (first?.message ?? '') : `${length} errors occurred`
+  return error(400, 'ValidationError', message, { errors })
+}
+
+const userOf = ({ id, username, name }: TestUser) => ({
+  ...{ id, documentId: `user${id}`, username, name },
+  ...{ email: `${username}@example.com`, confirmed: true, blocked: false }
+})
+
+export const strapi: BackendSpec = {
+  name: 'strapi',
+  source: 'strapi/strapi@c82e67b7e4c16dd38c96968b01023620569102f3',
+  wrongPassword,
+  // users-permissions/server/controllers/auth.js, callback: a wrong password is a ValidationError.
+  signIn: {
+    at: 'POST /api/auth/local',
+    fieldsOf: ({ json }) => ({ username: json.identifier, password: json.password }),
+    refuses: ({ json }) => {
+      const missing = ['identifier', 'password'].filter(name => json?.[name] === undefined)
+      const problemOf = (name: string) => ({ path: [name], message: `${name} is a required field` })
+      return missing.length > 0 ? invalid(...missing.map(problemOf)) : undefined
+    },
+    granted: ({ access, user }) => ({ status: 200, json: { jwt: access, user: userOf(user) } }),
+    refused: error(400, 'ValidationError', wrongPassword)
+  },
+  // packages/core/utils/src/pagination.ts
+  list: {
+    path: '/api/notices',
+    fields: { id: 'id', title: 'title' },
+    search: 'filters[title][$containsi]',
+    page: 'pagination[page]',
+    size: 'pagination[pageSize]',
+    defaultSize: 25,
+    maxSize: 100,
+    answer: ({ rows, total, page, size, last }) => {
+      const data = rows.map(row => ({ documentId: `document${row.id}`, ...row }))
+      const pagination = { page, pageSize: size, pageCount: last, total }
+      return { status: 200, json: { data, meta: { pagination } } }
+    }
+  },
+  // The body stands in `data`; an empty required text is a field error.
+  save: {
+    path: '/api/notices',
+    message: emptyTitle,
+    field: 'title',
+    operations: [{ move: { title: 'data.title' } }],
+    titleOf: ({ data }) => data?.title,
+    saved: (id, title) => ({
+      status: 201,
+      json: { data: { documentId: `document${id}`, id, title }, meta: {} }
+    }),
+    refused: title =>
+      title === undefined
+        ? error(400, 'ValidationError', 'Missing "data" payload in the request body')
+        : invalid({ path: ['title'], message: emptyTitle })
+  },
+  open: {},
+  guarded: {
+    // The role only with populate=role, as an object with `type`.
+    'GET /api/users/me': ({ query, user }) => {
+      const role = { id: user.id, name: user.role, type: user.role }
+      const populated = query.get('populate') === 'role' ? { role } : {}
+      return { status: 200, json: { ...userOf(user), ...populated } }
+    }
+  },
+  // Without a token the role Public decides (403); a token that is not valid is 401.
+  unauthorized: ({ headers }) =>
+    headers.authorization === undefined
+      ? error(403, 'ForbiddenError', 'Forbidden')
+      : error(401, 'UnauthorizedError', 'Missing or invalid credentials'),
+  otherwise: (_, knownPath) =>
+    knownPath
+      ? error(405, 'MethodNotAllowedError', 'Method Not Allowed')
+      : error(404, 'NotFoundError', 'Not Found')
+}

@@ -1,0 +1,143 @@
+/**
+ * A console as data, written from its source: what it calls and when, where it keeps its token, what
+ * it takes for success, what it shows. `driver.ts` does the rest, which is the same for all.
+ *
+ * Functions read JSON as the console's code does: where a member of nothing is read, the `TypeError`
+ * ends what the user began, as in a browser.
+ */
+
+/** What the console's code finds in a response, or in its own stores. */
+export type Json = any
+
+/** By name: values that the console keeps, what its calls gave last, and `now` in milliseconds. */
+export type State = Readonly<Record<string, Json>>
+
+/** Where a value outlives the page. A text is kept as it is, so that nothing becomes "undefined". */
+export interface Place {
+  readonly cookie?: string
+  /** Milliseconds since 1970, of what is kept; default: the end of the browser's session. */
+  readonly expires?: (value: Json, now: number) => number
+  /** A key of localStorage. */
+  readonly storage?: string
+  /** The member of an entry with several values. */
+  readonly member?: string
+  readonly as: 'text' | 'JSON'
+}
+
+/** An error of the console's code. */
+export class Fault extends Error {}
+/** One that the console shows as a message. */
+export class ShownFault extends Fault {}
+
+interface Reading {
+  /** Of a body under status 2xx. */
+  readonly isOk: (body: Json) => boolean
+  /** What the console's own function hands on of such a body. Default: `data`. */
+  readonly gives?: (body: Json) => Json
+  /** What is shown of another body under status 2xx. */
+  readonly message?: (body: Json) => unknown
+  /** What is shown under another status. */
+  readonly statusMessage?: (status: number, body: Json) => unknown
+}
+
+export interface Call extends Partial<Reading> {
+  /** `METHOD /path`; a path ends with `{name}` where a value of the state stands in it. */
+  readonly at: string
+  readonly query?: (input: Json, state: State) => object
+  /** Of a POST. Default: the input. */
+  readonly body?: (input: Json, state: State) => object | undefined
+  /** Shows nothing. */
+  readonly isQuiet?: true
+}
+
+/** By a body under status 2xx, or by another status. */
+interface Mark {
+  readonly on?: (body: Json) => boolean
+  readonly status?: number
+}
+
+export interface ConsoleSpec extends Reading {
+  readonly name: string
+  /** `owner/name@commit`. The files of the comments are its files. */
+  readonly source: string
+  readonly places: Readonly<Record<string, Place>>
+  /** What tells at the start that there may be a session; nothing: the console asks for its user. */
+  readonly knownBy: readonly string[]
+  /** Fields without a value are not sent. */
+  readonly headers?: (state: State, path: string, sent: object) => Readonly<Record<string, unknown>>
+  /** The time stands in the query of each GET. */
+  readonly hasTimes?: true
+  /** How often a request is sent that gets another status than 2xx. */
+  readonly attempts?: number
+  /** What is shown beside a success. */
+  readonly okMessage?: (body: Json) => unknown
+
+  readonly calls: Readonly<Record<'signIn' | 'list' | 'save', string | Call>> &
+    Readonly<Record<string, string | Call>>
+  /** Before the form is sent. */
+  readonly beforeSignIn?: (credentials: Credentials) => readonly string[]
+  /** Of what the sign-in gave, and the refresh. */
+  readonly keeps?: (given: Json, state: State) => Readonly<Record<string, Json>>
+  /** The calls before the first page. */
+  readonly onStart: readonly string[]
+  /** The same after the form. Default: `onStart`. */
+  readonly afterSignIn?: readonly string[]
+  /** Calls beside the first page, whose failure is no failure of the page. */
+  readonly beside?: readonly string[]
+  /** What the first page shows of the user. */
+  readonly user: (state: State) => { readonly name: unknown; readonly roles: unknown }
+  /** Where one of `onStart` fails. Default: a broken page. */
+  readonly ifNotEntered?: 'leaves' | 'signs out' | 'shows the kept user'
+  /** Calls before every page. */
+  readonly guard?: readonly string[]
+  readonly menuCalls?: readonly string[]
+  readonly menu?: (state: State) => { readonly entries: Json; readonly permissions?: Json }
+  /** Rows and total; page and size too, where the table takes them from the answer. */
+  readonly table: (given: Json) => readonly unknown[]
+  /** What a form finds in a refusal, by field. Left out: its code gets nothing but a text. */
+  readonly fieldErrors?: (body: Json) => unknown
+
+  /** Of a response after which the call `refresh` is sent, and the request again. */
+  readonly renews?: Mark & { readonly when?: (state: State) => boolean }
+  readonly ends?: Mark & {
+    readonly by: 'leaving' | 'signing out'
+    readonly isOffOnStart?: true
+  }
+  /** Whatever the sign-out is answered. */
+  readonly leavesAnyway?: true
+  /** What the line of the preset's page for OpenID Connect finds in the console's code. */
+  readonly ownCode?: (own: OwnCode) => object
+  /** What a message begins with where the console shows words of its own, not the server's. */
+  readonly ownWords?: { readonly wrongPassword?: string; readonly refused?: string }
+  /** Where a refused request does not lead to the sign-in page. */
+  readonly noticesEndBy?: 'reload' | 'clock'
+}
+
+interface OwnCode {
+  readonly state: () => State
+  readonly keep: (values: Readonly<Record<string, Json>>) => void
+  readonly call: (name: string) => Promise<Json>
+}
+
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+  /** What the user reads in the picture, where the console shows one. */
+  readonly captcha?: string
+}
+
+export const callOf = (call: string | Call): Call =>
+  typeof call === 'string' ? { at: call } : call
+
+/** Without its method. */
+export const pathOf = (call: string | Call): string => callOf(call).at.replace(/^\S+ /, '')
+
+/** The functions that most of them have. */
+export const tokenFunctions = ({ state, keep }: OwnCode) => ({
+  getToken: (): Json => state()['token'],
+  setToken: (token: string) => keep({ token })
+})
+
+/** The titles of a menu that are not hidden. */
+export const titlesOf = (menu: Json): Json =>
+  menu.filter(({ hidden }: Json) => !hidden).map(({ meta }: Json) => meta.title)

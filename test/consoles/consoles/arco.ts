@@ -1,0 +1,49 @@
+/** Arco Design Pro Vue. Files are those of arco-design-pro-vite/src. */
+import type { ConsoleSpec } from '../console.ts'
+
+export const arco: ConsoleSpec = {
+  name: 'arco',
+  source: 'arco-design/arco-design-pro-vue@2702081',
+  // utils/auth.ts:1
+  places: { token: { storage: 'token', as: 'text' } },
+  knownBy: ['token'],
+  ownCode: ({ state, keep }) => ({
+    isLogin: () => Boolean(state()['token']),
+    setToken: (token: string) => keep({ token })
+  }),
+  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
+  // api/interceptor.ts:43 and :66
+  isOk: body => body.code === 20000,
+  message: ({ msg }) => msg || 'Error',
+  // api/interceptor.ts:70-76: errors of axios have no `msg`.
+  statusMessage: () => 'Request Error',
+  calls: {
+    signIn: 'POST /api/user/login',
+    user: 'POST /api/user/info',
+    menu: 'POST /api/user/menu',
+    // api/list.ts:26-33; .env.production is empty. The sample form sends nothing: a path like others.
+    list: {
+      at: 'GET /api/list/policy',
+      query: ({ title, page, size }) => ({ title, current: page, pageSize: size })
+    },
+    save: 'POST /api/list/policy',
+    // hooks/user.ts:9-20: only a sign-out that succeeded leads to the sign-in page.
+    signOut: 'POST /api/user/logout'
+  },
+  // store/modules/user/index.ts:67: localStorage makes a text of what is missing.
+  keeps: login => ({ token: String(login.token) }),
+  onStart: ['user'],
+  // router/guard/userLoginInfo.ts:11-28
+  ifNotEntered: 'signs out',
+  user: ({ user }) => ({ name: user.name, roles: [user.role] }),
+  // store/modules/app/index.ts:47-70, with `menuFromServer`
+  menuCalls: ['menu'],
+  menu: ({ menu }) => ({ entries: menu.map(({ name }: { name: string }) => name) }),
+  table: ({ list, total }) => [list, total],
+  // api/interceptor.ts:50-64: the user presses "Re-Login".
+  ends: {
+    on: ({ code }) => [50008, 50012, 50014].includes(code),
+    by: 'signing out',
+    isOffOnStart: true
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The consoles of the kind `{ok, code, message, data}`. Files are those of apps/admin/src. Requests
+ * go through the plug-in of Umi.
+ */
+import type { ConsoleSpec, Json } from '../console.ts'
+
+const tokenLifetimeMs = 14 * 86_400_000
+
+export const baseResponse: ConsoleSpec = {
+  name: 'base-response',
+  source: 'kuizuo/nest-trpc-prisma-starter@4f44206',
+  // utils/auth.ts:3 and :14-16
+  places: { token: { cookie: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs } },
+  // app.tsx:25-35 and :67-73
+  knownBy: [],
+  ownCode: ({ state, keep }) => ({
+    userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }
+  }),
+  // requestErrorConfig.ts:90-100
+  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
+  // requestErrorConfig.ts:32-41 and :103-114
+  isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
+  message: ({ showType, message }) => (showType === 0 ? undefined : message),
+  // requestErrorConfig.ts:72-76
+  statusMessage: (_, body) => String(body.message || undefined),
+  calls: {
+    // pages/login/index.tsx:105-126
+    signIn: {
+      at: 'POST /api/auth/admin/login',
+      body: input => ({ ...input, type: 'account' }),
+      isOk: ({ ok }) => Boolean(ok)
+    },
+    user: { at: 'GET /api/account/profile', isQuiet: true },
+    // services/user/api.ts:6-35
+    list: {
+      at: 'GET /api/users/page',
+      query: ({ title, page, size }) => ({
+        ...{ title, current: page, pageSize: size },
+        ...{ page, limit: size }
+      })
+    },
+    save: 'POST /api/users',
+    // components/RightContent/AvatarDropdown.tsx:27-42: only one that succeeded leads away.
+    signOut: 'GET /api/account/logout'
+  },
+  // utils/auth.ts:10-17: what is no text is not kept.
+  keeps: login => (typeof login?.authToken === 'string' ? { token: login.authToken } : {}),
+  onStart: ['user'],
+  ifNotEntered: 'leaves',
+  user: ({ user }) => ({ name: user.name || user.username, roles: rolesOf(user) }),
+  // access.ts:12: the menu is in the console.
+  menu: ({ user }) => ({ entries: [], permissions: user.role === 'Admin' ? ['canAdmin'] : [] }),
+  table: ({ items, meta }) => [items, meta.totalCount],
+  fieldErrors: body => body.data,
+  // requestErrorConfig.ts:65-67 and :72-76
+  noticesEndBy: 'reload'
+}
+
+function rolesOf({ role, roles }: Json): Json {
+  return roles ?? [role]
+}

@@ -1,0 +1,70 @@
+/** RuoYi-Vue3. Its request layer is utils/request.js. Files are those of src. */
+import { type ConsoleSpec, Fault, titlesOf, tokenFunctions } from '../console.ts'
+
+/** utils/errorCode.js and utils/request.js:85: words that win over the message of the body. */
+const words: Readonly<Record<string, string>> = {
+  401: '登录状态已过期，您可以继续留在该页面，或者重新登录',
+  403: '当前操作没有权限',
+  404: '访问资源不存在'
+}
+
+export const ruoyi: ConsoleSpec = {
+  name: 'ruoyi',
+  source: 'yangzongzhuan/RuoYi-Vue3@e019ee1',
+  // utils/auth.js:3
+  places: { token: { cookie: 'Admin-Token', as: 'text' } },
+  // permission.js:21-72
+  knownBy: ['token'],
+  ownCode: tokenFunctions,
+  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
+  // utils/request.js:24-124
+  isOk: ({ code }) => (code || 200) === 200,
+  gives: body => body,
+  message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
+  // utils/request.js:113-120: the body is not read.
+  statusMessage: status => `系统接口${status}异常`,
+  // .env.production:8
+  calls: {
+    // views/login.vue:143-151: the picture, if the body does not switch it off.
+    captcha: 'GET /prod-api/captchaImage',
+    signIn: {
+      at: 'POST /prod-api/login',
+      body: ({ username, password, captcha: code = '' }, { captcha: shown }) => {
+        const isNeeded = shown.captchaEnabled !== false
+        if (isNeeded && !shown.img) throw new Fault('the picture is broken')
+        // views/login.vue:92 and :108
+        if (isNeeded && code === '') throw new Fault('请输入验证码')
+        return { username, password, code, uuid: shown.uuid ?? '' }
+      }
+    },
+    // store/modules/user.js:41-77: user, roles and permissions stand at the top of the body.
+    user: 'GET /prod-api/getInfo',
+    // store/modules/permission.js:35-55
+    routes: { at: 'GET /prod-api/getRouters', gives: body => body.data },
+    // layout/components/HeaderNotice/index.vue:53-63
+    bell: 'GET /prod-api/system/notice/listTop',
+    // api/system/notice.js:4-10 and :21-27
+    list: {
+      at: 'GET /prod-api/system/notice/list',
+      query: ({ title, page, size }) => ({ title, pageNum: page, pageSize: size })
+    },
+    save: 'POST /prod-api/system/notice',
+    // store/modules/user.js:79-91
+    signOut: 'POST /prod-api/logout'
+  },
+  beforeSignIn: () => ['captcha'],
+  // store/modules/user.js:31: js-cookie stores what is missing as the text "undefined".
+  keeps: login => ({ token: String(login.token) }),
+  // permission.js:41-61
+  onStart: ['user', 'routes'],
+  beside: ['bell'],
+  ifNotEntered: 'signs out',
+  user: ({ user: { user, roles }, routes }) => {
+    titlesOf(routes)
+    return { name: user.nickName, roles: roles?.length ? roles : ['ROLE_DEFAULT'] }
+  },
+  menu: ({ user, routes }) => ({ entries: titlesOf(routes), permissions: user.permissions }),
+  table: ({ rows, total }) => [rows, total],
+  // utils/request.js:85-97: the user presses "重新登录".
+  ends: { on: ({ code }) => code === 401, by: 'signing out', isOffOnStart: true }
+}

@@ -1,0 +1,77 @@
+/**
+ * SoybeanAdmin. Requests go through `@sa/axios`, a package of its workspace. Files are those of src.
+ * `VITE_SERVICE_BASE_URL` (.env.prod:2) is the console's own origin here.
+ */
+import { type ConsoleSpec, Fault, type Json, type Place } from '../console.ts'
+
+/** .env:41 */
+const expiredCodes = ['9999', '9998', '3333']
+
+/** .env:50 */
+const stored = (name: string): Place => ({ storage: `SOY_${name}`, as: 'JSON' })
+
+export const soybean: ConsoleSpec = {
+  name: 'soybean',
+  source: 'soybeanjs/soybean-admin@9fc1be7',
+  // store/modules/auth/index.ts:131-134
+  places: { token: stored('token'), refreshToken: stored('refreshToken') },
+  // router/guard/route.ts:87-107
+  knownBy: ['token'],
+  ownCode: ({ state, keep }) => ({
+    localStg: {
+      get: (name: string): Json => state()[name],
+      set: (name: string, value: string) => keep({ [name]: value })
+    }
+  }),
+  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
+  // service/request/index.ts:37: compared as text
+  isOk: ({ code }) => String(code) === '0000',
+  // service/request/index.ts:104-126
+  message: ({ code, msg }) =>
+    expiredCodes.includes(code) ? undefined : msg || 'the backend request error',
+  statusMessage: status => `Request failed with status code ${status}`,
+  calls: {
+    // service/api/auth.ts:9-18: the member is `userName`.
+    signIn: {
+      at: 'POST /auth/login',
+      body: ({ username, password }) => ({ userName: username, password })
+    },
+    user: 'GET /auth/getUserInfo',
+    // store/modules/route/index.ts:212-231, with VITE_AUTH_ROUTE_MODE=dynamic
+    menu: 'GET /route/getUserRoutes',
+    // service/api/auth.ts:30-38. A refresh that is told to refresh waits for itself:
+    // service/request/index.ts:87.
+    refresh: {
+      at: 'POST /auth/refreshToken',
+      body: (_, { refreshToken = '' }) => ({ refreshToken }),
+      isOk: ({ code }) => {
+        if (expiredCodes.includes(code)) throw new Fault('The refresh waits for itself.')
+        return String(code) === '0000'
+      }
+    },
+    // The starter has no list; its examples page by `current` and `size`.
+    list: {
+      at: 'GET /systemManage/getUserList',
+      query: ({ title, page, size }) => ({ title, current: page, size })
+    },
+    save: 'POST /systemManage/addUser'
+    // layouts/modules/global-header/components/user-avatar.vue:46-56: the sign-out sends nothing.
+  },
+  keeps: ({ token, refreshToken }) => ({ token, refreshToken }),
+  // store/modules/auth/index.ts:148-172
+  onStart: ['user'],
+  ifNotEntered: 'leaves',
+  user: ({ user: { userName, roles } }) => ({ name: userName, roles }),
+  menuCalls: ['menu', 'user'],
+  menu: ({ menu, user }) => ({
+    entries: menu.routes.map(({ name }: Json) => name),
+    permissions: user.buttons
+  }),
+  // typings/api/common.d.ts:9-21; src/hooks/common/table.ts, `updatePagination`
+  table: ({ records, total, current, size }) => [records, total, current, size],
+  fieldErrors: body => body.fieldErrors,
+  // service/request/index.ts:89-97
+  renews: { on: ({ code }) => expiredCodes.includes(code) },
+  // .env:35 and :38
+  ends: { on: ({ code }) => ['8888', '8889', '7777', '7778'].includes(code), by: 'leaving' }
+}

@@ -1,0 +1,49 @@
+/** vue-element-admin. Its request layer is utils/request.js. Files are those of src. */
+import { type ConsoleSpec, Fault, ShownFault, tokenFunctions } from '../console.ts'
+
+export const vueElementAdmin: ConsoleSpec = {
+  name: 'vue-element-admin',
+  source: 'PanJiaChen/vue-element-admin@6858a9a',
+  // utils/auth.js:3
+  places: { token: { cookie: 'Admin-Token', as: 'text' } },
+  knownBy: ['token'],
+  ownCode: tokenFunctions,
+  headers: ({ token }) => ({ 'X-Token': token }),
+  // utils/request.js:49 and :69
+  isOk: body => body.code === 20000,
+  message: ({ message }) => message || 'Error',
+  // utils/request.js:74-81: the body is not read.
+  statusMessage: status => `Request failed with status code ${status}`,
+  // .env.production:5, with the folder that each path of api/*.js begins with
+  calls: {
+    signIn: 'POST /prod-api/vue-element-admin/user/login',
+    // api/user.js:11-17: the token stands in the query too.
+    user: {
+      at: 'GET /prod-api/vue-element-admin/user/info',
+      query: (_, { token }) => ({ token })
+    },
+    // api/article.js:3-9 and :27-33, views/table/complex-table.vue:233-237
+    list: {
+      at: 'GET /prod-api/vue-element-admin/article/list',
+      query: ({ title, page, size }) => ({ title, page, limit: size })
+    },
+    save: 'POST /prod-api/vue-element-admin/article/create',
+    // layout/components/Navbar.vue:77-80: only one that succeeded leads to the sign-in page.
+    signOut: 'POST /prod-api/vue-element-admin/user/logout'
+  },
+  // js-cookie stores what is missing as the text "undefined".
+  keeps: login => ({ token: String(login.token) }),
+  // permission.js:34-54
+  onStart: ['user'],
+  ifNotEntered: 'leaves',
+  // store/modules/user.js:48-74
+  user: ({ user: { name, roles } }) => {
+    if (roles && !Array.isArray(roles)) throw new Fault('roles.forEach is not a function')
+    if (!roles?.length) throw new ShownFault('getInfo: roles must be a non-null array!')
+    return { name, roles }
+  },
+  // store/modules/permission.js: the menu is in the console, by roles.
+  table: ({ items, total }) => [items, total],
+  // utils/request.js:57-68: the user presses "Re-Login", which sends nothing.
+  ends: { on: ({ code }) => [50008, 50012, 50014].includes(code), by: 'leaving' }
+}

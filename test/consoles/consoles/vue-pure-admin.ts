@@ -1,0 +1,90 @@
+/** vue-pure-admin. Its request layer is utils/http/index.ts. Files are those of src. */
+import { type ConsoleSpec, type Json, type State } from '../console.ts'
+
+/** locales/zh-CN.yaml:230 and :248 */
+const signInFailed = '登录失败'
+const signInExpired = '登录已过期，请重新登录'
+
+export const vuePureAdmin: ConsoleSpec = {
+  name: 'vue-pure-admin',
+  source: 'pure-admin/vue-pure-admin@2ad835b',
+  // utils/auth.ts:24-40: when the first cookie has expired, what is left is the user without a token.
+  places: {
+    token: { cookie: 'authorized-token', as: 'JSON', expires: ({ expires }) => expires },
+    tabs: { cookie: 'multiple-tabs', as: 'text' },
+    user: { storage: 'user-info', as: 'JSON' }
+  },
+  // router/index.ts:152 and :172-176: no request asks whether the session is still there.
+  knownBy: ['tabs', 'user'],
+  ownCode: ({ state, keep }) => ({
+    getToken: (): Json => state()['token'],
+    setToken: (data: Json) => keep(keptOf(data, state()))
+  }),
+  headers: ({ token }) => ({
+    'X-Requested-With': 'XMLHttpRequest',
+    'Authorization': token && `Bearer ${token.accessToken}`
+  }),
+  // utils/http/index.ts:63-148: nothing is shown of a refusal.
+  isOk: body => body.code === 0,
+  ownWords: { wrongPassword: signInFailed },
+  calls: {
+    // views/login/index.vue:66-93
+    signIn: {
+      at: 'POST /login',
+      message: () => signInFailed,
+      statusMessage: () => signInFailed
+    },
+    refresh: {
+      at: 'POST /refresh-token',
+      body: (_, { user }) => ({ refreshToken: user.refreshToken }),
+      message: () => signInExpired,
+      statusMessage: () => signInExpired
+    },
+    // router/utils.ts:201-236: a body of another code is no error, and has no routes.
+    routes: {
+      at: 'GET /get-async-routes',
+      isOk: () => true,
+      gives: ({ code, data }) => (code === 0 ? data : [])
+    },
+    // The example lists of the console are POST without a page: views/system/user/utils/hook.tsx:275.
+    list: {
+      at: 'GET /user',
+      query: ({ title, page, size }) => ({ title, currentPage: page, pageSize: size })
+    },
+    save: { at: 'POST /user/add', message: ({ message }) => message }
+    // store/modules/user.ts:95-104: the sign-out sends nothing.
+  },
+  keeps: keptOf,
+  onStart: ['routes'],
+  // layout/hooks/useNav.ts:50-54
+  user: ({ user }) => ({ name: user.nickname || user.username, roles: user.roles ?? [] }),
+  menuCalls: ['routes'],
+  menu: ({ routes, user }) => ({
+    entries: routes.map(({ path }: Json) => path),
+    permissions: user.permissions
+  }),
+  // Its table takes page and size from the answer.
+  table: ({ list, total, currentPage, pageSize }) => [list, total, currentPage, pageSize],
+  fieldErrors: body => body.fieldErrors,
+  // utils/http/index.ts:80-106
+  renews: { when: ({ user, now }) => user?.expires <= now },
+  ends: { by: 'leaving' },
+  noticesEndBy: 'clock'
+}
+
+/** utils/auth.ts:48-116; a refresh tells no names. */
+function keptOf(given: Json, { user: former = {} }: State): Record<string, Json> {
+  const { accessToken, refreshToken } = given
+  const expires = new Date(given.expires).getTime()
+  const {
+    username = '',
+    nickname = '',
+    roles = [],
+    permissions = []
+  } = given.username && given.roles ? given : former
+  return {
+    token: { accessToken, expires, refreshToken },
+    tabs: 'true',
+    user: { refreshToken, expires, username, nickname, roles, permissions }
+  }
+}
