@@ -1,11 +1,12 @@
 /** A back-end as data, written from its source. `server.ts` serves it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from './console.ts'
-import type { Grant, Notice, Response, TestUser, Visit } from './server.ts'
+import type { Grant, Response, TestUser, Visit } from './server.ts'
 
 /** A page of the list. */
 interface Listed {
-  readonly rows: readonly Notice[]
+  /** Under the names of `fields`. */
+  readonly rows: readonly object[]
   readonly total: number
   readonly page: number
   readonly size: number
@@ -58,19 +59,27 @@ export interface BackendSpec {
     readonly message: string
     /** The member that is named with it. */
     readonly field?: string
-    /** The operations of a shape that make the body of `{ title }`. */
-    readonly operations: readonly unknown[]
-    readonly titleOf: (json: Json) => unknown
+    /** The operations of a shape that make the body of `{ title }`. Default: its other name. */
+    readonly operations?: readonly unknown[]
+    /** Default: the member of `fields`. */
+    readonly titleOf?: (json: Json) => unknown
     readonly saved: (id: number, title: string) => Response
     readonly refused: (title: unknown) => Response
   }
   /** Other calls, by `METHOD /path`; `*` at the end is the last segment. */
-  readonly open: Readonly<Record<string, (visit: Visit) => Response>>
+  readonly open?: Readonly<Record<string, (visit: Visit) => Response>>
   /** Those that need a valid token. */
   readonly guarded: Readonly<Record<string, (visit: Visit & { user: TestUser }) => Response>>
   readonly unauthorized: (visit: Visit) => Response
-  /** What a call refuses before it does anything, such as a body of another type. */
+  /** What a call refuses before it does anything. */
   readonly refuse?: (visit: Visit) => Response | undefined
-  /** @param knownPath whether the path has a call with another method */
-  readonly otherwise: (visit: Visit, knownPath: boolean) => Response
+  /** Of the bodies that it reads. Default: JSON. */
+  readonly bodyType?: string
+  /** Default: 415. */
+  readonly wrongType?: (type: string) => Response
+  /**
+   * Of a call that it does not have. Default: 404, and 405.
+   * @param knownPath whether the path has a call with another method
+   */
+  readonly otherwise?: (visit: Visit, knownPath: boolean) => Response
 }

@@ -43,9 +43,10 @@ interface Reading {
 export interface Call extends Partial<Reading> {
   /** `METHOD /path`; a path ends with `{name}` where a value of the state stands in it. */
   readonly at: string
+  /** Of a GET. Default: the input. */
   readonly query?: (input: Json, state: State) => object
   /** Of a POST. Default: the input. */
-  readonly body?: (input: Json, state: State) => object | undefined
+  readonly body?: (input: Json, state: State) => object
   /** Shows nothing. */
   readonly isQuiet?: true
 }
@@ -74,8 +75,8 @@ export interface ConsoleSpec extends Reading {
 
   readonly calls: Readonly<Record<'signIn' | 'list' | 'save', string | Call>> &
     Readonly<Record<string, string | Call>>
-  /** Before the form is sent. */
-  readonly beforeSignIn?: (credentials: Credentials) => readonly string[]
+  /** Before the form is sent, which is `form` in the state. */
+  readonly beforeSignIn?: (form: Json) => readonly string[]
   /** Of what the sign-in gave, and the refresh. */
   readonly keeps?: (given: Json, state: State) => Readonly<Record<string, Json>>
   /** The calls before the first page. */
@@ -92,6 +93,8 @@ export interface ConsoleSpec extends Reading {
   readonly guard?: readonly string[]
   readonly menuCalls?: readonly string[]
   readonly menu?: (state: State) => { readonly entries: Json; readonly permissions?: Json }
+  /** The names in the query of the list, beside `title`. */
+  readonly paging: { readonly page: string; readonly size: string }
   /** Rows and total; page and size too, where the table takes them from the answer. */
   readonly table: (given: Json) => readonly unknown[]
   /** What a form finds in a refusal, by field. Left out: its code gets nothing but a text. */

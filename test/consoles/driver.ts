@@ -94,12 +94,11 @@ export class OpenConsole {
   /** The user fills in the sign-in form and sends it. */
   signIn({ username, password, captcha }: Credentials): Promise<Screen<ShownUser>> {
     const { beforeSignIn, keeps, onStart, afterSignIn = onStart } = this.#spec
-    const credentials = { username, password, captcha }
+    const form = { username, password, captcha }
     return this.#step(async () => {
-      for (const name of beforeSignIn?.(credentials as Credentials) ?? []) {
-        await this.#call(name, credentials)
-      }
-      const given = await this.#call('signIn', credentials)
+      this.#keep({ form })
+      for (const name of beforeSignIn?.(form) ?? []) await this.#call(name)
+      const given = await this.#call('signIn', form)
       this.#keep(keeps?.(given, this.#state()))
       return this.#isKnown() ? this.#enter(afterSignIn) : undefined
     })
@@ -117,9 +116,11 @@ export class OpenConsole {
 
   /** @param title what the user looks for */
   list(page: number, size: number, title?: string): Promise<Screen<ShownList>> {
+    const { paging } = this.#spec
     return this.#step(async () => {
       if (!(await this.#passes())) return undefined
-      const given = await this.#call('list', { page, size, title })
+      const input = { title, [paging.page]: page, [paging.size]: size }
+      const given = await this.#call('list', input)
       const [rows, total, ...place] = this.#spec.table(given)
       if (place.length > 0 && (place[0] !== page || place[1] !== size)) {
         throw new Fault('the list is not of the page that was asked for')
@@ -292,12 +293,12 @@ export class OpenConsole {
     const state = this.#state()
     const [method = '', place = ''] = call.at.split(' ')
     const path = place.replace(/\{(\w+)\}$/, (_, name: string) => String(state[name]))
+    const isGet = method === 'GET'
     const query = {
-      ...call.query?.(input, state),
-      ...(hasTimes && method === 'GET' && { _t: this.#page.now() })
+      ...(isGet && (call.query?.(input, state) ?? input)),
+      ...(isGet && hasTimes && { _t: this.#page.now() })
     }
-    const given = call.body === undefined ? input : call.body(input, state)
-    const data = method === 'GET' ? undefined : given
+    const data = isGet ? undefined : (call.body?.(input, state) ?? input)
     const fields = Object.entries({
       'accept': 'application/json, text/plain, */*',
       'content-type': data && 'application/json',

@@ -118,7 +118,9 @@ function linesOf({ name, calls }: ConsoleSpec, { name: family, list, save }: Bac
     ...(listQueries[pair] ?? listQueries[family])
   }
   const notices = renamesOf(list.fields)
-  const hasBody = save.operations.length > 0
+  const { title } = list.fields
+  const isRenamed = title !== 'title' && !title.includes('.')
+  const { operations = isRenamed ? [{ rename: { title } }] : undefined } = save
   const [upstream, rewrite] = ['backend', list.path]
   const listRoute = {
     ...{ path: pathOf(calls.list), methods: ['GET'], upstream, rewrite },
@@ -127,10 +129,10 @@ function linesOf({ name, calls }: ConsoleSpec, { name: family, list, save }: Bac
   }
   const saveRoute = {
     ...{ path: pathOf(calls.save), methods: ['POST'], upstream, rewrite: save.path },
-    ...(hasBody && { body: { shape: 'to-notice' } }),
+    ...(operations && { body: { shape: 'to-notice' } }),
     shape: 'record'
   }
-  const shapes = { ...(notices && { notices }), ...(hasBody && { 'to-notice': save.operations }) }
+  const shapes = { ...(notices && { notices }), ...(operations && { 'to-notice': operations }) }
   return {
     gateway: [`extends: ${name}`, `backend: ${family}`],
     routes: [

@@ -30,7 +30,6 @@ const notices = Array.from({ length: 25 }, (_, index) => ({
   id: index + 1,
   title: `Notice ${index + 1}`
 }))
-export type Notice = (typeof notices)[number]
 
 /** The text in every captcha picture, which is an empty GIF. */
 export const captchaText = '135790'
@@ -210,21 +209,27 @@ function visitOf(
 function responseOf(spec: BackendSpec, visit: Visit): Response {
   const { method, path, endpoint, user } = visit
   if (path === '/service/token') return exchangeOf(visit)
-  const { signIn, list, save, open, guarded } = spec
+  const { signIn, open = {}, guarded, wrongType = () => ({ status: 415, json: {} }) } = spec
   const call = `${method} ${endpoint}`
-  const isOpen = call === signIn.at || call in open
   if (!callsOf(spec).includes(call)) {
-    return spec.otherwise(visit, pathsOf(spec).includes(endpoint))
+    const knownPath = pathsOf(spec).includes(endpoint)
+    return spec.otherwise?.(visit, knownPath) ?? { status: knownPath ? 405 : 404, json: {} }
   }
-  if (!isOpen && user === undefined) return spec.unauthorized(visit)
+  const isSignIn = call === signIn.at
+  const answer = isSignIn ? (visit: Visit) => signedIn(spec, visit) : open[call]
+  if (answer === undefined && user === undefined) return spec.unauthorized(visit)
   const refusal = spec.refuse?.(visit)
   if (refusal !== undefined) return refusal
-  if (call === signIn.at) return signedIn(spec, visit)
-  if (call in open) return open[call]?.(visit) ?? spec.otherwise(visit, true)
-  const caller = { ...visit, user: user ?? users.user }
-  if (call === `GET ${list.path}`) return listed(spec, caller)
-  if (call === `POST ${save.path}`) return saved(spec, caller)
-  return guarded[call]?.(caller) ?? spec.otherwise(visit, true)
+  const { bodyType = 'application/json' } = spec
+  if (!isSignIn && visit.body !== '' && !visit.type.startsWith(bodyType)) {
+    return wrongType(visit.type)
+  }
+  const calls = {
+    [`GET ${spec.list.path}`]: () => listed(spec, visit),
+    [`POST ${spec.save.path}`]: () => saved(spec, visit),
+    ...guarded
+  }
+  return answer?.(visit) ?? calls[call]?.({ ...visit, user: user ?? users.user }) ?? { status: 500 }
 }
 
 function signedIn({ signIn, loginName = nameOf }: BackendSpec, visit: Visit): Response {
@@ -246,12 +251,16 @@ function listed({ list }: BackendSpec, { query, headers }: Visit): Response {
   const page = Number(query.get(pageName) ?? 1)
   const last = Math.max(1, Math.ceil(found.length / size))
   const shown = list.staysInside ? Math.min(page, last) : page
-  const rows = found.slice((shown - 1) * size, shown * size)
+  const { fields } = list
+  const rows = found
+    .slice((shown - 1) * size, shown * size)
+    .map(({ id, title }) => ({ [fields.id]: id, [fields.title]: title }))
   return list.answer({ rows, total: found.length, page, size, last, query, headers })
 }
 
-function saved({ save }: BackendSpec, { json }: Visit): Response {
-  const title = json === undefined ? undefined : save.titleOf(json)
+function saved({ list, save }: BackendSpec, { json }: Visit): Response {
+  const { titleOf = (body: Json): Json => body[list.fields.title] } = save
+  const title: unknown = json === undefined ? undefined : titleOf(json)
   if (typeof title !== 'string' || title.trim() === '') return save.refused(title)
   return save.saved(notices.length + 1, title)
 }

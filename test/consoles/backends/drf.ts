@@ -3,7 +3,7 @@
  * documentation names for JSON Web Tokens. The tokens here are opaque: nobody reads one.
  */
 import type { BackendSpec } from '../backend.ts'
-import { bearerIn, type Grant, type Response } from '../server.ts'
+import { bearerIn, type Response } from '../server.ts'
 
 /** DRF, exceptions.py:96: an error that is a text stands under `detail`. */
 const detail = (status: number, text: string): Response => ({ status, json: { detail: text } })
@@ -18,24 +18,7 @@ const unauthorized = (json: object): Response => ({
 // simplejwt, serializers.py:37
 const wrongPassword = 'No active account found with the given credentials'
 const blank = 'This field may not be blank.'
-
-/**
- * DRF, fields.py:286 and 720: the two refusals of a text field. DRF, exceptions.py:143: errors of
- * fields are lists of texts by field, with status 400.
- */
-function refusalOf(fields: Readonly<Record<string, unknown>>): Response | undefined {
-  const problems = Object.entries(fields).flatMap(([name, value]) => {
-    if (typeof value !== 'string') return [[name, ['This field is required.']]]
-    return value.trim() === '' ? [[name, [blank]]] : []
-  })
-  if (problems.length === 0) return undefined
-  return { status: 400, json: Object.fromEntries(problems) as object }
-}
-
-const tokens = ({ access, refresh }: Grant): Response => ({
-  status: 200,
-  json: { refresh, access }
-})
+const required = 'This field is required.'
 
 export const drf: BackendSpec = {
   name: 'drf',
@@ -44,8 +27,7 @@ export const drf: BackendSpec = {
   // simplejwt, serializers.py:46 and 77: both tokens at the top, or 401.
   signIn: {
     at: 'POST /api/token/',
-    refuses: ({ json }) => refusalOf({ username: json.username, password: json.password }),
-    granted: tokens,
+    granted: ({ access, refresh }) => ({ status: 200, json: { refresh, access } }),
     refused: unauthorized({ detail: wrongPassword })
   },
   // DRF, pagination.py:165, `page_size_query_param = 'page_size'`
@@ -55,38 +37,20 @@ export const drf: BackendSpec = {
     search: 'search',
     page: 'page',
     size: 'page_size',
-    answer: ({ rows, total, page, last, query, headers }) => {
+    answer: ({ rows, total, page, last, headers }) => {
       // django/core/paginator.py: the first page may be empty.
       if (!(page >= 1 && page <= last)) return detail(404, 'Invalid page.')
-      const linkTo = (target: number) => {
-        const parameters = new URLSearchParams(query)
-        parameters.set('page', String(target))
-        return `http://${headers.host}/api/notices/?${parameters.toString()}`
-      }
-      const next = page < last ? linkTo(page + 1) : null
-      const previous = page > 1 ? linkTo(page - 1) : null
-      return { status: 200, json: { count: total, next, previous, results: rows } }
+      const next = page < last ? `http://${headers.host}/api/notices/?page=${page + 1}` : null
+      return { status: 200, json: { count: total, next, results: rows } }
     }
   },
   save: {
     path: '/api/notices/',
     message: blank,
     field: 'title',
-    operations: [],
-    titleOf: ({ title }) => title,
     saved: (id, title) => ({ status: 201, json: { id, title } }),
-    refused: title => refusalOf({ title }) ?? detail(400, '')
-  },
-  open: {
-    // simplejwt, serializers.py:117, with ROTATE_REFRESH_TOKENS
-    'POST /api/token/refresh/': ({ json, tokens: known }) => {
-      const grant = known.renew(json.refresh)
-      const refused = { detail: 'Token is invalid', code: 'token_not_valid' }
-      return (
-        refusalOf({ refresh: json.refresh }) ??
-        (grant === undefined ? unauthorized(refused) : tokens(grant))
-      )
-    }
+    // DRF, fields.py:286 and 720, exceptions.py:143: errors of fields are lists of texts by field.
+    refused: title => ({ status: 400, json: { title: [title === '' ? blank : required] } })
   },
   guarded: {
     // DRF has no call for the user; each project writes one, commonly at this path.
@@ -109,11 +73,5 @@ export const drf: BackendSpec = {
     return unauthorized({ detail: text, code: 'token_not_valid', messages: [message] })
   },
   // DRF, request.py:356: a body of another type than the parsers read.
-  refuse: ({ method, type, json }) =>
-    method === 'GET' || (type.startsWith('application/json') && json !== undefined)
-      ? undefined
-      : detail(415, `Unsupported media type "${type}" in request.`),
-  // DRF, exceptions.py:187 and 194
-  otherwise: ({ method }, knownPath) =>
-    knownPath ? detail(405, `Method "${method}" not allowed.`) : detail(404, 'Not found.')
+  wrongType: type => detail(415, `Unsupported media type "${type}" in request.`)
 }

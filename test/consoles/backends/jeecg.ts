@@ -4,7 +4,7 @@
  */
 import { createDecipheriv, createHash } from 'node:crypto'
 import type { BackendSpec } from '../backend.ts'
-import { captchaPicture, type Response, type TestUser, type Visit } from '../server.ts'
+import { captchaPicture, type Response, type Visit } from '../server.ts'
 
 /** Result.java:27. `new Result()` has code 0, `ok()` 200, an error 500. */
 const result = (success: boolean, code: number, message: string, value: unknown = null) => ({
@@ -19,11 +19,6 @@ const error = (message: string, code = 500) => result(false, code, message)
 const wrongPassword = '用户名或密码错误'
 const wrongCaptcha = '验证码错误'
 const noTitle = '校验失败！标题不能为空'
-
-const userInfo = ({ id, username, name }: TestUser) => ({
-  ...{ id: String(id), username, realname: name },
-  ...{ avatar: null, homePath: null, loginTenantId: 0 }
-})
 
 export const jeecg: BackendSpec = {
   name: 'jeecg',
@@ -45,11 +40,10 @@ export const jeecg: BackendSpec = {
       if (json?.captcha === undefined) return error('验证码无效')
       return captchas.match(json.checkKey, json.captcha) ? undefined : error(wrongCaptcha, 412)
     },
-    granted: ({ access, user }) =>
-      done('登录成功', {
-        ...{ token: access, tenantList: [], userInfo: userInfo(user), departs: [] },
-        multi_depart: 0
-      }),
+    granted: ({ access: token, user: { id, username, name: realname } }) => {
+      const userInfo = { id: String(id), username, realname, avatar: null, loginTenantId: 0 }
+      return done('登录成功', { token, tenantList: [], userInfo, departs: [], multi_depart: 0 })
+    },
     refused: error(wrongPassword)
   },
   // SysAnnouncementController.java:115; `titile` is its own spelling.
@@ -59,17 +53,13 @@ export const jeecg: BackendSpec = {
     search: 'titile',
     page: 'pageNo',
     size: 'pageSize',
-    answer: ({ rows, total, page, size, last }) => {
-      const records = rows.map(({ id, title }) => ({ id: String(id), titile: title }))
-      return found({ records, total, size, current: page, pages: last })
-    }
+    answer: ({ rows: records, total, page: current, size, last: pages }) =>
+      found({ records, total, size, current, pages })
   },
   // JeecgBootExceptionHandler.java:56: the messages of all fields, without their names.
   save: {
     path: '/jeecg-boot/sys/annountCement/add',
     message: noTitle,
-    operations: [{ rename: { title: 'titile' } }],
-    titleOf: ({ titile }) => titile,
     saved: () => done('添加成功！'),
     refused: () => error(noTitle)
   },
@@ -88,35 +78,18 @@ export const jeecg: BackendSpec = {
     }
   },
   guarded: {
-    // LoginController.java:142
-    'GET /jeecg-boot/sys/user/getUserInfo': ({ user }) =>
-      done('', { userInfo: userInfo(user), sysAllDictItems: {} }),
-    // SysPermissionController.java:244
-    'GET /jeecg-boot/sys/permission/getUserPermissionByToken': () => {
-      const name = 'isystem-notice'
-      const notice = { path: '/isystem/notice', name, component: 'system/notice/index' }
-      const children = [{ ...notice, route: '1', hidden: false, meta: { title: '通知公告' } }]
-      const meta = { title: '系统管理', icon: 'ant-design:setting' }
-      const system = { path: '/isystem', name: 'isystem', component: 'layouts/RouteView' }
-      return found({
-        menu: [{ ...system, route: '1', hidden: false, meta, children }],
-        ...{ auth: [], codeList: ['system:sysAnnouncement:add'], allAuth: [], sysSafeMode: false }
-      })
-    },
     // SysDictController.java:186: a dictionary, or a table with the columns of its texts and values.
     'GET /jeecg-boot/sys/dict/getDictItems/*': () => done('', [{ value: '1', text: 'One' }])
   },
   // JwtFilter.java:64 and JwtUtil.java:56: the status is 401 as well.
   unauthorized: () => ({ ...error('Token失效，请重新登录!', 401), status: 401 }),
   refuse: visit => {
-    const { endpoint, options, body, type } = visit
     // SignAuthConfiguration.java:31; the default is of application-dev.yml:271.
-    const { signUrls = ['/sys/dict/getDictItems/*'] } = options
-    if (signUrls.some(url => endpoint === `/jeecg-boot${url}`)) return refuseSign(visit)
-    return body === '' || type.startsWith('application/json')
-      ? undefined
-      : error(`操作失败，Content-Type '${type}' is not supported`)
+    const { signUrls = ['/sys/dict/getDictItems/*'] } = visit.options
+    const isSigned = signUrls.some(url => visit.endpoint === `/jeecg-boot${url}`)
+    return isSigned ? refuseSign(visit) : undefined
   },
+  wrongType: type => error(`操作失败，Content-Type '${type}' is not supported`),
   // JeecgBootExceptionHandler.java:158 and 114
   otherwise: ({ method }, knownPath) =>
     knownPath

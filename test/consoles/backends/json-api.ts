@@ -3,6 +3,7 @@
  * and 6), since JSON:API has none of its own.
  */
 import type { BackendSpec } from '../backend.ts'
+import type { Json } from '../console.ts'
 import type { Grant, Response, Visit } from '../server.ts'
 
 const mediaType = 'application/vnd.api+json'
@@ -74,8 +75,10 @@ export const jsonApi: BackendSpec = {
       if (unknown !== undefined) {
         return error(400, 'Invalid Query Parameter', `"${unknown}" is not a query parameter.`)
       }
-      const type = 'notices'
-      const data = rows.map(({ id, title }) => ({ type, id: String(id), attributes: { title } }))
+      const data = rows.map(({ id, 'attributes.title': title }: Json) => ({
+        ...{ type: 'notices', id: String(id) },
+        attributes: { title }
+      }))
       return document(200, { data, meta: { total } })
     }
   },
@@ -96,7 +99,6 @@ export const jsonApi: BackendSpec = {
         ? error(409, 'Conflict', 'The type of the resource must be "notices".', '/data/type')
         : error(422, 'Invalid Attribute', noTitle, '/data/attributes/title')
   },
-  open: {},
   guarded: {
     'GET /users/me': ({ user: { id, username, name, role } }) =>
       document(200, {
@@ -104,13 +106,7 @@ export const jsonApi: BackendSpec = {
       })
   },
   unauthorized: () => error(401, 'Unauthorized', 'The access token is missing or has expired.'),
-  // Section "Content Negotiation": bodies have the media type of JSON:API, without parameters.
-  refuse: ({ path, method, type }) =>
-    method === 'GET' || path === '/oauth/token' || type === mediaType
-      ? undefined
-      : error(415, 'Unsupported Media Type', `The body must be ${mediaType}.`),
-  otherwise: ({ method }, knownPath) =>
-    knownPath
-      ? error(405, 'Method Not Allowed', `${method} is not allowed here.`)
-      : error(404, 'Not Found', 'There is no such resource.')
+  // Section "Content Negotiation"
+  bodyType: mediaType,
+  wrongType: () => error(415, 'Unsupported Media Type', `The body must be ${mediaType}.`)
 }

@@ -19,8 +19,6 @@ const wrongPassword = '用户不存在/密码错误'
 const wrongCaptcha = '验证码错误'
 const noTitle = '公告标题不能为空'
 
-const meta = (title: string, icon: string) => ({ title, icon, noCache: false, link: null })
-
 export const ruoyi: BackendSpec = {
   name: 'ruoyi',
   source: 'yangzongzhuan/RuoYi-Vue@a6ea55ecf74ae6cdb063f2b413d66a33f29bf828',
@@ -47,16 +45,13 @@ export const ruoyi: BackendSpec = {
     staysInside: true,
     answer: ({ rows, total }) => {
       const more = { noticeType: '1', status: '0' }
-      const shown = rows.map(({ id, title }) => ({ noticeId: id, noticeTitle: title, ...more }))
-      return ajax(200, '查询成功', { total, rows: shown })
+      return ajax(200, '查询成功', { total, rows: rows.map(row => ({ ...row, ...more })) })
     }
   },
   // SysNotice.java:55 and GlobalExceptionHandler.java:129: the message alone, without a field.
   save: {
     path: '/system/notice',
     message: noTitle,
-    operations: [{ rename: { title: 'noticeTitle' } }],
-    titleOf: ({ noticeTitle }) => noticeTitle,
     saved: () => success(),
     refused: () => error(noTitle)
   },
@@ -81,30 +76,14 @@ export const ruoyi: BackendSpec = {
         user: { userId: id, userName: username, nickName: name, avatar: '', roles, admin },
         roles: [role],
         permissions: admin ? ['*:*:*'] : ['system:notice:list'],
-        pwdChrtype: '0',
-        isDefaultModifyPwd: false,
         isPasswordExpired: false
       })
-    },
-    // SysLoginController.java:102
-    'GET /getRouters': () => {
-      const component = 'system/notice/index'
-      const notice = { name: 'Notice', path: 'notice', hidden: false, component }
-      const children = [{ ...notice, meta: meta('通知公告', 'message') }]
-      const system = { name: 'System', path: '/system', hidden: false, redirect: 'noRedirect' }
-      const layout = { component: 'Layout', alwaysShow: true, meta: meta('系统管理', 'system') }
-      return success({ data: [{ ...system, ...layout, children }] })
-    },
-    // SysNoticeController.java:89: for the bell of every page.
-    'GET /system/notice/listTop': () => success({ data: [], unreadCount: 0 })
+    }
   },
   // SecurityConfig.java:108 and AuthenticationEntryPointImpl.java:30: 401 in the body, 200 outside.
   unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`),
   // GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON.
-  refuse: ({ body, type }) =>
-    body === '' || type.startsWith('application/json')
-      ? undefined
-      : error(`Content-Type '${type}' is not supported`),
+  wrongType: type => error(`Content-Type '${type}' is not supported`),
   // GlobalExceptionHandler.java:46 and 107
   otherwise: ({ method, path }, knownPath) =>
     error(

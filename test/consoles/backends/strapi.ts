@@ -14,12 +14,9 @@ const wrongPassword = 'Invalid identifier or password'
 const emptyTitle = 'title must be at least 1 characters'
 
 /** format-yup-error.ts: the fields stand in `details.errors`, their names as a path. */
-function invalid(...problems: readonly { path: string[]; message: string }[]): Response {
-  const errors = problems.map(problem => ({ ...problem, name: 'ValidationError' }))
-  const { length, 0: first } = errors
-  const message = length === 1 ? (first?.message ?? '') : `${length} errors occurred`
-  return error(400, 'ValidationError', message, { errors })
-}
+const invalidTitle = error(400, 'ValidationError', emptyTitle, {
+  errors: [{ path: ['title'], message: emptyTitle, name: 'ValidationError' }]
+})
 
 const userOf = ({ id, username, name }: TestUser) => ({
   ...{ id, documentId: `user${id}`, username, name },
@@ -33,12 +30,7 @@ export const strapi: BackendSpec = {
   // users-permissions/server/controllers/auth.js, callback: a wrong password is a ValidationError.
   signIn: {
     at: 'POST /api/auth/local',
-    fieldsOf: ({ json }) => ({ username: json.identifier, password: json.password }),
-    refuses: ({ json }) => {
-      const missing = ['identifier', 'password'].filter(name => json?.[name] === undefined)
-      const problemOf = (name: string) => ({ path: [name], message: `${name} is a required field` })
-      return missing.length > 0 ? invalid(...missing.map(problemOf)) : undefined
-    },
+    fieldsOf: ({ json }) => ({ username: json?.identifier, password: json?.password }),
     granted: ({ access, user }) => ({ status: 200, json: { jwt: access, user: userOf(user) } }),
     refused: error(400, 'ValidationError', wrongPassword)
   },
@@ -52,7 +44,7 @@ export const strapi: BackendSpec = {
     defaultSize: 25,
     maxSize: 100,
     answer: ({ rows, total, page, size, last }) => {
-      const data = rows.map(row => ({ documentId: `document${row.id}`, ...row }))
+      const data = rows.map((row, at) => ({ documentId: `document${at}`, ...row }))
       const pagination = { page, pageSize: size, pageCount: last, total }
       return { status: 200, json: { data, meta: { pagination } } }
     }
@@ -69,11 +61,10 @@ export const strapi: BackendSpec = {
       json: { data: { documentId: `document${id}`, id, title }, meta: {} }
     }),
     refused: title =>
-      title === undefined
-        ? error(400, 'ValidationError', 'Missing "data" payload in the request body')
-        : invalid({ path: ['title'], message: emptyTitle })
+      title === ''
+        ? invalidTitle
+        : error(400, 'ValidationError', 'Missing "data" payload in the request body')
   },
-  open: {},
   guarded: {
     // The role only with populate=role, as an object with `type`.
     'GET /api/users/me': ({ query, user }) => {
@@ -86,9 +77,5 @@ export const strapi: BackendSpec = {
   unauthorized: ({ headers }) =>
     headers.authorization === undefined
       ? error(403, 'ForbiddenError', 'Forbidden')
-      : error(401, 'UnauthorizedError', 'Missing or invalid credentials'),
-  otherwise: (_, knownPath) =>
-    knownPath
-      ? error(405, 'MethodNotAllowedError', 'Method Not Allowed')
-      : error(404, 'NotFoundError', 'Not Found')
+      : error(401, 'UnauthorizedError', 'Missing or invalid credentials')
 }

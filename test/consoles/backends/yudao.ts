@@ -66,8 +66,6 @@ export const yudao: BackendSpec = {
   save: {
     path: '/admin-api/system/notice/create',
     message: noTitle,
-    operations: [],
-    titleOf: ({ title }) => title,
     saved: id => success(id),
     refused: () => error(400, noTitle)
   },
@@ -79,10 +77,6 @@ export const yudao: BackendSpec = {
       }),
     'POST /admin-api/system/captcha/check': ({ json }) =>
       json?.pointJson === captchaText ? captcha({ result: true }) : captcha(null, '验证失败'),
-    // TenantController.java:49 and 69: for everybody, without a tenant.
-    'GET /admin-api/system/tenant/get-id-by-name': ({ query }) =>
-      success(query.get('name') === '芋道源码' ? 1 : null),
-    'GET /admin-api/system/tenant/get-by-website': () => success(null),
     // AuthController.java:89: the token stands in the query; OAuth2TokenServiceImpl.java:77.
     'POST /admin-api/system/auth/refresh-token': ({ query, tokens }) => {
       const token = query.get('refreshToken')
@@ -98,33 +92,23 @@ export const yudao: BackendSpec = {
   },
   guarded: {
     // AuthController.java:96
-    'GET /admin-api/system/auth/get-permission-info': ({ user: { id, username, name, role } }) => {
-      const shown = { visible: true, keepAlive: true, alwaysShow: true }
-      const page = { component: 'system/notice/index', componentName: 'SystemNotice' }
-      const notice = { id: 107, parentId: 1, name: '通知公告', path: 'notice', ...page }
-      const children = [{ ...notice, icon: 'ep:takeaway-box', ...shown }]
-      const system = { id: 1, parentId: 0, name: '系统管理', path: '/system', icon: 'ep:tools' }
-      return success({
+    'GET /admin-api/system/auth/get-permission-info': ({ user: { id, username, name, role } }) =>
+      success({
         user: { id, nickname: name, avatar: '', deptId: 100, username },
         roles: [role],
         permissions: role === 'admin' ? ['system:notice:create'] : [],
-        menus: [{ ...system, component: null, componentName: null, ...shown, children }]
+        menus: []
       })
-    },
-    'GET /admin-api/system/dict-data/simple-list': () => success([])
   },
   // AuthenticationEntryPointImpl.java:32
   unauthorized: () => error(401, '账号未登录'),
-  refuse: ({ path, headers, user, body, type }) => {
+  refuse: ({ path, headers, user }) => {
     // TenantSecurityWebFilter.java:89: without a session, the tenant must be named.
-    const isTenant = /^\d+$/.test(String(headers['tenant-id']))
-    if (path.startsWith('/admin-api/system/auth/') && user === undefined && !isTenant) {
-      return error(400, '请求的租户标识未传递，请进行排查')
-    }
-    return body === '' || type.startsWith('application/json')
-      ? undefined
-      : error(400, `请求类型不正确:Content type '${type}' not supported`)
+    const isTenant = user !== undefined || /^\d+$/.test(String(headers['tenant-id']))
+    const isRefused = path.startsWith('/admin-api/system/auth/') && !isTenant
+    return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
   },
+  wrongType: type => error(400, `请求类型不正确:Content type '${type}' not supported`),
   // GlobalExceptionHandler.java; GlobalErrorCodeConstants.java:24
   otherwise: ({ method, path }, knownPath) =>
     knownPath

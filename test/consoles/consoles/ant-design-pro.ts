@@ -28,11 +28,7 @@ export const antDesignPro: ConsoleSpec = {
     },
     user: { at: 'GET /api/currentUser', isQuiet: true },
     // services/ant-design-pro/api.ts:44-62 and :75-84; ProTable reads `data` and `total`.
-    list: {
-      at: 'GET /api/rule',
-      query: ({ title, page, size }) => ({ title, current: page, pageSize: size }),
-      gives: body => body
-    },
+    list: { at: 'GET /api/rule', gives: body => body },
     save: { at: 'POST /api/rule', body: values => ({ method: 'post', ...values }) },
     // components/RightContent/AvatarDropdown.tsx:38-56
     signOut: 'POST /api/login/outLogin'
@@ -43,6 +39,7 @@ export const antDesignPro: ConsoleSpec = {
   user: ({ user }) => ({ name: user.name, roles: [user.access] }),
   // access.ts:4-11: the menu is in the console.
   menu: ({ user }) => ({ entries: [], permissions: user.access === 'admin' ? ['canAdmin'] : [] }),
+  paging: { page: 'current', size: 'pageSize' },
   table: ({ data, total }) => [data ?? [], total ?? 0],
   fieldErrors: body => body.data,
   // requestErrorConfig.ts:66-68

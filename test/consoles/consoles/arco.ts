@@ -22,10 +22,7 @@ export const arco: ConsoleSpec = {
     user: 'POST /api/user/info',
     menu: 'POST /api/user/menu',
     // api/list.ts:26-33; .env.production is empty. The sample form sends nothing: a path like others.
-    list: {
-      at: 'GET /api/list/policy',
-      query: ({ title, page, size }) => ({ title, current: page, pageSize: size })
-    },
+    list: 'GET /api/list/policy',
     save: 'POST /api/list/policy',
     // hooks/user.ts:9-20: only a sign-out that succeeded leads to the sign-in page.
     signOut: 'POST /api/user/logout'
@@ -39,6 +36,7 @@ export const arco: ConsoleSpec = {
   // store/modules/app/index.ts:47-70, with `menuFromServer`
   menuCalls: ['menu'],
   menu: ({ menu }) => ({ entries: menu.map(({ name }: { name: string }) => name) }),
+  paging: { page: 'current', size: 'pageSize' },
   table: ({ list, total }) => [list, total],
   // api/interceptor.ts:50-64: the user presses "Re-Login".
   ends: {

@@ -34,10 +34,7 @@ export const baseResponse: ConsoleSpec = {
     // services/user/api.ts:6-35
     list: {
       at: 'GET /api/users/page',
-      query: ({ title, page, size }) => ({
-        ...{ title, current: page, pageSize: size },
-        ...{ page, limit: size }
-      })
+      query: input => ({ ...input, page: input.current, limit: input.pageSize })
     },
     save: 'POST /api/users',
     // components/RightContent/AvatarDropdown.tsx:27-42: only one that succeeded leads away.
@@ -50,6 +47,7 @@ export const baseResponse: ConsoleSpec = {
   user: ({ user }) => ({ name: user.name || user.username, roles: rolesOf(user) }),
   // access.ts:12: the menu is in the console.
   menu: ({ user }) => ({ entries: [], permissions: user.role === 'Admin' ? ['canAdmin'] : [] }),
+  paging: { page: 'current', size: 'pageSize' },
   table: ({ items, meta }) => [items, meta.totalCount],
   fieldErrors: body => body.data,
   // requestErrorConfig.ts:65-67 and :72-76

@@ -18,7 +18,7 @@ export const ginVueAdmin: ConsoleSpec = {
   statusMessage: (_, body) => body.msg || '请求失败',
   // web/.env.production:4
   calls: {
-    captcha: { at: 'POST /api/base/captcha', body: () => undefined },
+    captcha: 'POST /api/base/captcha',
     signIn: {
       at: 'POST /api/base/login',
       body: ({ username, password, captcha = '' }, { captcha: shown }) => {
@@ -31,10 +31,7 @@ export const ginVueAdmin: ConsoleSpec = {
     // api/user.js and pinia/modules/user.js:49-55
     user: { at: 'GET /api/user/getUserInfo', gives: body => body.data.userInfo },
     // plugin/announcement/api/info.js
-    list: {
-      at: 'GET /api/info/getInfoList',
-      query: ({ title, page, size }) => ({ title, page, pageSize: size })
-    },
+    list: 'GET /api/info/getInfoList',
     save: 'POST /api/info/createInfo',
     // pinia/modules/user.js:113-126 and api/jwt.js
     signOut: 'POST /api/jwt/jsonInBlacklist'
@@ -54,6 +51,7 @@ export const ginVueAdmin: ConsoleSpec = {
   },
   menu: ({ menu }) => ({ entries: titlesOf(menu.menus) }),
   // plugin/announcement/view/info.vue:342-354
+  paging: { page: 'page', size: 'pageSize' },
   table: ({ list, total, page, pageSize }) => [list, total, page, pageSize],
   ends: { status: 401, by: 'leaving' }
 }

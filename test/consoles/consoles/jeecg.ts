@@ -61,10 +61,7 @@ export const jeecg: ConsoleSpec = {
     // views/system/notice/notice.api.ts, components/Table/src/hooks/useDataSource.ts:233-295
     list: {
       at: 'GET /jeecgboot/sys/annountCement/list',
-      query: ({ title, page, size }) => ({
-        ...{ title, pageNo: page, pageSize: size },
-        ...{ column: 'createTime', order: 'desc' }
-      })
+      query: input => ({ ...input, column: 'createTime', order: 'desc' })
     },
     save: 'POST /jeecgboot/sys/annountCement/add',
     // store/modules/user.ts:277-325
@@ -85,6 +82,7 @@ export const jeecg: ConsoleSpec = {
     entries: titlesOf(menu),
     permissions: codeList ?? []
   }),
+  paging: { page: 'pageNo', size: 'pageSize' },
   table: ({ records, total }) => [records, total],
   ends: { on: ({ code }) => code === 401, status: 401, by: 'leaving' }
 }

@@ -44,10 +44,7 @@ export const ruoyi: ConsoleSpec = {
     // layout/components/HeaderNotice/index.vue:53-63
     bell: 'GET /prod-api/system/notice/listTop',
     // api/system/notice.js:4-10 and :21-27
-    list: {
-      at: 'GET /prod-api/system/notice/list',
-      query: ({ title, page, size }) => ({ title, pageNum: page, pageSize: size })
-    },
+    list: 'GET /prod-api/system/notice/list',
     save: 'POST /prod-api/system/notice',
     // store/modules/user.js:79-91
     signOut: 'POST /prod-api/logout'
@@ -64,6 +61,7 @@ export const ruoyi: ConsoleSpec = {
     return { name: user.nickName, roles: roles?.length ? roles : ['ROLE_DEFAULT'] }
   },
   menu: ({ user, routes }) => ({ entries: titlesOf(routes), permissions: user.permissions }),
+  paging: { page: 'pageNum', size: 'pageSize' },
   table: ({ rows, total }) => [rows, total],
   // utils/request.js:85-97: the user presses "重新登录".
   ends: { on: ({ code }) => code === 401, by: 'signing out', isOffOnStart: true }

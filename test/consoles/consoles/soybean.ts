@@ -50,10 +50,7 @@ export const soybean: ConsoleSpec = {
       }
     },
     // The starter has no list; its examples page by `current` and `size`.
-    list: {
-      at: 'GET /systemManage/getUserList',
-      query: ({ title, page, size }) => ({ title, current: page, size })
-    },
+    list: 'GET /systemManage/getUserList',
     save: 'POST /systemManage/addUser'
     // layouts/modules/global-header/components/user-avatar.vue:46-56: the sign-out sends nothing.
   },
@@ -68,6 +65,7 @@ export const soybean: ConsoleSpec = {
     permissions: user.buttons
   }),
   // typings/api/common.d.ts:9-21; src/hooks/common/table.ts, `updatePagination`
+  paging: { page: 'current', size: 'size' },
   table: ({ records, total, current, size }) => [records, total, current, size],
   fieldErrors: body => body.fieldErrors,
   // service/request/index.ts:89-97

@@ -54,11 +54,7 @@ export const tdesign: ConsoleSpec = {
       }
     },
     // api/list.ts:4-13, pages/list/base/index.vue:161-175: nothing is shown of a refusal.
-    list: {
-      at: 'GET /api/get-list',
-      query: ({ title, page, size }) => ({ title, current: page, pageSize: size }),
-      isQuiet: true
-    },
+    list: { at: 'GET /api/get-list', isQuiet: true },
     save: 'POST /api/save'
     // layouts/components/Header.vue:140-145, permission.ts:73-80: the sign-out sends nothing.
   },
@@ -69,5 +65,6 @@ export const tdesign: ConsoleSpec = {
   ifNotEntered: 'leaves',
   user: ({ user }) => ({ name: user.name, roles: user.roles }),
   menu: ({ menu }) => ({ entries: menu.map(({ path }: Json) => path) }),
+  paging: { page: 'current', size: 'pageSize' },
   table: ({ list, total }) => [list, total]
 }

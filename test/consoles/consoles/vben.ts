@@ -35,10 +35,7 @@ export const vben: ConsoleSpec = {
     // api/core/menu.ts:9, with `accessMode: backend`
     menu: 'GET /api/menu/all',
     // apps/backend-mock/api/table/list.ts and api/system/dept/.post.ts
-    list: {
-      at: 'GET /api/table/list',
-      query: ({ title, page, size }) => ({ title, page, pageSize: size })
-    },
+    list: 'GET /api/table/list',
     save: 'POST /api/system/dept',
     // store/auth.ts:80-98 and api/core/auth.ts:40-44
     signOut: {
@@ -57,6 +54,7 @@ export const vben: ConsoleSpec = {
   menuCalls: ['menu'],
   menu: ({ menu, codes }) => ({ entries: titlesOf(menu), permissions: codes ?? [] }),
   // apps/backend-mock/utils/response.ts:20-25
+  paging: { page: 'page', size: 'pageSize' },
   table: ({ items, total }) => [items, total],
   // request-client.ts:159: the page catches the body.
   fieldErrors: body => body.fieldErrors,

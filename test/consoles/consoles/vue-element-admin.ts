@@ -23,10 +23,7 @@ export const vueElementAdmin: ConsoleSpec = {
       query: (_, { token }) => ({ token })
     },
     // api/article.js:3-9 and :27-33, views/table/complex-table.vue:233-237
-    list: {
-      at: 'GET /prod-api/vue-element-admin/article/list',
-      query: ({ title, page, size }) => ({ title, page, limit: size })
-    },
+    list: 'GET /prod-api/vue-element-admin/article/list',
     save: 'POST /prod-api/vue-element-admin/article/create',
     // layout/components/Navbar.vue:77-80: only one that succeeded leads to the sign-in page.
     signOut: 'POST /prod-api/vue-element-admin/user/logout'
@@ -43,6 +40,7 @@ export const vueElementAdmin: ConsoleSpec = {
     return { name, roles }
   },
   // store/modules/permission.js: the menu is in the console, by roles.
+  paging: { page: 'page', size: 'limit' },
   table: ({ items, total }) => [items, total],
   // utils/request.js:57-68: the user presses "Re-Login", which sends nothing.
   ends: { on: ({ code }) => [50008, 50012, 50014].includes(code), by: 'leaving' }

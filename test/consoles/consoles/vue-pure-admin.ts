@@ -47,10 +47,7 @@ export const vuePureAdmin: ConsoleSpec = {
       gives: ({ code, data }) => (code === 0 ? data : [])
     },
     // The example lists of the console are POST without a page: views/system/user/utils/hook.tsx:275.
-    list: {
-      at: 'GET /user',
-      query: ({ title, page, size }) => ({ title, currentPage: page, pageSize: size })
-    },
+    list: 'GET /user',
     save: { at: 'POST /user/add', message: ({ message }) => message }
     // store/modules/user.ts:95-104: the sign-out sends nothing.
   },
@@ -64,6 +61,7 @@ export const vuePureAdmin: ConsoleSpec = {
     permissions: user.permissions
   }),
   // Its table takes page and size from the answer.
+  paging: { page: 'currentPage', size: 'pageSize' },
   table: ({ list, total, currentPage, pageSize }) => [list, total, currentPage, pageSize],
   fieldErrors: body => body.fieldErrors,
   // utils/http/index.ts:80-106

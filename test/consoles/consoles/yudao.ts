@@ -54,7 +54,7 @@ export const yudao: ConsoleSpec = {
     },
     slide: {
       at: 'POST /admin-api/system/captcha/check',
-      body: ({ captcha }, { puzzle }) => ({ captchaType, pointJson: captcha, token: puzzle }),
+      body: (_, { form, puzzle }) => ({ captchaType, pointJson: form.captcha, token: puzzle }),
       isOk: ({ repCode }) => repCode === '0000',
       message: () => '验证失败'
     },
@@ -80,10 +80,7 @@ export const yudao: ConsoleSpec = {
       statusMessage: () => timeout
     },
     // api/system/notice/index.ts, views/system/notice/index.vue:142-150
-    list: {
-      at: 'GET /admin-api/system/notice/page',
-      query: ({ title, page, size }) => ({ title, pageNo: page, pageSize: size })
-    },
+    list: 'GET /admin-api/system/notice/page',
     save: 'POST /admin-api/system/notice/create',
     // store/modules/user.ts:86-91: only one that succeeded leads to the sign-in page.
     signOut: 'POST /admin-api/system/auth/logout'
@@ -103,6 +100,7 @@ export const yudao: ConsoleSpec = {
       .map(({ name }: Json): unknown => name),
     permissions: permissions ?? []
   }),
+  paging: { page: 'pageNo', size: 'pageSize' },
   table: ({ list, total }) => [list, total],
   // config/axios/service.ts:152-194
   renews: { on: ({ code }) => code === 401 },
