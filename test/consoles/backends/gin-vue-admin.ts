@@ -17,8 +17,7 @@ export const ginVueAdmin: BackendSpec = {
   name: 'gin-vue-admin',
   source: 'flipped-aurora/gin-vue-admin@02f37833255e0e339c3d69199cb5a468f17de9fc',
   credential: 'header:x-token',
-  // claims.go:23
-  tokenIn: ({ headers }) => headers['x-token']?.toString(),
+  tokenIn: ({ headers }) => headers['x-token']?.toString(), // claims.go:23
   wrongPassword,
   wrongCaptcha,
   // sys_user.go:28

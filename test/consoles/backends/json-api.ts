@@ -106,7 +106,6 @@ export const jsonApi: BackendSpec = {
       })
   },
   unauthorized: () => error(401, 'Unauthorized', 'The access token is missing or has expired.'),
-  // Section "Content Negotiation"
-  bodyType: mediaType,
+  bodyType: mediaType, // Section "Content Negotiation"
   wrongType: () => error(415, 'Unsupported Media Type', `The body must be ${mediaType}.`)
 }

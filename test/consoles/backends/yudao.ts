@@ -100,8 +100,7 @@ export const yudao: BackendSpec = {
         menus: []
       })
   },
-  // AuthenticationEntryPointImpl.java:32
-  unauthorized: () => error(401, '账号未登录'),
+  unauthorized: () => error(401, '账号未登录'), // AuthenticationEntryPointImpl.java:32
   refuse: ({ path, headers, user }) => {
     // TenantSecurityWebFilter.java:89: without a session, the tenant must be named.
     const isTenant = user !== undefined || /^\d+$/.test(String(headers['tenant-id']))

@@ -10,8 +10,7 @@ export const antDesignPro: ConsoleSpec = {
   // app.tsx:39-52 and :113-121; no cookie that scripts see says whether there is a session.
   places: {},
   knownBy: [],
-  // requestErrorConfig.ts:32-41 and :58-68
-  isOk: body => body?.success !== false,
+  isOk: body => body?.success !== false, // requestErrorConfig.ts:32-41 and :58-68
   message: ({ showType, errorMessage }) => ([0, 9].includes(showType) ? undefined : errorMessage),
   // requestErrorConfig.ts:73-76: the body is not read.
   statusMessage: status => `Response status:${status}`,

@@ -4,19 +4,16 @@ import type { ConsoleSpec } from '../console.ts'
 export const arco: ConsoleSpec = {
   name: 'arco',
   source: 'arco-design/arco-design-pro-vue@2702081',
-  // utils/auth.ts:1
-  places: { token: { storage: 'token', as: 'text' } },
+  places: { token: { storage: 'token', as: 'text' } }, // utils/auth.ts:1
   knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
     isLogin: () => Boolean(state()['token']),
     setToken: (token: string) => keep({ token })
   }),
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  // api/interceptor.ts:43 and :66
-  isOk: body => body.code === 20000,
+  isOk: body => body.code === 20000, // api/interceptor.ts:43 and :66
   message: ({ msg }) => msg || 'Error',
-  // api/interceptor.ts:70-76: errors of axios have no `msg`.
-  statusMessage: () => 'Request Error',
+  statusMessage: () => 'Request Error', // api/interceptor.ts:70-76: errors of axios have no `msg`
   calls: {
     signIn: 'POST /api/user/login',
     user: 'POST /api/user/info',
@@ -30,11 +27,9 @@ export const arco: ConsoleSpec = {
   // store/modules/user/index.ts:67: localStorage makes a text of what is missing.
   keeps: login => ({ token: String(login.token) }),
   onStart: ['user'],
-  // router/guard/userLoginInfo.ts:11-28
-  ifNotEntered: 'signs out',
+  ifNotEntered: 'signs out', // router/guard/userLoginInfo.ts:11-28
   user: ({ user }) => ({ name: user.name, roles: [user.role] }),
-  // store/modules/app/index.ts:47-70, with `menuFromServer`
-  menuCalls: ['menu'],
+  menuCalls: ['menu'], // store/modules/app/index.ts:47-70, with `menuFromServer`
   menu: ({ menu }) => ({ entries: menu.map(({ name }: { name: string }) => name) }),
   paging: { page: 'current', size: 'pageSize' },
   table: ({ list, total }) => [list, total],

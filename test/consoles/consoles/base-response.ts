@@ -11,8 +11,7 @@ export const baseResponse: ConsoleSpec = {
   source: 'kuizuo/nest-trpc-prisma-starter@4f44206',
   // utils/auth.ts:3 and :14-16
   places: { token: { cookie: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs } },
-  // app.tsx:25-35 and :67-73
-  knownBy: [],
+  knownBy: [], // app.tsx:25-35 and :67-73
   ownCode: ({ state, keep }) => ({
     userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }
   }),
@@ -21,8 +20,7 @@ export const baseResponse: ConsoleSpec = {
   // requestErrorConfig.ts:32-41 and :103-114
   isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
   message: ({ showType, message }) => (showType === 0 ? undefined : message),
-  // requestErrorConfig.ts:72-76
-  statusMessage: (_, body) => String(body.message || undefined),
+  statusMessage: (_, body) => String(body.message || undefined), // requestErrorConfig.ts:72-76
   calls: {
     // pages/login/index.tsx:105-126
     signIn: {

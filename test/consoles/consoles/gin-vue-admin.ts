@@ -4,15 +4,13 @@ import { type ConsoleSpec, Fault, type Json, ShownFault, titlesOf } from '../con
 export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
   source: 'flipped-aurora/gin-vue-admin@02f3783',
-  // pinia/modules/user.js:23
-  places: { token: { storage: 'token', as: 'text' } },
+  places: { token: { storage: 'token', as: 'text' } }, // pinia/modules/user.js:23
   knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
     userStore: { token: state()['token'], setToken: (token: string) => keep({ token }) }
   }),
   headers: ({ token, user }) => ({ 'x-token': token, 'x-user-id': user?.ID }),
-  // utils/request.js:202-215
-  isOk: body => body.code === 0,
+  isOk: body => body.code === 0, // utils/request.js:202-215
   message: ({ code, msg }) => (code === undefined ? undefined : msg || '请求失败'),
   // utils/request.js:156-158 and :222-253: a dialog with the message of the body
   statusMessage: (_, body) => body.msg || '请求失败',
@@ -30,8 +28,7 @@ export const ginVueAdmin: ConsoleSpec = {
     menu: 'POST /api/menu/getMenu',
     // api/user.js and pinia/modules/user.js:49-55
     user: { at: 'GET /api/user/getUserInfo', gives: body => body.data.userInfo },
-    // plugin/announcement/api/info.js
-    list: 'GET /api/info/getInfoList',
+    list: 'GET /api/info/getInfoList', // plugin/announcement/api/info.js
     save: 'POST /api/info/createInfo',
     // pinia/modules/user.js:113-126 and api/jwt.js
     signOut: 'POST /api/jwt/jsonInBlacklist'
@@ -40,8 +37,7 @@ export const ginVueAdmin: ConsoleSpec = {
   // pinia/modules/user.js:57-111
   keeps: ({ token, user }) => ({ token, user, home: user.authority.defaultRouter }),
   afterSignIn: ['menu'],
-  // permission.js:118-146 and :186-199
-  onStart: ['menu', 'user'],
+  onStart: ['menu', 'user'], // permission.js:118-146 and :186-199
   // Views show `nickName`; after the sign-in there must be a route to the user's home.
   user: ({ user, menu, home }) => {
     if (home && !menu.menus.some(({ name }: Json) => name === home)) {
@@ -50,8 +46,7 @@ export const ginVueAdmin: ConsoleSpec = {
     return { name: user.nickName, roles: [user.authority.authorityName] }
   },
   menu: ({ menu }) => ({ entries: titlesOf(menu.menus) }),
-  // plugin/announcement/view/info.vue:342-354
-  paging: { page: 'page', size: 'pageSize' },
+  paging: { page: 'page', size: 'pageSize' }, // plugin/announcement/view/info.vue:342-354
   table: ({ list, total, page, pageSize }) => [list, total, page, pageSize],
   ends: { status: 401, by: 'leaving' }
 }

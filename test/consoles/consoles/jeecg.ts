@@ -17,8 +17,7 @@ export const jeecg: ConsoleSpec = {
     user: cached('USER__INFO__'),
     tenant: cached('TENANT_ID')
   },
-  // router/guard/permissionGuard.ts:80-175
-  knownBy: ['token'],
+  knownBy: ['token'], // router/guard/permissionGuard.ts:80-175
   ownCode: ({ state, keep, call }) => ({
     userStore: {
       getToken: state()['token'],
@@ -36,8 +35,7 @@ export const jeecg: ConsoleSpec = {
     'X-Tenant-Id': token && String(tenant ?? 0)
   }),
   hasTimes: true,
-  // utils/http/axios/index.ts:33-88
-  isOk: ({ code }) => code === 0 || code === 200,
+  isOk: ({ code }) => code === 0 || code === 200, // utils/http/axios/index.ts:33-88
   gives: body => body.result,
   okMessage: ({ success, message }) => success && message,
   message: ({ code, message }) => (code === 401 ? timeout : message),
@@ -68,8 +66,7 @@ export const jeecg: ConsoleSpec = {
     signOut: 'GET /jeecgboot/sys/logout'
   },
   leavesAnyway: true,
-  // views/system/loginmini/MiniLogin.vue:356-364 and :385-432
-  beforeSignIn: () => ['picture'],
+  beforeSignIn: () => ['picture'], // views/system/loginmini/MiniLogin.vue:356-364 and :385-432
   // store/modules/user.ts:144-160 and :178-221
   keeps: ({ token, userInfo }) => ({ token, tenant: userInfo.loginTenantId }),
   afterSignIn: ['user', 'permission'],

@@ -11,14 +11,11 @@ const words: Readonly<Record<string, string>> = {
 export const ruoyi: ConsoleSpec = {
   name: 'ruoyi',
   source: 'yangzongzhuan/RuoYi-Vue3@e019ee1',
-  // utils/auth.js:3
-  places: { token: { cookie: 'Admin-Token', as: 'text' } },
-  // permission.js:21-72
-  knownBy: ['token'],
+  places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
+  knownBy: ['token'], // permission.js:21-72
   ownCode: tokenFunctions,
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  // utils/request.js:24-124
-  isOk: ({ code }) => (code || 200) === 200,
+  isOk: ({ code }) => (code || 200) === 200, // utils/request.js:24-124
   gives: body => body,
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
   // utils/request.js:113-120: the body is not read.
@@ -41,10 +38,8 @@ export const ruoyi: ConsoleSpec = {
     user: 'GET /prod-api/getInfo',
     // store/modules/permission.js:35-55
     routes: { at: 'GET /prod-api/getRouters', gives: body => body.data },
-    // layout/components/HeaderNotice/index.vue:53-63
-    bell: 'GET /prod-api/system/notice/listTop',
-    // api/system/notice.js:4-10 and :21-27
-    list: 'GET /prod-api/system/notice/list',
+    bell: 'GET /prod-api/system/notice/listTop', // layout/components/HeaderNotice/index.vue:53-63
+    list: 'GET /prod-api/system/notice/list', // api/system/notice.js:4-10 and :21-27
     save: 'POST /prod-api/system/notice',
     // store/modules/user.js:79-91
     signOut: 'POST /prod-api/logout'
@@ -52,8 +47,7 @@ export const ruoyi: ConsoleSpec = {
   beforeSignIn: () => ['captcha'],
   // store/modules/user.js:31: js-cookie stores what is missing as the text "undefined".
   keeps: login => ({ token: String(login.token) }),
-  // permission.js:41-61
-  onStart: ['user', 'routes'],
+  onStart: ['user', 'routes'], // permission.js:41-61
   beside: ['bell'],
   ifNotEntered: 'signs out',
   user: ({ user: { user, roles }, routes }) => {

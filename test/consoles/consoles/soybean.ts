@@ -15,8 +15,7 @@ export const soybean: ConsoleSpec = {
   source: 'soybeanjs/soybean-admin@9fc1be7',
   // store/modules/auth/index.ts:131-134
   places: { token: stored('token'), refreshToken: stored('refreshToken') },
-  // router/guard/route.ts:87-107
-  knownBy: ['token'],
+  knownBy: ['token'], // router/guard/route.ts:87-107
   ownCode: ({ state, keep }) => ({
     localStg: {
       get: (name: string): Json => state()[name],
@@ -24,8 +23,7 @@ export const soybean: ConsoleSpec = {
     }
   }),
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  // service/request/index.ts:37: compared as text
-  isOk: ({ code }) => String(code) === '0000',
+  isOk: ({ code }) => String(code) === '0000', // service/request/index.ts:37: compared as text
   // service/request/index.ts:104-126
   message: ({ code, msg }) =>
     expiredCodes.includes(code) ? undefined : msg || 'the backend request error',
@@ -55,8 +53,7 @@ export const soybean: ConsoleSpec = {
     // layouts/modules/global-header/components/user-avatar.vue:46-56: the sign-out sends nothing.
   },
   keeps: ({ token, refreshToken }) => ({ token, refreshToken }),
-  // store/modules/auth/index.ts:148-172
-  onStart: ['user'],
+  onStart: ['user'], // store/modules/auth/index.ts:148-172
   ifNotEntered: 'leaves',
   user: ({ user: { userName, roles } }) => ({ name: userName, roles }),
   menuCalls: ['menu', 'user'],
@@ -68,8 +65,7 @@ export const soybean: ConsoleSpec = {
   paging: { page: 'current', size: 'size' },
   table: ({ records, total, current, size }) => [records, total, current, size],
   fieldErrors: body => body.fieldErrors,
-  // service/request/index.ts:89-97
-  renews: { on: ({ code }) => expiredCodes.includes(code) },
+  renews: { on: ({ code }) => expiredCodes.includes(code) }, // service/request/index.ts:89-97
   // .env:35 and :38
   ends: { on: ({ code }) => ['8888', '8889', '7777', '7778'].includes(code), by: 'leaving' }
 }

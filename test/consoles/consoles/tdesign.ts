@@ -28,12 +28,9 @@ export const tdesign: ConsoleSpec = {
   }),
   // utils/request/index.ts:121-123 and :160: the token without a scheme
   headers: ({ token }) => ({ Authorization: token }),
-  // utils/request/index.ts:77-80
-  hasTimes: true,
-  // utils/request/index.ts:196-199: the second between two attempts is left out.
-  attempts: 4,
-  // utils/request/index.ts:19-57
-  isOk: body => body.code === 0,
+  hasTimes: true, // utils/request/index.ts:77-80
+  attempts: 4, // utils/request/index.ts:196-199: the second between two attempts is left out
+  isOk: body => body.code === 0, // utils/request/index.ts:19-57
   message: ({ code }) => refusal + String(code),
   statusMessage: status => `Request failed with status code ${status}`,
   ownWords: { wrongPassword: refusal, refused: refusal },
@@ -59,8 +56,7 @@ export const tdesign: ConsoleSpec = {
     // layouts/components/Header.vue:140-145, permission.ts:73-80: the sign-out sends nothing.
   },
   keeps: ({ token }) => ({ token }),
-  // permission.ts:13-70
-  onStart: ['user', 'menu'],
+  onStart: ['user', 'menu'], // permission.ts:13-70
   guard: ['user'],
   ifNotEntered: 'leaves',
   user: ({ user }) => ({ name: user.name, roles: user.roles }),

@@ -22,8 +22,7 @@ export const vben: ConsoleSpec = {
     getAccessCodesApi: () => call('codes')
   }),
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  // preset-interceptors.ts:22-43, with api/request.ts:76-80
-  isOk: body => body.code === 0,
+  isOk: body => body.code === 0, // preset-interceptors.ts:22-43, with api/request.ts:76-80
   // api/request.ts:96-103 and preset-interceptors.ts:121-161
   message: ({ error, message }) => error ?? message,
   statusMessage: (status, { error, message }) => error ?? message ?? `(words for status ${status})`,
@@ -32,10 +31,8 @@ export const vben: ConsoleSpec = {
     signIn: 'POST /api/auth/login',
     user: 'GET /api/user/info',
     codes: 'GET /api/auth/codes',
-    // api/core/menu.ts:9, with `accessMode: backend`
-    menu: 'GET /api/menu/all',
-    // apps/backend-mock/api/table/list.ts and api/system/dept/.post.ts
-    list: 'GET /api/table/list',
+    menu: 'GET /api/menu/all', // api/core/menu.ts:9, with `accessMode: backend`
+    list: 'GET /api/table/list', // apps/backend-mock/api/table/list.ts and api/system/dept/.post.ts
     save: 'POST /api/system/dept',
     // store/auth.ts:80-98 and api/core/auth.ts:40-44
     signOut: {
@@ -46,18 +43,14 @@ export const vben: ConsoleSpec = {
   },
   leavesAnyway: true,
   keeps: ({ accessToken }) => ({ token: accessToken }),
-  // store/auth.ts:43-46
-  afterSignIn: ['user', 'codes'],
+  afterSignIn: ['user', 'codes'], // store/auth.ts:43-46
   onStart: ['user'],
-  // router/guard.ts:96
-  user: ({ user }) => ({ name: user.realName, roles: user.roles ?? [] }),
+  user: ({ user }) => ({ name: user.realName, roles: user.roles ?? [] }), // router/guard.ts:96
   menuCalls: ['menu'],
   menu: ({ menu, codes }) => ({ entries: titlesOf(menu), permissions: codes ?? [] }),
-  // apps/backend-mock/utils/response.ts:20-25
-  paging: { page: 'page', size: 'pageSize' },
+  paging: { page: 'page', size: 'pageSize' }, // apps/backend-mock/utils/response.ts:20-25
   table: ({ items, total }) => [items, total],
-  // request-client.ts:159: the page catches the body.
-  fieldErrors: body => body.fieldErrors,
+  fieldErrors: body => body.fieldErrors, // request-client.ts:159: the page catches the body
   // api/request.ts:33-46, with `loginExpiredMode: page`
   ends: { status: 401, by: 'signing out' }
 }

@@ -4,13 +4,11 @@ import { type ConsoleSpec, Fault, ShownFault, tokenFunctions } from '../console.
 export const vueElementAdmin: ConsoleSpec = {
   name: 'vue-element-admin',
   source: 'PanJiaChen/vue-element-admin@6858a9a',
-  // utils/auth.js:3
-  places: { token: { cookie: 'Admin-Token', as: 'text' } },
+  places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
   knownBy: ['token'],
   ownCode: tokenFunctions,
   headers: ({ token }) => ({ 'X-Token': token }),
-  // utils/request.js:49 and :69
-  isOk: body => body.code === 20000,
+  isOk: body => body.code === 20000, // utils/request.js:49 and :69
   message: ({ message }) => message || 'Error',
   // utils/request.js:74-81: the body is not read.
   statusMessage: status => `Request failed with status code ${status}`,
@@ -30,8 +28,7 @@ export const vueElementAdmin: ConsoleSpec = {
   },
   // js-cookie stores what is missing as the text "undefined".
   keeps: login => ({ token: String(login.token) }),
-  // permission.js:34-54
-  onStart: ['user'],
+  onStart: ['user'], // permission.js:34-54
   ifNotEntered: 'leaves',
   // store/modules/user.js:48-74
   user: ({ user: { name, roles } }) => {

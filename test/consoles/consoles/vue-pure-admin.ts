@@ -24,8 +24,7 @@ export const vuePureAdmin: ConsoleSpec = {
     'X-Requested-With': 'XMLHttpRequest',
     'Authorization': token && `Bearer ${token.accessToken}`
   }),
-  // utils/http/index.ts:63-148: nothing is shown of a refusal.
-  isOk: body => body.code === 0,
+  isOk: body => body.code === 0, // utils/http/index.ts:63-148: nothing is shown of a refusal
   ownWords: { wrongPassword: signInFailed },
   calls: {
     // views/login/index.vue:66-93
@@ -64,8 +63,7 @@ export const vuePureAdmin: ConsoleSpec = {
   paging: { page: 'currentPage', size: 'pageSize' },
   table: ({ list, total, currentPage, pageSize }) => [list, total, currentPage, pageSize],
   fieldErrors: body => body.fieldErrors,
-  // utils/http/index.ts:80-106
-  renews: { when: ({ user, now }) => user?.expires <= now },
+  renews: { when: ({ user, now }) => user?.expires <= now }, // utils/http/index.ts:80-106
   ends: { by: 'leaving' },
   noticesEndBy: 'clock'
 }

@@ -27,8 +27,7 @@ export const yudao: ConsoleSpec = {
     tenant: stored('tenantId'),
     user: stored('user')
   },
-  // permission.ts:28-71
-  knownBy: ['token'],
+  knownBy: ['token'], // permission.ts:28-71
   ownCode: ({ state, keep }) => ({
     getAccessToken: (): Json => state()['token'],
     setToken: ({ accessToken: token, refreshToken }: Json) => keep({ token, refreshToken })
@@ -38,8 +37,7 @@ export const yudao: ConsoleSpec = {
     'Authorization': token && `Bearer ${token}`,
     'tenant-id': tenant
   }),
-  // config/axios/service.ts:120-222
-  isOk: ({ code }) => [0, 200].includes(code ?? 200),
+  isOk: ({ code }) => [0, 200].includes(code ?? 200), // config/axios/service.ts:120-222
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
   // config/axios/service.ts:225-238: the body is not read.
   statusMessage: status => `请求出错，请稍候重试${status}`,
@@ -88,8 +86,7 @@ export const yudao: ConsoleSpec = {
   beforeSignIn: ({ captcha }) => (captcha ? ['puzzle', 'slide', 'tenant'] : ['tenant']),
   // utils/auth.ts:23-26
   keeps: ({ accessToken, refreshToken }) => ({ token: accessToken, refreshToken }),
-  // store/modules/user.ts:51-71
-  onStart: ['user'],
+  onStart: ['user'], // store/modules/user.ts:51-71
   beside: ['dictionary'],
   ifNotEntered: 'shows the kept user',
   user: ({ user: { user, roles } }) => ({ name: user.nickname, roles }),
@@ -102,8 +99,7 @@ export const yudao: ConsoleSpec = {
   }),
   paging: { page: 'pageNo', size: 'pageSize' },
   table: ({ list, total }) => [list, total],
-  // config/axios/service.ts:152-194
-  renews: { on: ({ code }) => code === 401 },
+  renews: { on: ({ code }) => code === 401 }, // config/axios/service.ts:152-194
   // config/axios/service.ts:245-270: the dialog has one button.
   ends: { on: ({ code }) => code === 401, by: 'leaving', isOffOnStart: true }
 }
