@@ -182,9 +182,8 @@ export function slotsIn(counts: Map<string, number>) {
   }
 }
 
-/** Bounds requests in flight: of each caller, and of routes that have a bound of their own. */
+/** Bounds the requests of each caller that are in flight. */
 function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
-  const maxOf = new Map(Object.entries(limits.inFlightPerRoute))
   const take = slotsIn(inFlight)
 
   return function acquireSlot(
@@ -205,15 +204,6 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
       return new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax, message })
     }
     request.onResponseClose.push(release)
-    const maxOfRoute = maxOf.get(route)
-    if (maxOfRoute === undefined) return undefined
-    const releaseRoute = take(`route:${route}`, maxOfRoute)
-    if (releaseRoute === undefined) {
-      const ofRoute = 'inFlightPerRoute'
-      onRefused(ofRoute)
-      return new GatewayError('overloaded', { retryAfter: 1, limit: ofRoute, limitMax: maxOfRoute })
-    }
-    request.onResponseClose.push(releaseRoute)
     return undefined
   }
 }
