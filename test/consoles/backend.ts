@@ -18,7 +18,7 @@ interface Listed {
 
 export interface BackendSpec {
   readonly name: string
-  /** `owner/name@commit`. The files of the comments are its files. */
+  /** `owner/name@commit`. The head of the preset names its files that were read. */
   readonly source: string
   /** How a request carries a token, as in the preset. Default: bearer. */
   readonly credential?: string

@@ -59,7 +59,7 @@ interface Mark {
 
 export interface ConsoleSpec extends Reading {
   readonly name: string
-  /** `owner/name@commit`. The files of the comments are its files. */
+  /** `owner/name@commit`. The head of the preset names its files that were read. */
   readonly source: string
   readonly places: Readonly<Record<string, Place>>
   /** What tells at the start that there may be a session; nothing: the console asks for its user. */

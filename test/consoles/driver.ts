@@ -23,12 +23,12 @@ export interface Screen<Content> {
   readonly fault?: string
 }
 
-export interface ShownUser {
+interface ShownUser {
   readonly name: string
   readonly roles: readonly string[]
 }
 
-export interface ShownMenu {
+interface ShownMenu {
   readonly entries: readonly string[]
   readonly permissions: readonly string[]
 }
@@ -38,7 +38,7 @@ export interface ShownList {
   readonly total: number
 }
 
-export interface ShownForm {
+interface ShownForm {
   readonly saved: boolean
   readonly fieldErrors?: Readonly<Record<string, string>>
 }

@@ -99,46 +99,41 @@ const randomKey = () => randomBytes(24).toString('base64url')
 
 /** Opaque tokens, valid until they are ended. */
 class Tokens {
-  readonly #grants = new Map<string, Grant>()
-  readonly #valid = new Set<string>()
+  #grants: Grant[] = []
+  readonly #expired = new Set<Grant>()
 
   issue(user: TestUser): Grant {
     const grant = { user, access: randomKey(), refresh: randomKey() }
-    this.#grants.set(grant.access, grant)
-    this.#grants.set(grant.refresh, grant)
-    this.#valid.add(grant.access)
+    this.#grants.push(grant)
     return grant
   }
 
-  userOf(access: string | undefined): TestUser | undefined {
-    return this.#valid.has(access ?? '') ? this.#grants.get(access ?? '')?.user : undefined
+  userOf(token: string | undefined): TestUser | undefined {
+    return this.#grants.find(each => each.access === token && !this.#expired.has(each))?.user
   }
 
   /** Ends the tokens of a grant and issues others. Undefined: the refresh token is not valid. */
   renew(refresh: string | undefined): Grant | undefined {
-    const grant = this.#grants.get(refresh ?? '')
-    if (grant?.refresh !== refresh || grant === undefined) return undefined
-    this.end(grant.access)
-    return this.issue(grant.user)
+    const grant = this.#grants.find(each => each.refresh === refresh)
+    this.end(grant?.access)
+    return grant && this.issue(grant.user)
   }
 
   /** Ends an access token, and its refresh token with it. */
-  end(access = ''): void {
-    this.#valid.delete(access)
-    this.#grants.delete(this.#grants.get(access)?.refresh ?? '')
+  end(access: string | undefined): void {
+    this.#grants = this.#grants.filter(each => each.access !== access)
   }
 
   expireAccess(): void {
-    this.#valid.clear()
+    for (const grant of this.#grants) this.#expired.add(grant)
   }
 
   endAll(): void {
-    this.#valid.clear()
-    this.#grants.clear()
+    this.#grants = []
   }
 }
 
-/** The captchas that a back-end has shown and that nobody has used yet. */
+/** The captchas that a back-end has shown. */
 class Captchas {
   readonly #shown = new Set<string>()
 
@@ -147,14 +142,9 @@ class Captchas {
     return key
   }
 
-  /** For one attempt, right or wrong. Undefined: it was never shown, or is used. */
-  take(key: string | undefined, text: string | undefined): boolean | undefined {
-    return this.#shown.delete(key ?? '') ? text === captchaText : undefined
-  }
-
-  /** For attempts until one is right. */
-  match(key: string | undefined, text: string | undefined): boolean {
-    return text === captchaText && this.#shown.delete(key ?? '')
+  /** For one attempt, right or wrong. */
+  take(key: string | undefined, text: string | undefined): boolean {
+    return this.#shown.delete(key ?? '') && text === captchaText
   }
 }
 

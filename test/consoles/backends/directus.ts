@@ -57,7 +57,6 @@ export const directus: BackendSpec = {
       return { status: 200, json: { data, ...(counts.length > 0 && { meta }) } }
     }
   },
-  // packages/validation/src/errors/failed-validation.ts
   save: {
     path: '/items/notices',
     message: emptyTitle,

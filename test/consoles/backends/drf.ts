@@ -15,7 +15,6 @@ const unauthorized = (json: object): Response => ({
   json
 })
 
-// simplejwt, serializers.py:37
 const wrongPassword = 'No active account found with the given credentials'
 const blank = 'This field may not be blank.'
 const required = 'This field is required.'

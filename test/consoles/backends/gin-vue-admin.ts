@@ -20,11 +20,10 @@ export const ginVueAdmin: BackendSpec = {
   tokenIn: ({ headers }) => headers['x-token']?.toString(), // claims.go:23
   wrongPassword,
   wrongCaptcha,
-  // sys_user.go:28
   signIn: {
     at: 'POST /base/login',
     refuses: ({ json, captchas, options }) => {
-      const isRefused = options.captcha && captchas.take(json?.captchaId, json?.captcha) !== true
+      const isRefused = options.captcha && !captchas.take(json?.captchaId, json?.captcha)
       return isRefused ? fail(wrongCaptcha) : undefined
     },
     granted: ({ user: { id, username, name, role }, access: token }) => {
@@ -55,7 +54,6 @@ export const ginVueAdmin: BackendSpec = {
     refused: () => fail(noTitle)
   },
   open: {
-    // sys_captcha.go:53
     'POST /base/captcha': ({ captchas, options }) =>
       ok('验证码获取成功', {
         captchaId: captchas.show(),
@@ -65,13 +63,11 @@ export const ginVueAdmin: BackendSpec = {
       })
   },
   guarded: {
-    // sys_jwt_blacklist.go:21
     'POST /jwt/jsonInBlacklist': ({ tokens, token }) => {
       tokens.end(token)
       return ok('jwt作废成功')
     }
   },
-  // response.go:53 and jwt.go:19
   unauthorized: ({ token }) => {
     const msg = token === undefined ? '未登录或非法访问，请登录' : '登录已过期，请重新登录'
     return { status: 401, json: { code: 7, data: null, msg } }

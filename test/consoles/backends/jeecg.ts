@@ -24,7 +24,6 @@ export const jeecg: BackendSpec = {
   name: 'jeecg',
   source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
   credential: 'header:x-access-token',
-  // JwtFilter.java:75
   tokenIn: ({ headers, query }) => {
     const header = headers['x-access-token']
     return typeof header === 'string' ? header : (query.get('token') ?? undefined)
@@ -34,11 +33,10 @@ export const jeecg: BackendSpec = {
   signIn: {
     at: 'POST /jeecg-boot/sys/login',
     fieldsOf: ({ json }) => ({ ...json, password: resolvePassword(String(json?.password)) }),
-    // LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again.
+    // LoginController.java:84 and 928: code 412 for a wrong captcha.
     refuses: ({ json, captchas, options }) => {
-      if (!options.captcha) return undefined
-      if (json?.captcha === undefined) return error('验证码无效')
-      return captchas.match(json.checkKey, json.captcha) ? undefined : error(wrongCaptcha, 412)
+      const isRefused = options.captcha && !captchas.take(json?.checkKey, json?.captcha)
+      return isRefused ? error(wrongCaptcha, 412) : undefined
     },
     granted: ({ access: token, user: { id, username, name: realname } }) => {
       const userInfo = { id: String(id), username, realname, avatar: null, loginTenantId: 0 }
@@ -90,7 +88,6 @@ export const jeecg: BackendSpec = {
     return isSigned ? refuseSign(visit) : undefined
   },
   wrongType: type => error(`操作失败，Content-Type '${type}' is not supported`),
-  // JeecgBootExceptionHandler.java:158 and 114
   otherwise: ({ method }, knownPath) =>
     knownPath
       ? error(`不支持${method}请求方法，支持以下`, 405)

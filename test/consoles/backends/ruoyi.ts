@@ -28,9 +28,8 @@ export const ruoyi: BackendSpec = {
     at: 'POST /login',
     // SysLoginService.java:63: the captcha is used up before the password is looked at.
     refuses: ({ json, captchas, options }) => {
-      if (!options.captcha) return undefined
-      const fits = captchas.take(json?.uuid, json?.code)
-      return fits ? undefined : error(fits === undefined ? '验证码已失效' : wrongCaptcha)
+      const isRefused = options.captcha && !captchas.take(json?.uuid, json?.code)
+      return isRefused ? error(wrongCaptcha) : undefined
     },
     granted: ({ access }) => success({ token: access }),
     refused: error(wrongPassword)
@@ -56,7 +55,6 @@ export const ruoyi: BackendSpec = {
     refused: () => error(noTitle)
   },
   open: {
-    // CaptchaController.java:46
     'GET /captchaImage': ({ captchas, options }) =>
       options.captcha
         ? success({ captchaEnabled: true, uuid: captchas.show(), img: captchaPicture })
@@ -84,7 +82,6 @@ export const ruoyi: BackendSpec = {
   unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`),
   // GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON.
   wrongType: type => error(`Content-Type '${type}' is not supported`),
-  // GlobalExceptionHandler.java:46 and 107
   otherwise: ({ method, path }, knownPath) =>
     error(
       knownPath

@@ -34,7 +34,6 @@ export const strapi: BackendSpec = {
     granted: ({ access, user }) => ({ status: 200, json: { jwt: access, user: userOf(user) } }),
     refused: error(400, 'ValidationError', wrongPassword)
   },
-  // packages/core/utils/src/pagination.ts
   list: {
     path: '/api/notices',
     fields: { id: 'id', title: 'title' },

@@ -38,18 +38,16 @@ export const yudao: BackendSpec = {
     (headers.authorization ?? query.get('token') ?? '').replace(/^.*Bearer /, ''),
   wrongPassword,
   wrongCaptcha,
-  // AuthController.java:69 and AdminAuthServiceImpl.java:103
   signIn: {
     at: 'POST /admin-api/system/auth/login',
     refuses: ({ json, captchas, options }) => {
       const [key, text] = String(json?.captchaVerification ?? '').split('---')
-      const isRefused = options.captcha && captchas.take(key, text) !== true
+      const isRefused = options.captcha && !captchas.take(key, text)
       return isRefused ? error(1_002_000_004, wrongCaptcha) : undefined
     },
     granted,
     refused: error(1_002_000_000, wrongPassword)
   },
-  // PageParam.java:28 and NoticeController.java:76
   list: {
     path: '/admin-api/system/notice/page',
     fields: { id: 'id', title: 'title' },
@@ -62,7 +60,6 @@ export const yudao: BackendSpec = {
       return success({ list: rows.map(row => ({ ...row, type: 1, status: 0 })), total })
     }
   },
-  // NoticeSaveReqVO.java:18 and GlobalExceptionHandler.java:161
   save: {
     path: '/admin-api/system/notice/create',
     message: noTitle,
@@ -84,14 +81,12 @@ export const yudao: BackendSpec = {
       const grant = tokens.renew(token)
       return grant === undefined ? error(400, '无效的刷新令牌') : granted(grant)
     },
-    // AuthController.java:76
     'POST /admin-api/system/auth/logout': ({ tokens, token }) => {
       tokens.end(token)
       return success(true)
     }
   },
   guarded: {
-    // AuthController.java:96
     'GET /admin-api/system/auth/get-permission-info': ({ user: { id, username, name, role } }) =>
       success({
         user: { id, nickname: name, avatar: '', deptId: 100, username },
@@ -108,7 +103,6 @@ export const yudao: BackendSpec = {
     return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
   },
   wrongType: type => error(400, `请求类型不正确:Content type '${type}' not supported`),
-  // GlobalExceptionHandler.java; GlobalErrorCodeConstants.java:24
   otherwise: ({ method, path }, knownPath) =>
     knownPath
       ? error(405, `请求方法不正确:Request method '${method}' not supported`)

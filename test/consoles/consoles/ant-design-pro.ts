@@ -41,6 +41,5 @@ export const antDesignPro: ConsoleSpec = {
   paging: { page: 'current', size: 'pageSize' },
   table: ({ data, total }) => [data ?? [], total ?? 0],
   fieldErrors: body => body.data,
-  // requestErrorConfig.ts:66-68
   ends: { on: ({ showType }) => showType === 9, by: 'leaving' }
 }

@@ -9,15 +9,12 @@ const tokenLifetimeMs = 14 * 86_400_000
 export const baseResponse: ConsoleSpec = {
   name: 'base-response',
   source: 'kuizuo/nest-trpc-prisma-starter@4f44206',
-  // utils/auth.ts:3 and :14-16
   places: { token: { cookie: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs } },
   knownBy: [], // app.tsx:25-35 and :67-73
   ownCode: ({ state, keep }) => ({
     userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }
   }),
-  // requestErrorConfig.ts:90-100
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  // requestErrorConfig.ts:32-41 and :103-114
   isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
   message: ({ showType, message }) => (showType === 0 ? undefined : message),
   statusMessage: (_, body) => String(body.message || undefined), // requestErrorConfig.ts:72-76
@@ -29,7 +26,6 @@ export const baseResponse: ConsoleSpec = {
       isOk: ({ ok }) => Boolean(ok)
     },
     user: { at: 'GET /api/account/profile', isQuiet: true },
-    // services/user/api.ts:6-35
     list: {
       at: 'GET /api/users/page',
       query: input => ({ ...input, page: input.current, limit: input.pageSize })
@@ -48,7 +44,6 @@ export const baseResponse: ConsoleSpec = {
   paging: { page: 'current', size: 'pageSize' },
   table: ({ items, meta }) => [items, meta.totalCount],
   fieldErrors: body => body.data,
-  // requestErrorConfig.ts:65-67 and :72-76
   noticesEndBy: 'reload'
 }
 

@@ -14,7 +14,6 @@ export const ginVueAdmin: ConsoleSpec = {
   message: ({ code, msg }) => (code === undefined ? undefined : msg || '请求失败'),
   // utils/request.js:156-158 and :222-253: a dialog with the message of the body
   statusMessage: (_, body) => body.msg || '请求失败',
-  // web/.env.production:4
   calls: {
     captcha: 'POST /api/base/captcha',
     signIn: {
@@ -26,15 +25,12 @@ export const ginVueAdmin: ConsoleSpec = {
       }
     },
     menu: 'POST /api/menu/getMenu',
-    // api/user.js and pinia/modules/user.js:49-55
     user: { at: 'GET /api/user/getUserInfo', gives: body => body.data.userInfo },
     list: 'GET /api/info/getInfoList', // plugin/announcement/api/info.js
     save: 'POST /api/info/createInfo',
-    // pinia/modules/user.js:113-126 and api/jwt.js
     signOut: 'POST /api/jwt/jsonInBlacklist'
   },
   beforeSignIn: () => ['captcha'],
-  // pinia/modules/user.js:57-111
   keeps: ({ token, user }) => ({ token, user, home: user.authority.defaultRouter }),
   afterSignIn: ['menu'],
   onStart: ['menu', 'user'], // permission.js:118-146 and :186-199

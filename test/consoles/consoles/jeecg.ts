@@ -25,7 +25,6 @@ export const jeecg: ConsoleSpec = {
       getUserInfoAction: () => call('user')
     }
   }),
-  // utils/http/axios/index.ts:92-208
   headers: ({ token, tenant, now }, path, sent) => ({
     'X-TIMESTAMP': now,
     'X-Sign': sign(path, sent),
@@ -39,10 +38,8 @@ export const jeecg: ConsoleSpec = {
   gives: body => body.result,
   okMessage: ({ success, message }) => success && message,
   message: ({ code, message }) => (code === 401 ? timeout : message),
-  // utils/http/axios/checkStatus.ts:14-75
   statusMessage: (status, { message }) =>
     status === 401 ? message || status401 : message || `(words for status ${status})`,
-  // .env.production:16
   calls: {
     picture: 'GET /jeecgboot/sys/randomImage/{now}',
     signIn: {
@@ -52,22 +49,17 @@ export const jeecg: ConsoleSpec = {
         ...{ captcha, checkKey: String(now) }
       })
     },
-    // store/modules/user.ts:248-273 and api/sys/user.ts:81-98
     user: { at: 'GET /jeecgboot/sys/user/getUserInfo', gives: body => body.result.userInfo },
-    // store/modules/permission.ts:124-133, :284 and api/sys/menu.ts:35-52
     permission: 'GET /jeecgboot/sys/permission/getUserPermissionByToken',
-    // views/system/notice/notice.api.ts, components/Table/src/hooks/useDataSource.ts:233-295
     list: {
       at: 'GET /jeecgboot/sys/annountCement/list',
       query: input => ({ ...input, column: 'createTime', order: 'desc' })
     },
     save: 'POST /jeecgboot/sys/annountCement/add',
-    // store/modules/user.ts:277-325
     signOut: 'GET /jeecgboot/sys/logout'
   },
   leavesAnyway: true,
   beforeSignIn: () => ['picture'], // views/system/loginmini/MiniLogin.vue:356-364 and :385-432
-  // store/modules/user.ts:144-160 and :178-221
   keeps: ({ token, userInfo }) => ({ token, tenant: userInfo.loginTenantId }),
   afterSignIn: ['user', 'permission'],
   onStart: ['permission'],

@@ -20,7 +20,6 @@ export const ruoyi: ConsoleSpec = {
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
   // utils/request.js:113-120: the body is not read.
   statusMessage: status => `系统接口${status}异常`,
-  // .env.production:8
   calls: {
     // views/login.vue:143-151: the picture, if the body does not switch it off.
     captcha: 'GET /prod-api/captchaImage',
@@ -29,19 +28,16 @@ export const ruoyi: ConsoleSpec = {
       body: ({ username, password, captcha: code = '' }, { captcha: shown }) => {
         const isNeeded = shown.captchaEnabled !== false
         if (isNeeded && !shown.img) throw new Fault('the picture is broken')
-        // views/login.vue:92 and :108
         if (isNeeded && code === '') throw new Fault('请输入验证码')
         return { username, password, code, uuid: shown.uuid ?? '' }
       }
     },
     // store/modules/user.js:41-77: user, roles and permissions stand at the top of the body.
     user: 'GET /prod-api/getInfo',
-    // store/modules/permission.js:35-55
     routes: { at: 'GET /prod-api/getRouters', gives: body => body.data },
     bell: 'GET /prod-api/system/notice/listTop', // layout/components/HeaderNotice/index.vue:53-63
     list: 'GET /prod-api/system/notice/list', // api/system/notice.js:4-10 and :21-27
     save: 'POST /prod-api/system/notice',
-    // store/modules/user.js:79-91
     signOut: 'POST /prod-api/logout'
   },
   beforeSignIn: () => ['captcha'],

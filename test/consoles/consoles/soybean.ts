@@ -13,7 +13,6 @@ const stored = (name: string): Place => ({ storage: `SOY_${name}`, as: 'JSON' })
 export const soybean: ConsoleSpec = {
   name: 'soybean',
   source: 'soybeanjs/soybean-admin@9fc1be7',
-  // store/modules/auth/index.ts:131-134
   places: { token: stored('token'), refreshToken: stored('refreshToken') },
   knownBy: ['token'], // router/guard/route.ts:87-107
   ownCode: ({ state, keep }) => ({
@@ -24,7 +23,6 @@ export const soybean: ConsoleSpec = {
   }),
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: ({ code }) => String(code) === '0000', // service/request/index.ts:37: compared as text
-  // service/request/index.ts:104-126
   message: ({ code, msg }) =>
     expiredCodes.includes(code) ? undefined : msg || 'the backend request error',
   statusMessage: status => `Request failed with status code ${status}`,
@@ -38,7 +36,6 @@ export const soybean: ConsoleSpec = {
     // store/modules/route/index.ts:212-231, with VITE_AUTH_ROUTE_MODE=dynamic
     menu: 'GET /route/getUserRoutes',
     // service/api/auth.ts:30-38. A refresh that is told to refresh waits for itself:
-    // service/request/index.ts:87.
     refresh: {
       at: 'POST /auth/refreshToken',
       body: (_, { refreshToken = '' }) => ({ refreshToken }),
@@ -66,6 +63,5 @@ export const soybean: ConsoleSpec = {
   table: ({ records, total, current, size }) => [records, total, current, size],
   fieldErrors: body => body.fieldErrors,
   renews: { on: ({ code }) => expiredCodes.includes(code) }, // service/request/index.ts:89-97
-  // .env:35 and :38
   ends: { on: ({ code }) => ['8888', '8889', '7777', '7778'].includes(code), by: 'leaving' }
 }

@@ -13,7 +13,6 @@ const refusal = '请求接口错误, 错误码: '
 export const tdesign: ConsoleSpec = {
   name: 'tdesign',
   source: 'Tencent/tdesign-vue-next-starter@0e13d9e',
-  // store/modules/user.ts:80-87
   places: { token: { storage: 'user', member: 'token', as: 'JSON' } },
   knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
@@ -36,13 +35,11 @@ export const tdesign: ConsoleSpec = {
   ownWords: { wrongPassword: refusal, refused: refusal },
   // .env:4; with VITE_IS_REQUEST_PROXY=false the host is the console's own origin.
   calls: {
-    // pages/login/components/Login.vue:136-150
     signIn: {
       at: 'POST /api/login',
       body: ({ username, password }) => ({ account: username, password })
     },
     user: 'GET /api/user-info',
-    // store/modules/permission.ts:31-41
     menu: {
       at: 'GET /api/get-menu-list-i18n',
       gives: ({ data }) => {

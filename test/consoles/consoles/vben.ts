@@ -23,7 +23,6 @@ export const vben: ConsoleSpec = {
   }),
   headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: body => body.code === 0, // preset-interceptors.ts:22-43, with api/request.ts:76-80
-  // api/request.ts:96-103 and preset-interceptors.ts:121-161
   message: ({ error, message }) => error ?? message,
   statusMessage: (status, { error, message }) => error ?? message ?? `(words for status ${status})`,
   // apps/web-antd/.env.development:7; the production file has a host of its own there.
@@ -34,7 +33,6 @@ export const vben: ConsoleSpec = {
     menu: 'GET /api/menu/all', // api/core/menu.ts:9, with `accessMode: backend`
     list: 'GET /api/table/list', // apps/backend-mock/api/table/list.ts and api/system/dept/.post.ts
     save: 'POST /api/system/dept',
-    // store/auth.ts:80-98 and api/core/auth.ts:40-44
     signOut: {
       at: 'POST /api/auth/logout',
       body: () => ({ withCredentials: true }),
@@ -68,6 +66,5 @@ export const vbenRefreshing: ConsoleSpec = {
       gives: accessToken => ({ accessToken })
     }
   },
-  // preset-interceptors.ts:61-108
   renews: { status: 401 }
 }

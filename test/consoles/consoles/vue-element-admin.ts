@@ -20,7 +20,6 @@ export const vueElementAdmin: ConsoleSpec = {
       at: 'GET /prod-api/vue-element-admin/user/info',
       query: (_, { token }) => ({ token })
     },
-    // api/article.js:3-9 and :27-33, views/table/complex-table.vue:233-237
     list: 'GET /prod-api/vue-element-admin/article/list',
     save: 'POST /prod-api/vue-element-admin/article/create',
     // layout/components/Navbar.vue:77-80: only one that succeeded leads to the sign-in page.
@@ -30,7 +29,6 @@ export const vueElementAdmin: ConsoleSpec = {
   keeps: login => ({ token: String(login.token) }),
   onStart: ['user'], // permission.js:34-54
   ifNotEntered: 'leaves',
-  // store/modules/user.js:48-74
   user: ({ user: { name, roles } }) => {
     if (roles && !Array.isArray(roles)) throw new Fault('roles.forEach is not a function')
     if (!roles?.length) throw new ShownFault('getInfo: roles must be a non-null array!')

@@ -27,7 +27,6 @@ export const vuePureAdmin: ConsoleSpec = {
   isOk: body => body.code === 0, // utils/http/index.ts:63-148: nothing is shown of a refusal
   ownWords: { wrongPassword: signInFailed },
   calls: {
-    // views/login/index.vue:66-93
     signIn: {
       at: 'POST /login',
       message: () => signInFailed,
@@ -52,7 +51,6 @@ export const vuePureAdmin: ConsoleSpec = {
   },
   keeps: keptOf,
   onStart: ['routes'],
-  // layout/hooks/useNav.ts:50-54
   user: ({ user }) => ({ name: user.nickname || user.username, roles: user.roles ?? [] }),
   menuCalls: ['routes'],
   menu: ({ routes, user }) => ({

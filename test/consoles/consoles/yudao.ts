@@ -32,7 +32,6 @@ export const yudao: ConsoleSpec = {
     getAccessToken: (): Json => state()['token'],
     setToken: ({ accessToken: token, refreshToken }: Json) => keep({ token, refreshToken })
   }),
-  // config/axios/service.ts:49-69
   headers: ({ token, tenant }) => ({
     'Authorization': token && `Bearer ${token}`,
     'tenant-id': tenant
@@ -41,9 +40,7 @@ export const yudao: ConsoleSpec = {
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
   // config/axios/service.ts:225-238: the body is not read.
   statusMessage: status => `请求出错，请稍候重试${status}`,
-  // .env.prod:13
   calls: {
-    // components/Verifition/src/Verify/VerifySlide.vue:275-310 and :359-368
     puzzle: {
       at: 'POST /admin-api/system/captcha/get',
       body: () => ({ captchaType }),
@@ -56,7 +53,6 @@ export const yudao: ConsoleSpec = {
       isOk: ({ repCode }) => repCode === '0000',
       message: () => '验证失败'
     },
-    // views/Login/components/LoginForm.vue:197-278
     tenant: {
       at: 'GET /admin-api/system/tenant/get-id-by-name',
       query: () => ({ name: tenantName })
@@ -69,28 +65,23 @@ export const yudao: ConsoleSpec = {
       })
     },
     user: 'GET /admin-api/system/auth/get-permission-info',
-    // permission.ts:40 and store/modules/dict.ts:48
     dictionary: 'GET /admin-api/system/dict-data/simple-list',
-    // config/axios/service.ts:164 and :241-244
     refresh: {
       at: 'POST /admin-api/system/auth/refresh-token?refreshToken={refreshToken}',
       message: () => timeout,
       statusMessage: () => timeout
     },
-    // api/system/notice/index.ts, views/system/notice/index.vue:142-150
     list: 'GET /admin-api/system/notice/page',
     save: 'POST /admin-api/system/notice/create',
     // store/modules/user.ts:86-91: only one that succeeded leads to the sign-in page.
     signOut: 'POST /admin-api/system/auth/logout'
   },
   beforeSignIn: ({ captcha }) => (captcha ? ['puzzle', 'slide', 'tenant'] : ['tenant']),
-  // utils/auth.ts:23-26
   keeps: ({ accessToken, refreshToken }) => ({ token: accessToken, refreshToken }),
   onStart: ['user'], // store/modules/user.ts:51-71
   beside: ['dictionary'],
   ifNotEntered: 'shows the kept user',
   user: ({ user: { user, roles } }) => ({ name: user.nickname, roles }),
-  // utils/routerHelper.ts:89-101
   menu: ({ user: { menus, permissions } }) => ({
     entries: (menus ?? [])
       .filter(({ visible }: Json) => visible)
