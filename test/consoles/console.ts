@@ -12,7 +12,7 @@ export type Json = any
 /** By name: values that the console keeps, what its calls gave last, and `now` in milliseconds. */
 export type State = Readonly<Record<string, Json>>
 
-/** Where a value outlives the page. A text is kept as it is, so that nothing becomes "undefined". */
+/** Where a value outlives the page. As a text, what is missing becomes "undefined", as in scripts. */
 export interface Place {
   readonly cookie?: string
   /** Milliseconds since 1970, of what is kept; default: the end of the browser's session. */
@@ -30,17 +30,17 @@ export class Fault extends Error {}
 export class ShownFault extends Fault {}
 
 interface Reading {
-  /** Of a body under status 2xx. */
-  readonly isOk: (body: Json) => boolean
+  /** Of a body under status 2xx. Default: `code` is 0. */
+  readonly isOk?: (body: Json) => boolean
   /** What the console's own function hands on of such a body. Default: `data`. */
   readonly gives?: (body: Json) => Json
   /** What is shown of another body under status 2xx. */
   readonly message?: (body: Json) => unknown
-  /** What is shown under another status. */
+  /** What is shown under another status. Default: the message of axios. */
   readonly statusMessage?: (status: number, body: Json) => unknown
 }
 
-export interface Call extends Partial<Reading> {
+export interface Call extends Reading {
   /** `METHOD /path`; a path ends with `{name}` where a value of the state stands in it. */
   readonly at: string
   /** Of a GET. Default: the input. */
@@ -62,9 +62,12 @@ export interface ConsoleSpec extends Reading {
   /** `owner/name@commit`. The head of the preset names its files that were read. */
   readonly source: string
   readonly places: Readonly<Record<string, Place>>
-  /** What tells at the start that there may be a session; nothing: the console asks for its user. */
-  readonly knownBy: readonly string[]
-  /** Fields without a value are not sent. */
+  /**
+   * What tells at the start that there may be a session; nothing: the console asks for its user.
+   * Default: `token`.
+   */
+  readonly knownBy?: readonly string[]
+  /** Fields without a value are not sent. Default: the token after `Bearer`. */
   readonly headers?: (state: State, path: string, sent: object) => Readonly<Record<string, unknown>>
   /** The time stands in the query of each GET. */
   readonly hasTimes?: true
@@ -77,10 +80,10 @@ export interface ConsoleSpec extends Reading {
     Readonly<Record<string, string | Call>>
   /** Before the form is sent, which is `form` in the state. */
   readonly beforeSignIn?: (form: Json) => readonly string[]
-  /** Of what the sign-in gave, and the refresh. */
+  /** Of what the sign-in gave, and the refresh. Default: `token`. */
   readonly keeps?: (given: Json, state: State) => Readonly<Record<string, Json>>
-  /** The calls before the first page. */
-  readonly onStart: readonly string[]
+  /** The calls before the first page. Default: `user`. */
+  readonly onStart?: readonly string[]
   /** The same after the form. Default: `onStart`. */
   readonly afterSignIn?: readonly string[]
   /** Calls beside the first page, whose failure is no failure of the page. */
@@ -95,8 +98,11 @@ export interface ConsoleSpec extends Reading {
   readonly menu?: (state: State) => { readonly entries: Json; readonly permissions?: Json }
   /** The names in the query of the list, beside `title`. */
   readonly paging: { readonly page: string; readonly size: string }
-  /** Rows and total; page and size too, where the table takes them from the answer. */
-  readonly table: (given: Json) => readonly unknown[]
+  /**
+   * Rows and total; page and size too, where the table takes them from the answer. Default: `list`
+   * and `total`.
+   */
+  readonly table?: (given: Json) => readonly unknown[]
   /** What a form finds in a refusal, by field. Left out: its code gets nothing but a text. */
   readonly fieldErrors?: (body: Json) => unknown
 
@@ -108,7 +114,10 @@ export interface ConsoleSpec extends Reading {
   }
   /** Whatever the sign-out is answered. */
   readonly leavesAnyway?: true
-  /** What the line of the preset's page for OpenID Connect finds in the console's code. */
+  /**
+   * What the line of the preset's page for OpenID Connect finds in the console's code. Default:
+   * `getToken` and `setToken`.
+   */
   readonly ownCode?: (own: OwnCode) => object
   /** What a message begins with where the console shows words of its own, not the server's. */
   readonly ownWords?: { readonly wrongPassword?: string; readonly refused?: string }
@@ -135,11 +144,21 @@ export const callOf = (call: string | Call): Call =>
 /** Without its method. */
 export const pathOf = (call: string | Call): string => callOf(call).at.replace(/^\S+ /, '')
 
-/** The functions that most of them have. */
-export const tokenFunctions = ({ state, keep }: OwnCode) => ({
-  getToken: (): Json => state()['token'],
-  setToken: (token: string) => keep({ token })
-})
+/** Where a console says nothing else. */
+export const defaults = {
+  knownBy: ['token'],
+  headers: ({ token }: State) => ({ Authorization: token && `Bearer ${token}` }),
+  isOk: (body: Json) => body.code === 0,
+  gives: (body: Json): Json => body.data,
+  statusMessage: (status: number) => `Request failed with status code ${status}`,
+  keeps: ({ token }: Json) => ({ token }),
+  onStart: ['user'],
+  table: ({ list, total }: Json) => [list, total],
+  ownCode: ({ state, keep }: OwnCode) => ({
+    getToken: (): Json => state()['token'],
+    setToken: (token: string) => keep({ token })
+  })
+} satisfies Partial<ConsoleSpec>
 
 /** The titles of a menu that are not hidden. */
 export const titlesOf = (menu: Json): Json =>

@@ -3,6 +3,7 @@ import {
   type Call,
   callOf,
   type ConsoleSpec,
+  defaults,
   type Credentials,
   Fault,
   type Json,
@@ -69,7 +70,7 @@ const textsOf = (value: unknown) => listOf(value).map(textOf)
 
 /** One load of the console's page: what it keeps in memory is gone with it. */
 export class OpenConsole {
-  readonly #spec: ConsoleSpec
+  readonly #spec: ConsoleSpec & Required<Pick<ConsoleSpec, keyof typeof defaults>>
   readonly #page: Page
   readonly #places: Places
   #memory: Record<string, Json> = {}
@@ -78,7 +79,7 @@ export class OpenConsole {
   #isStarting = false
 
   constructor(spec: ConsoleSpec, page: Page) {
-    this.#spec = spec
+    this.#spec = { ...defaults, ...spec }
     this.#page = page
     this.#places = new Places(page, spec.places)
   }
@@ -99,7 +100,7 @@ export class OpenConsole {
       this.#keep({ form })
       for (const name of beforeSignIn?.(form) ?? []) await this.#call(name)
       const given = await this.#call('signIn', form)
-      this.#keep(keeps?.(given, this.#state()))
+      this.#keep(keeps(given, this.#state()))
       return this.#isKnown() ? this.#enter(afterSignIn) : undefined
     })
   }
@@ -165,7 +166,7 @@ export class OpenConsole {
     const state = () => this.#state()
     const keep = (values: Readonly<Record<string, Json>>) => this.#keep(values)
     const call = (name: string) => this.#call(name)
-    return this.#spec.ownCode?.({ state, keep, call }) ?? {}
+    return this.#spec.ownCode({ state, keep, call })
   }
 
   async #step<Content>(act: () => Promise<Content | undefined>): Promise<Screen<Content>> {
@@ -231,7 +232,7 @@ export class OpenConsole {
   }
 
   #leave(): undefined {
-    for (const name of Object.keys(this.#spec.places)) this.#places.set(name, undefined)
+    this.#places.forget()
     this.#memory = { now: this.#page.now() }
     this.#at = 'sign-in'
   }
@@ -247,7 +248,7 @@ export class OpenConsole {
   async #renew(): Promise<void> {
     try {
       const given = await this.#call('refresh')
-      this.#keep(this.#spec.keeps?.(given, this.#state()))
+      this.#keep(this.#spec.keeps(given, this.#state()))
     } catch (error) {
       if (error instanceof Refusal) await this.#end()
       throw error
@@ -271,7 +272,7 @@ export class OpenConsole {
     const { status, body } = await this.#send(call, input)
     if (isSuccess(status) && isOk(body)) {
       this.#say(spec.okMessage?.(body))
-      const given: Json = gives === undefined ? body.data : gives(body)
+      const given = gives(body)
       this.#keep({ [name]: given })
       return given
     }
@@ -282,7 +283,7 @@ export class OpenConsole {
       await this.#renew()
       return this.#call(name, input, true)
     }
-    const shown = isSuccess(status) ? message?.(body) : statusMessage?.(status, body)
+    const shown = isSuccess(status) ? message?.(body) : statusMessage(status, body)
     if (call.isQuiet === undefined) this.#say(shown)
     if (!['refresh', 'signOut'].includes(name) && isAt(spec.ends)) await this.#end()
     throw new Refusal(textOf(shown), body)
@@ -302,7 +303,7 @@ export class OpenConsole {
     const fields = Object.entries({
       'accept': 'application/json, text/plain, */*',
       'content-type': data && 'application/json',
-      ...headers?.(state, path, { ...query, ...data })
+      ...headers(state, path, { ...query, ...data })
     }).flatMap(([name, value]) => (value ? [[name, textOf(value)]] : []))
     const init = {
       method,

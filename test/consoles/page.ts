@@ -50,6 +50,13 @@ export class Places {
     return Object.fromEntries(entries.map(([name, place]) => [name, this.#read(place)]))
   }
 
+  forget(): void {
+    for (const { cookie = '', storage = '' } of Object.values(this.#places)) {
+      this.#page.cookies.remove(cookie)
+      this.#page.localStorage.removeItem(storage)
+    }
+  }
+
   /** @returns whether there is a place of that name */
   set(name: string, value: Json): boolean {
     const place = this.#places[name]
@@ -68,15 +75,13 @@ export class Places {
     const { cookies, localStorage } = this.#page
     const text = cookie === undefined ? localStorage.getItem(storage) : cookies.get(cookie)
     if (text === null || text === undefined) return undefined
-    return as === 'JSON' ? JSON.parse(text) : text
+    return as === 'JSON' ? (JSON.parse(text) ?? undefined) : text
   }
 
   #write({ cookie, storage = '', as, expires }: Place, value: Json): void {
     const { cookies, localStorage, now } = this.#page
-    const text = as === 'JSON' ? JSON.stringify(value) : String(value)
-    if (cookie === undefined && value === undefined) localStorage.removeItem(storage)
-    else if (cookie === undefined) localStorage.setItem(storage, text)
-    else if (value === undefined) cookies.remove(cookie)
+    const text = as === 'JSON' ? JSON.stringify(value ?? null) : String(value)
+    if (cookie === undefined) localStorage.setItem(storage, text)
     else cookies.set(cookie, text, expires?.(value, now()))
   }
 }

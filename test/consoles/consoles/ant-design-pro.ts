@@ -33,7 +33,7 @@ export const antDesignPro: ConsoleSpec = {
     signOut: 'POST /api/login/outLogin'
   },
   leavesAnyway: true,
-  onStart: ['user'],
+  keeps: () => ({}),
   ifNotEntered: 'leaves',
   user: ({ user }) => ({ name: user.name, roles: [user.access] }),
   // access.ts:4-11: the menu is in the console.

@@ -5,12 +5,10 @@ export const arco: ConsoleSpec = {
   name: 'arco',
   source: 'arco-design/arco-design-pro-vue@2702081',
   places: { token: { storage: 'token', as: 'text' } }, // utils/auth.ts:1
-  knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
     isLogin: () => Boolean(state()['token']),
     setToken: (token: string) => keep({ token })
   }),
-  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: body => body.code === 20000, // api/interceptor.ts:43 and :66
   message: ({ msg }) => msg || 'Error',
   statusMessage: () => 'Request Error', // api/interceptor.ts:70-76: errors of axios have no `msg`
@@ -24,15 +22,11 @@ export const arco: ConsoleSpec = {
     // hooks/user.ts:9-20: only a sign-out that succeeded leads to the sign-in page.
     signOut: 'POST /api/user/logout'
   },
-  // store/modules/user/index.ts:67: localStorage makes a text of what is missing.
-  keeps: login => ({ token: String(login.token) }),
-  onStart: ['user'],
   ifNotEntered: 'signs out', // router/guard/userLoginInfo.ts:11-28
   user: ({ user }) => ({ name: user.name, roles: [user.role] }),
   menuCalls: ['menu'], // store/modules/app/index.ts:47-70, with `menuFromServer`
   menu: ({ menu }) => ({ entries: menu.map(({ name }: { name: string }) => name) }),
   paging: { page: 'current', size: 'pageSize' },
-  table: ({ list, total }) => [list, total],
   // api/interceptor.ts:50-64: the user presses "Re-Login".
   ends: {
     on: ({ code }) => [50008, 50012, 50014].includes(code),

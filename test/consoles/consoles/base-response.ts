@@ -14,7 +14,6 @@ export const baseResponse: ConsoleSpec = {
   ownCode: ({ state, keep }) => ({
     userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }
   }),
-  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
   message: ({ showType, message }) => (showType === 0 ? undefined : message),
   statusMessage: (_, body) => String(body.message || undefined), // requestErrorConfig.ts:72-76
@@ -36,7 +35,6 @@ export const baseResponse: ConsoleSpec = {
   },
   // utils/auth.ts:10-17: what is no text is not kept.
   keeps: login => (typeof login?.authToken === 'string' ? { token: login.authToken } : {}),
-  onStart: ['user'],
   ifNotEntered: 'leaves',
   user: ({ user }) => ({ name: user.name || user.username, roles: rolesOf(user) }),
   // access.ts:12: the menu is in the console.

@@ -5,12 +5,10 @@ export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
   source: 'flipped-aurora/gin-vue-admin@02f3783',
   places: { token: { storage: 'token', as: 'text' } }, // pinia/modules/user.js:23
-  knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
     userStore: { token: state()['token'], setToken: (token: string) => keep({ token }) }
   }),
   headers: ({ token, user }) => ({ 'x-token': token, 'x-user-id': user?.ID }),
-  isOk: body => body.code === 0, // utils/request.js:202-215
   message: ({ code, msg }) => (code === undefined ? undefined : msg || '请求失败'),
   // utils/request.js:156-158 and :222-253: a dialog with the message of the body
   statusMessage: (_, body) => body.msg || '请求失败',

@@ -17,7 +17,6 @@ export const jeecg: ConsoleSpec = {
     user: cached('USER__INFO__'),
     tenant: cached('TENANT_ID')
   },
-  knownBy: ['token'], // router/guard/permissionGuard.ts:80-175
   ownCode: ({ state, keep, call }) => ({
     userStore: {
       getToken: state()['token'],

@@ -1,5 +1,5 @@
 /** RuoYi-Vue3. Its request layer is utils/request.js. Files are those of src. */
-import { type ConsoleSpec, Fault, titlesOf, tokenFunctions } from '../console.ts'
+import { type ConsoleSpec, Fault, titlesOf } from '../console.ts'
 
 /** utils/errorCode.js and utils/request.js:85: words that win over the message of the body. */
 const words: Readonly<Record<string, string>> = {
@@ -12,9 +12,6 @@ export const ruoyi: ConsoleSpec = {
   name: 'ruoyi',
   source: 'yangzongzhuan/RuoYi-Vue3@e019ee1',
   places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
-  knownBy: ['token'], // permission.js:21-72
-  ownCode: tokenFunctions,
-  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: ({ code }) => (code || 200) === 200, // utils/request.js:24-124
   gives: body => body,
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',
@@ -41,8 +38,6 @@ export const ruoyi: ConsoleSpec = {
     signOut: 'POST /prod-api/logout'
   },
   beforeSignIn: () => ['captcha'],
-  // store/modules/user.js:31: js-cookie stores what is missing as the text "undefined".
-  keeps: login => ({ token: String(login.token) }),
   onStart: ['user', 'routes'], // permission.js:41-61
   beside: ['bell'],
   ifNotEntered: 'signs out',

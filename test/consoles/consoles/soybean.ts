@@ -14,18 +14,15 @@ export const soybean: ConsoleSpec = {
   name: 'soybean',
   source: 'soybeanjs/soybean-admin@9fc1be7',
   places: { token: stored('token'), refreshToken: stored('refreshToken') },
-  knownBy: ['token'], // router/guard/route.ts:87-107
   ownCode: ({ state, keep }) => ({
     localStg: {
       get: (name: string): Json => state()[name],
       set: (name: string, value: string) => keep({ [name]: value })
     }
   }),
-  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
   isOk: ({ code }) => String(code) === '0000', // service/request/index.ts:37: compared as text
   message: ({ code, msg }) =>
     expiredCodes.includes(code) ? undefined : msg || 'the backend request error',
-  statusMessage: status => `Request failed with status code ${status}`,
   calls: {
     // service/api/auth.ts:9-18: the member is `userName`.
     signIn: {
@@ -50,7 +47,6 @@ export const soybean: ConsoleSpec = {
     // layouts/modules/global-header/components/user-avatar.vue:46-56: the sign-out sends nothing.
   },
   keeps: ({ token, refreshToken }) => ({ token, refreshToken }),
-  onStart: ['user'], // store/modules/auth/index.ts:148-172
   ifNotEntered: 'leaves',
   user: ({ user: { userName, roles } }) => ({ name: userName, roles }),
   menuCalls: ['menu', 'user'],

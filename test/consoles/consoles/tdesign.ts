@@ -14,7 +14,6 @@ export const tdesign: ConsoleSpec = {
   name: 'tdesign',
   source: 'Tencent/tdesign-vue-next-starter@0e13d9e',
   places: { token: { storage: 'user', member: 'token', as: 'JSON' } },
-  knownBy: ['token'],
   ownCode: ({ state, keep }) => ({
     userStore: {
       get token() {
@@ -29,9 +28,7 @@ export const tdesign: ConsoleSpec = {
   headers: ({ token }) => ({ Authorization: token }),
   hasTimes: true, // utils/request/index.ts:77-80
   attempts: 4, // utils/request/index.ts:196-199: the second between two attempts is left out
-  isOk: body => body.code === 0, // utils/request/index.ts:19-57
   message: ({ code }) => refusal + String(code),
-  statusMessage: status => `Request failed with status code ${status}`,
   ownWords: { wrongPassword: refusal, refused: refusal },
   // .env:4; with VITE_IS_REQUEST_PROXY=false the host is the console's own origin.
   calls: {
@@ -52,12 +49,10 @@ export const tdesign: ConsoleSpec = {
     save: 'POST /api/save'
     // layouts/components/Header.vue:140-145, permission.ts:73-80: the sign-out sends nothing.
   },
-  keeps: ({ token }) => ({ token }),
   onStart: ['user', 'menu'], // permission.ts:13-70
   guard: ['user'],
   ifNotEntered: 'leaves',
   user: ({ user }) => ({ name: user.name, roles: user.roles }),
   menu: ({ menu }) => ({ entries: menu.map(({ path }: Json) => path) }),
-  paging: { page: 'current', size: 'pageSize' },
-  table: ({ list, total }) => [list, total]
+  paging: { page: 'current', size: 'pageSize' }
 }

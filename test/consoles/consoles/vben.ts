@@ -12,7 +12,6 @@ export const vben: ConsoleSpec = {
   source: 'vbenjs/vue-vben-admin@e3369bd',
   places: { token: stored('accessToken'), codes: stored('accessCodes') },
   // router/guard.ts:66-86; store/auth.ts:36-39: without a truthy token nothing happens at all.
-  knownBy: ['token'],
   ownCode: ({ state, keep, call }) => ({
     accessStore: {
       accessToken: state()['token'],
@@ -21,8 +20,6 @@ export const vben: ConsoleSpec = {
     },
     getAccessCodesApi: () => call('codes')
   }),
-  headers: ({ token }) => ({ Authorization: token && `Bearer ${token}` }),
-  isOk: body => body.code === 0, // preset-interceptors.ts:22-43, with api/request.ts:76-80
   message: ({ error, message }) => error ?? message,
   statusMessage: (status, { error, message }) => error ?? message ?? `(words for status ${status})`,
   // apps/web-antd/.env.development:7; the production file has a host of its own there.
@@ -42,7 +39,6 @@ export const vben: ConsoleSpec = {
   leavesAnyway: true,
   keeps: ({ accessToken }) => ({ token: accessToken }),
   afterSignIn: ['user', 'codes'], // store/auth.ts:43-46
-  onStart: ['user'],
   user: ({ user }) => ({ name: user.realName, roles: user.roles ?? [] }), // router/guard.ts:96
   menuCalls: ['menu'],
   menu: ({ menu, codes }) => ({ entries: titlesOf(menu), permissions: codes ?? [] }),

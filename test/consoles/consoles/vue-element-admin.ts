@@ -1,17 +1,14 @@
 /** vue-element-admin. Its request layer is utils/request.js. Files are those of src. */
-import { type ConsoleSpec, Fault, ShownFault, tokenFunctions } from '../console.ts'
+import { type ConsoleSpec, Fault, ShownFault } from '../console.ts'
 
 export const vueElementAdmin: ConsoleSpec = {
   name: 'vue-element-admin',
   source: 'PanJiaChen/vue-element-admin@6858a9a',
   places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
-  knownBy: ['token'],
-  ownCode: tokenFunctions,
   headers: ({ token }) => ({ 'X-Token': token }),
   isOk: body => body.code === 20000, // utils/request.js:49 and :69
   message: ({ message }) => message || 'Error',
   // utils/request.js:74-81: the body is not read.
-  statusMessage: status => `Request failed with status code ${status}`,
   // .env.production:5, with the folder that each path of api/*.js begins with
   calls: {
     signIn: 'POST /prod-api/vue-element-admin/user/login',
@@ -25,9 +22,6 @@ export const vueElementAdmin: ConsoleSpec = {
     // layout/components/Navbar.vue:77-80: only one that succeeded leads to the sign-in page.
     signOut: 'POST /prod-api/vue-element-admin/user/logout'
   },
-  // js-cookie stores what is missing as the text "undefined".
-  keeps: login => ({ token: String(login.token) }),
-  onStart: ['user'], // permission.js:34-54
   ifNotEntered: 'leaves',
   user: ({ user: { name, roles } }) => {
     if (roles && !Array.isArray(roles)) throw new Fault('roles.forEach is not a function')

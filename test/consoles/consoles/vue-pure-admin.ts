@@ -24,7 +24,7 @@ export const vuePureAdmin: ConsoleSpec = {
     'X-Requested-With': 'XMLHttpRequest',
     'Authorization': token && `Bearer ${token.accessToken}`
   }),
-  isOk: body => body.code === 0, // utils/http/index.ts:63-148: nothing is shown of a refusal
+  statusMessage: () => undefined,
   ownWords: { wrongPassword: signInFailed },
   calls: {
     signIn: {

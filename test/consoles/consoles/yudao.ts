@@ -27,7 +27,6 @@ export const yudao: ConsoleSpec = {
     tenant: stored('tenantId'),
     user: stored('user')
   },
-  knownBy: ['token'], // permission.ts:28-71
   ownCode: ({ state, keep }) => ({
     getAccessToken: (): Json => state()['token'],
     setToken: ({ accessToken: token, refreshToken }: Json) => keep({ token, refreshToken })
@@ -78,7 +77,6 @@ export const yudao: ConsoleSpec = {
   },
   beforeSignIn: ({ captcha }) => (captcha ? ['puzzle', 'slide', 'tenant'] : ['tenant']),
   keeps: ({ accessToken, refreshToken }) => ({ token: accessToken, refreshToken }),
-  onStart: ['user'], // store/modules/user.ts:51-71
   beside: ['dictionary'],
   ifNotEntered: 'shows the kept user',
   user: ({ user: { user, roles } }) => ({ name: user.nickname, roles }),
@@ -89,7 +87,6 @@ export const yudao: ConsoleSpec = {
     permissions: permissions ?? []
   }),
   paging: { page: 'pageNo', size: 'pageSize' },
-  table: ({ list, total }) => [list, total],
   renews: { on: ({ code }) => code === 401 }, // config/axios/service.ts:152-194
   // config/axios/service.ts:245-270: the dialog has one button.
   ends: { on: ({ code }) => code === 401, by: 'leaving', isOffOnStart: true }
