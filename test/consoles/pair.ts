@@ -1,24 +1,11 @@
 /** A console with a back-end: two presets, and the lines that an operator writes. */
-import { parse, stringify } from 'yaml'
-import { textFolder } from '../support/config-files.ts'
-import { noLockout, testGateway, type TestGateway } from '../support/gateway.ts'
-import { testSecret } from '../support/ops.ts'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
 import type { BackendSpec } from './backend.ts'
 import { type ConsoleSpec, pathOf } from './console.ts'
 import type { Elsewhere } from './elsewhere.ts'
 import { type NodePage, nodePage } from './page.ts'
 import { type Backend, type BackendOptions, startBackend, users } from './server.ts'
 import type { Expected } from './use.ts'
-
-/** Hosts and secrets, which every installation has whatever its console and back-end are. */
-const installation = {
-  gateway: [
-    'server: { listen: 127.0.0.1:0 }',
-    'ops: { listen: 127.0.0.1:0, secret: "${OPS_SECRET}" }',
-    'session: { cookie: { secure: false } }'
-  ],
-  routes: ['upstreams: { backend: { url: "${BACKEND_URL}" } }']
-}
 
 /** Of the route of the list: what the back-end needs for it, and what it refuses. */
 const listQueries: Readonly<Record<string, object>> = {
@@ -29,10 +16,10 @@ const listQueries: Readonly<Record<string, object>> = {
   'jeecg × json-api': { drop: ['column', 'order', 'field'] }
 }
 
-/** Further lines of routes.yaml that only a pair needs. */
-const pairLines: Readonly<Record<string, string>> = {
+/** Further keys of routes.yaml that only a pair needs. */
+const pairKeys: Readonly<Record<string, object>> = {
   // This console lets nobody in who has no role, and this back-end tells none.
-  'vue-element-admin × jeecg': 'endpoints: { profile: { answer: { json: { roles: [user] } } } }'
+  'vue-element-admin × jeecg': { endpoints: { profile: { answer: { json: { roles: ['user'] } } } } }
 }
 
 /** In the gateway's words, where no text of the back-end takes their place. */
@@ -61,33 +48,29 @@ export async function startPair(
   cleanUp: (undo: () => unknown) => void,
   console: ConsoleSpec,
   spec: BackendSpec,
-  { backend: backendOptions, routes = {}, lockout = noLockout, elsewhere }: PairOptions = {}
+  { backend: backendOptions, routes = {}, lockout, elsewhere }: PairOptions = {}
 ): Promise<Pair> {
   const backend = await startBackend(cleanUp, spec, backendOptions)
-  const lines = linesOf(console, spec)
-  const sources = { login: { sources: { backend: null, ...elsewhere?.sources } } }
-  const limits = { 'signed-in': { by: 'user', max: 100_000, window: '1m' } }
-  const config = parse([...installation.routes, ...lines.routes].join('\n')) as {
-    upstreams: { backend: object }
-    routes: Record<string, object>
-  }
-  const credential = { as: spec.credential ?? 'bearer', ...elsewhere?.credential }
-  if (elsewhere) Object.assign(config.upstreams.backend, { credential })
+  const own = operatorsRoutes(console, spec)
+  // One for each preset, each section and each of its entries.
+  const lines = 2 + Object.values(own).reduce((sum, each) => sum + 1 + Object.keys(each).length, 0)
   for (const [name, keys] of Object.entries(routes)) {
-    config.routes[name] = { ...config.routes[name], ...keys }
+    own.routes[name] = { ...own.routes[name], ...keys }
   }
-  const gatewayLines = [...installation.gateway, ...lines.gateway].join('\n')
-  const folder = textFolder(cleanUp, {
-    'gateway.yaml': `${gatewayLines}\n${elsewhere ? stringify(sources) : ''}`,
-    'routes.yaml': stringify(config),
-    'users.yaml': stringify({ users: elsewhere?.users ?? {} }),
-    'limits.yaml': stringify({ lockout, limits })
-  })
-  const gateway = await testGateway(cleanUp, folder, {
-    BACKEND_URL: backend.url,
-    OPS_SECRET: testSecret,
-    ...elsewhere?.environment
-  })
+  const credential = elsewhere && {
+    credential: { as: spec.credential ?? 'bearer', ...elsewhere.credential }
+  }
+  const files = {
+    gateway: {
+      extends: console.name,
+      backend: spec.name,
+      ...(elsewhere && { login: { sources: { backend: null, ...elsewhere.sources } } })
+    },
+    routes: { upstreams: { backend: { url: backend.url, ...credential } }, ...own },
+    users: { users: elsewhere?.users ?? {} },
+    ...(lockout && { limits: { lockout } })
+  }
+  const gateway = await testGateway(cleanUp, files, elsewhere?.environment)
   let passedMs = 0
   const page = nodePage(gateway.url, () => Date.now() + passedMs)
   const { admin } = users
@@ -108,10 +91,10 @@ export async function startPair(
       passedMs += ms
     }
   }
-  return { backend, gateway, lines: lines.gateway.length + lines.routes.length, page, expected }
+  return { backend, gateway, lines, page, expected }
 }
 
-function linesOf({ name, calls }: ConsoleSpec, { name: family, list, save }: BackendSpec) {
+function operatorsRoutes({ name, calls }: ConsoleSpec, { name: family, list, save }: BackendSpec) {
   const pair = `${name} × ${family}`
   const query = {
     ...(list.search !== 'title' && { rename: { title: list.search } }),
@@ -121,36 +104,28 @@ function linesOf({ name, calls }: ConsoleSpec, { name: family, list, save }: Bac
   const { title } = list.fields
   const isRenamed = title !== 'title' && !title.includes('.')
   const { operations = isRenamed ? [{ rename: { title } }] : undefined } = save
-  const [upstream, rewrite] = ['backend', list.path]
-  const listRoute = {
-    ...{ path: pathOf(calls.list), methods: ['GET'], upstream, rewrite },
-    ...(Object.keys(query).length > 0 && { query }),
-    shape: notices === undefined ? 'list' : 'notices'
-  }
-  const saveRoute = {
-    ...{ path: pathOf(calls.save), methods: ['POST'], upstream, rewrite: save.path },
-    ...(operations && { body: { shape: 'to-notice' } }),
-    shape: 'record'
-  }
   const shapes = { ...(notices && { notices }), ...(operations && { 'to-notice': operations }) }
-  return {
-    gateway: [`extends: ${name}`, `backend: ${family}`],
-    routes: [
-      'permissions: { admin: ["*:*:*"] }',
-      ...section('routes', { list: listRoute, save: saveRoute }),
-      ...section('shapes', shapes),
-      pairLines[pair] ?? ''
-    ].filter(line => line !== '')
+  const routes: Record<string, object> = {
+    list: {
+      path: pathOf(calls.list),
+      methods: ['GET'],
+      upstream: 'backend',
+      rewrite: list.path,
+      ...(Object.keys(query).length > 0 && { query }),
+      shape: notices === undefined ? 'list' : 'notices'
+    },
+    save: {
+      path: pathOf(calls.save),
+      methods: ['POST'],
+      upstream: 'backend',
+      rewrite: save.path,
+      ...(operations && { body: { shape: 'to-notice' } }),
+      shape: 'record'
+    }
   }
-}
-
-/** A line for each entry. */
-function section(name: string, entries: Readonly<Record<string, unknown>>): string[] {
-  const lines = Object.entries(entries).map(
-    ([key, value]) =>
-      `  ${key}: ${stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim()}`
-  )
-  return lines.length === 0 ? [] : [`${name}:`, ...lines]
+  const permissions = { admin: ['*:*:*'] }
+  const hasShapes = Object.keys(shapes).length > 0
+  return { permissions, routes, ...(hasShapes && { shapes }), ...pairKeys[pair] }
 }
 
 /** The shape between the back-end's list and the console's, where members have other names. */

@@ -23,7 +23,7 @@ export interface Expected {
   readonly passTime: (ms: number) => void
 }
 
-export interface Seat {
+interface Seat {
   readonly spec: ConsoleSpec
   readonly page: NodePage
   readonly expected: Expected
@@ -58,115 +58,78 @@ function holds(first: number, last: number, all = 25) {
     })
 }
 
-class User {
-  readonly #seat: Seat
-  #console: OpenConsole
-
-  constructor(seat: Seat) {
-    this.#seat = seat
-    this.#console = new OpenConsole(seat.spec, seat.page)
+/** The steps in their order. */
+function stepsOf({ spec, page, expected }: Seat): Readonly<Record<string, () => Promise<Problem>>> {
+  const { ownWords, noticesEndBy, calls } = spec
+  const { username, refusal, field, visitProvider, endSession, endAtBackend } = expected
+  let console = new OpenConsole(spec, page)
+  const reload = () => {
+    console = new OpenConsole(spec, page)
+    return console.start()
   }
-
-  /** The steps in their order. */
-  get steps(): ReadonlyArray<readonly [name: string, act: () => Promise<Problem>]> {
-    const console = () => this.#console
-    const listOf = (page: number, size: number, title?: string) =>
-      this.#console.list(page, size, title)
-    return [
-      ['start', async () => isOut(await console().start())],
-      ['wrong password', () => this.#isRefused()],
-      ['sign-in', () => this.#signsIn()],
-      ['menu', async () => other(await console().menu(), isThere)],
-      ['page 2', async () => other(await listOf(2, 10), holds(11, 20))],
-      ['last page', async () => other(await listOf(3, 10), holds(21, 25))],
-      ['other size', async () => other(await listOf(2, 20), holds(21, 25))],
-      ['search', async () => other(await listOf(1, 10, 'Notice 7'), holds(7, 7, 1))],
-      ['nothing found', async () => other(await listOf(1, 10, 'Nowhere'), holds(1, 0, 0))],
-      ['save', async () => other(await console().save({ title: 'New' }), form => !!form?.saved)],
-      ['refusal', () => this.#isNotSaved()],
-      ['reload', async () => other(await this.#reload(), this.#isUser)],
-      ['refresh', () => this.#refreshes()],
-      ['end', () => this.#isEnded()],
-      ['sign-in again', () => this.#signsIn()],
-      ['end at the back-end', () => this.#isEndedByBackend()],
-      ['sign-out', () => this.#signsOut()]
-    ]
-  }
-
-  readonly #isUser = (content: { name: string } | undefined) =>
-    content?.name === this.#seat.expected.name
-
-  #reload() {
-    this.#console = new OpenConsole(this.#seat.spec, this.#seat.page)
-    return this.#console.start()
-  }
-
+  const isUser = (content: { name: string } | undefined) => content?.name === expected.name
   /** Whether a message is one of the texts, or begins with words of the console. */
-  #shows({ messages }: Screen<unknown>, ownWords: string | undefined, texts: readonly string[]) {
-    return messages.some(message =>
-      ownWords === undefined ? texts.includes(message) : message.startsWith(ownWords)
-    )
-  }
+  const shows = (
+    { messages }: Screen<unknown>,
+    own: string | undefined,
+    texts: readonly string[]
+  ) => messages.some(each => (own === undefined ? texts.includes(each) : each.startsWith(own)))
 
-  async #isRefused(): Promise<Problem> {
-    const { spec, expected } = this.#seat
-    const { username, wrongPassword } = expected
-    const screen = await this.#console.signIn({ username, password: 'not-the-Password1' })
-    const isShown = this.#shows(screen, spec.ownWords?.wrongPassword, wrongPassword)
-    return screen.at === 'sign-in' && isShown ? undefined : JSON.stringify(screen)
-  }
-
-  async #signsIn(): Promise<Problem> {
-    const { visitProvider } = this.#seat.expected
-    if (visitProvider === undefined) {
-      return other(await this.#console.signIn(this.#seat.expected), this.#isUser)
-    }
+  async function signsIn(): Promise<Problem> {
+    if (visitProvider === undefined) return other(await console.signIn(expected), isUser)
     await visitProvider()
-    return other(await this.#reload(), this.#isUser)
+    return other(await reload(), isUser)
   }
 
-  async #isNotSaved(): Promise<Problem> {
-    const { spec, expected } = this.#seat
-    const { field, refusal } = expected
-    const screen = await this.#console.save({ title: '' })
-    const isShown = this.#shows(screen, spec.ownWords?.refused, refusal)
-    const { saved, fieldErrors } = screen.content ?? {}
-    const isField =
-      field === undefined || fieldErrors === undefined || refusal.includes(fieldErrors[field] ?? '')
-    return saved === false && isShown && isField ? undefined : JSON.stringify(screen)
-  }
-
-  async #refreshes(): Promise<Problem> {
-    if (this.#seat.spec.calls['refresh'] === undefined) return undefined
-    return other(await this.#console.refresh(), goesOn => goesOn === true)
-  }
-
-  async #isEnded(end = this.#seat.expected.endSession, mayStay = false): Promise<Problem> {
-    const { spec, expected, page } = this.#seat
+  /** @param mayStay the console may show the failure first, and leave with the next step */
+  async function isEnded(end: () => unknown, mayStay = false): Promise<Problem> {
     await end()
     const before = page.sent.length
-    const passedMs = spec.noticesEndBy === 'clock' ? day : 0
+    const passedMs = noticesEndBy === 'clock' ? day : 0
     expected.passTime(passedMs)
-    let screen = await this.#console.list(2, 10)
+    let screen = await console.list(2, 10)
     const sent = page.sent.slice(before)
-    const isTold = screen.content === undefined && screen.messages.length > 0
     const isFailed = screen.content === undefined && screen.at === 'inside'
-    if (isFailed && mayStay) screen = await this.#console.list(2, 10)
-    const isLeft = spec.noticesEndBy === 'reload' && isTold ? undefined : isOut(screen)
-    const problem = isLeft ?? isOut(await this.#reload())
+    const isTold = isFailed && screen.messages.length > 0
+    if (isFailed && mayStay) screen = await console.list(2, 10)
+    const isLeft = noticesEndBy === 'reload' && isTold ? undefined : isOut(screen)
+    const problem = isLeft ?? isOut(await reload())
     expected.passTime(-passedMs)
     return sent.length > 3 ? sent.join(', ') : problem
   }
 
-  /** Some consoles show the failure first, and leave with the next step. */
-  async #isEndedByBackend(): Promise<Problem> {
-    const { endAtBackend } = this.#seat.expected
-    if (endAtBackend === undefined) return undefined
-    return (await this.#isEnded(endAtBackend, true)) ?? this.#signsIn()
-  }
-
-  async #signsOut(): Promise<Problem> {
-    return isOut(await this.#console.signOut()) ?? isOut(await this.#reload())
+  return {
+    'start': async () => isOut(await console.start()),
+    'wrong password': async () => {
+      const screen = await console.signIn({ username, password: 'not-the-Password1' })
+      const isShown = shows(screen, ownWords?.wrongPassword, expected.wrongPassword)
+      return screen.at === 'sign-in' && isShown ? undefined : JSON.stringify(screen)
+    },
+    'sign-in': signsIn,
+    'menu': async () => other(await console.menu(), isThere),
+    'page 2': async () => other(await console.list(2, 10), holds(11, 20)),
+    'last page': async () => other(await console.list(3, 10), holds(21, 25)),
+    'other size': async () => other(await console.list(2, 20), holds(21, 25)),
+    'search': async () => other(await console.list(1, 10, 'Notice 7'), holds(7, 7, 1)),
+    'nothing found': async () => other(await console.list(1, 10, 'Nowhere'), holds(1, 0, 0)),
+    'save': async () =>
+      other(await console.save({ title: 'New' }), content => content?.saved === true),
+    'refusal': async () => {
+      const screen = await console.save({ title: '' })
+      const { saved, fieldErrors } = screen.content ?? {}
+      const hasField = field !== undefined && fieldErrors !== undefined
+      const isField = !hasField || refusal.includes(fieldErrors[field] ?? '')
+      const isRefused = saved === false && shows(screen, ownWords?.refused, refusal) && isField
+      return isRefused ? undefined : JSON.stringify(screen)
+    },
+    'reload': async () => other(await reload(), isUser),
+    'refresh': async () =>
+      calls['refresh'] && other(await console.refresh(), goesOn => goesOn === true),
+    'end': () => isEnded(endSession),
+    'sign-in again': signsIn,
+    'end at the back-end': async () =>
+      endAtBackend && ((await isEnded(endAtBackend, true)) ?? signsIn()),
+    'sign-out': async () => isOut(await console.signOut()) ?? isOut(await reload())
   }
 }
 
@@ -176,7 +139,7 @@ export async function useConsole(
   until: 'end' | 'first problem'
 ): Promise<readonly { readonly step: string; readonly text: string }[]> {
   const problems = []
-  for (const [step, act] of new User(seat).steps) {
+  for (const [step, act] of Object.entries(stepsOf(seat))) {
     const text = await act().catch(String)
     if (text !== undefined) problems.push({ step, text })
     if (text !== undefined && until === 'first problem') break
