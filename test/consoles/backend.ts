@@ -1,7 +1,7 @@
-/** A back-end as data, written from its source. `server.ts` serves it. */
+/** A back-end as data, read from the source that the head of its preset names. `server.ts` serves it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from './console.ts'
-import type { Grant, Response, TestUser, Visit } from './server.ts'
+import type { Grant, Response, Visit } from './server.ts'
 
 /** A page of the list. */
 interface Listed {
@@ -18,14 +18,12 @@ interface Listed {
 
 export interface BackendSpec {
   readonly name: string
-  /** `owner/name@commit`. The head of the preset names its files that were read. */
-  readonly source: string
   /** How a request carries a token, as in the preset. Default: bearer. */
   readonly credential?: string
   /** The token that a request carries. Default: after `Bearer`. */
   readonly tokenIn?: (request: Pick<Visit, 'headers' | 'query'>) => string | undefined
   /** What a user types as the user name. Default: the name itself. */
-  readonly loginName?: (user: TestUser) => string
+  readonly loginName?: string
   readonly wrongPassword: string
   readonly wrongCaptcha?: string
 
@@ -69,7 +67,7 @@ export interface BackendSpec {
   /** Other calls, by `METHOD /path`; `*` at the end is the last segment. */
   readonly open?: Readonly<Record<string, (visit: Visit) => Response>>
   /** Those that need a valid token. */
-  readonly guarded: Readonly<Record<string, (visit: Visit & { user: TestUser }) => Response>>
+  readonly guarded: Readonly<Record<string, (visit: Visit) => Response>>
   readonly unauthorized: (visit: Visit) => Response
   /** What a call refuses before it does anything. */
   readonly refuse?: (visit: Visit) => Response | undefined

@@ -10,7 +10,7 @@ import { ruoyi } from './consoles/ruoyi.ts'
 import { yudao } from './consoles/yudao.ts'
 import { OpenConsole } from './driver.ts'
 import { startPair } from './pair.ts'
-import { captchaText, users } from './server.ts'
+import { admin, captchaText } from './server.ts'
 
 /** Of the back-end's picture; otherwise the console gets a constant. */
 const rewritten = (rewrite: string) => ({ upstream: 'backend', rewrite, answer: null })
@@ -49,7 +49,7 @@ const captchas = [
   }
 ]
 
-const { username, password } = users.admin
+const { username, password } = admin
 const out = { at: 'sign-in', content: undefined }
 /** One refused password locks the account. */
 const lockout = { accountAndAddress: { failures: 1 }, address: 'off', knownBrowser: false }
@@ -68,7 +68,7 @@ for (const { console: spec, backend: family, routes, picture, wrongCaptcha } of 
     const pictures = backend.calls.filter(({ path }) => path.startsWith(picture))
     t.equal(pictures.length, 3, 'each attempt has a picture of the back-end')
     const right = await console.signIn({ username, password, captcha: captchaText })
-    t.match(right, { at: 'inside', content: { name: users.admin.name }, messages: [] })
+    t.match(right, { at: 'inside', content: { name: admin.name }, messages: [] })
     t.match(await console.list(2, 10), { content: { total: 25 }, messages: [] })
   })
 

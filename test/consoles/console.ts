@@ -1,6 +1,7 @@
 /**
- * A console as data, written from its source: what it calls and when, where it keeps its token, what
- * it takes for success, what it shows. `driver.ts` does the rest, which is the same for all.
+ * A console as data: what it calls and when, where it keeps its token, what it takes for success, what
+ * it shows. `driver.ts` does the rest, which is the same for all. The head of its preset names the
+ * source and the commit that both were read from.
  *
  * Functions read JSON as the console's code does: where a member of nothing is read, the `TypeError`
  * ends what the user began, as in a browser.
@@ -59,8 +60,6 @@ interface Mark {
 
 export interface ConsoleSpec extends Reading {
   readonly name: string
-  /** `owner/name@commit`. The head of the preset names its files that were read. */
-  readonly source: string
   readonly places: Readonly<Record<string, Place>>
   /**
    * What tells at the start that there may be a session; nothing: the console asks for its user.

@@ -8,7 +8,7 @@ import { hashOf } from '../support/users.ts'
 import type { ConsoleSpec } from './console.ts'
 import { OpenConsole } from './driver.ts'
 import type { NodePage } from './page.ts'
-import { service, users } from './server.ts'
+import { admin, service } from './server.ts'
 
 export const elsewhereNames = ['file', 'LDAP', 'OIDC'] as const
 
@@ -29,7 +29,7 @@ export interface Elsewhere {
 
 type CleanUp = (undo: () => unknown) => void
 
-const { username, name, password, role } = users.admin
+const { username, name, password, role } = admin
 const entry = { id: '1', name, password: hashOf(password), roles: [role] }
 const staff = { kind: 'users-file' }
 
@@ -79,7 +79,7 @@ async function startLdap(cleanUp: CleanUp): Promise<Elsewhere> {
   return { name: 'LDAP', sources: { directory }, username, environment, credential }
 }
 
-/** The user of `users.admin`, whom nothing but the provider knows. */
+/** The same user, whom nothing but the provider knows. */
 async function startOidc(cleanUp: CleanUp): Promise<Elsewhere> {
   const provider = await testProvider(cleanUp)
   provider.accounts[username] = { preferred_username: username, name, groups: ['console-admins'] }

@@ -4,7 +4,7 @@ import type { BackendSpec } from './backend.ts'
 import { type ConsoleSpec, pathOf } from './console.ts'
 import type { Elsewhere } from './elsewhere.ts'
 import { type NodePage, nodePage } from './page.ts'
-import { type Backend, type BackendOptions, startBackend, users } from './server.ts'
+import { admin, type Backend, type BackendOptions, startBackend } from './server.ts'
 import type { Expected } from './use.ts'
 
 /** Of the route of the list: what the back-end needs for it, and what it refuses. */
@@ -73,11 +73,10 @@ export async function startPair(
   const gateway = await testGateway(cleanUp, files, elsewhere?.environment)
   let passedMs = 0
   const page = nodePage(gateway.url, () => Date.now() + passedMs)
-  const { admin } = users
   const visit = elsewhere?.visit
   const { message, field } = spec.save
   const expected = {
-    username: elsewhere?.username ?? spec.loginName?.(admin) ?? admin.username,
+    username: elsewhere?.username ?? spec.loginName ?? admin.username,
     password: admin.password,
     name: admin.name,
     wrongPassword: [spec.wrongPassword, ...wrongPassword],

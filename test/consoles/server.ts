@@ -5,26 +5,15 @@ import { type Seen, testUpstream } from '../support/upstream.ts'
 import type { BackendSpec } from './backend.ts'
 import type { Json } from './console.ts'
 
-export interface TestUser {
-  readonly id: number
-  readonly username: string
-  readonly password: string
+/** The user. Names have at least 5 characters (gin-vue-admin), and passwords at most 16 (yudao). */
+export const admin = {
+  id: 1,
+  username: 'admin',
+  password: 'Admin-of-matrix1',
   /** The display name. */
-  readonly name: string
-  readonly role: 'admin' | 'user'
+  name: 'Ada Admin',
+  role: 'admin'
 }
-
-/** Names have at least 5 characters (gin-vue-admin), and passwords at most 16 (yudao). */
-export const users = {
-  admin: {
-    id: 1,
-    username: 'admin',
-    password: 'Admin-of-matrix1',
-    name: 'Ada Admin',
-    role: 'admin'
-  },
-  user: { id: 2, username: 'member', password: 'User-of-matrix22', name: 'Uwe User', role: 'user' }
-} as const satisfies Record<string, TestUser>
 
 const notices = Array.from({ length: 25 }, (_, index) => ({
   id: index + 1,
@@ -74,8 +63,8 @@ export interface Visit {
   readonly json: Json
   /** The token that was sent, valid or not. */
   readonly token: string | undefined
-  /** The user behind it, when the call came. */
-  readonly user: TestUser | undefined
+  /** Whether it was the user's, and valid, when the call came. */
+  readonly isUser: boolean
   readonly tokens: Tokens
   readonly captchas: Captchas
   readonly options: BackendOptions
@@ -90,7 +79,6 @@ export interface Response {
 }
 
 export interface Grant {
-  readonly user: TestUser
   readonly access: string
   readonly refresh: string
 }
@@ -102,21 +90,21 @@ class Tokens {
   #grants: Grant[] = []
   readonly #expired = new Set<Grant>()
 
-  issue(user: TestUser): Grant {
-    const grant = { user, access: randomKey(), refresh: randomKey() }
+  issue(): Grant {
+    const grant = { access: randomKey(), refresh: randomKey() }
     this.#grants.push(grant)
     return grant
   }
 
-  userOf(token: string | undefined): TestUser | undefined {
-    return this.#grants.find(each => each.access === token && !this.#expired.has(each))?.user
+  isValid(token: string | undefined): boolean {
+    return this.#grants.some(each => each.access === token && !this.#expired.has(each))
   }
 
   /** Ends the tokens of a grant and issues others. Undefined: the refresh token is not valid. */
   renew(refresh: string | undefined): Grant | undefined {
     const grant = this.#grants.find(each => each.refresh === refresh)
     this.end(grant?.access)
-    return grant && this.issue(grant.user)
+    return grant && this.issue()
   }
 
   /** Ends an access token, and its refresh token with it. */
@@ -192,12 +180,15 @@ function visitOf(
   const type = headers['content-type'] ?? ''
   const json: Json = type.startsWith('application/') ? parse(body) : undefined
   const token = tokenIn({ headers, query }) || undefined
-  const user = state.tokens.userOf(token) ?? userOfJwt(token)
-  return { ...{ method, path, endpoint, query, headers, type, body, json, token, user }, ...state }
+  const isUser = state.tokens.isValid(token) || isJwtOfUser(token)
+  return {
+    ...{ method, path, endpoint, query, headers, type, body, json, token, isUser },
+    ...state
+  }
 }
 
 function responseOf(spec: BackendSpec, visit: Visit): Response {
-  const { method, path, endpoint, user } = visit
+  const { method, path, endpoint, isUser } = visit
   if (path === '/service/token') return exchangeOf(visit)
   const { signIn, open = {}, guarded, wrongType = () => ({ status: 415, json: {} }) } = spec
   const call = `${method} ${endpoint}`
@@ -207,7 +198,7 @@ function responseOf(spec: BackendSpec, visit: Visit): Response {
   }
   const isSignIn = call === signIn.at
   const answer = isSignIn ? (visit: Visit) => signedIn(spec, visit) : open[call]
-  if (answer === undefined && user === undefined) return spec.unauthorized(visit)
+  if (answer === undefined && !isUser) return spec.unauthorized(visit)
   const refusal = spec.refuse?.(visit)
   if (refusal !== undefined) return refusal
   const { bodyType = 'application/json' } = spec
@@ -219,18 +210,16 @@ function responseOf(spec: BackendSpec, visit: Visit): Response {
     [`POST ${spec.save.path}`]: () => saved(spec, visit),
     ...guarded
   }
-  return answer?.(visit) ?? calls[call]?.({ ...visit, user: user ?? users.user }) ?? { status: 500 }
+  return answer?.(visit) ?? calls[call]?.(visit) ?? { status: 500 }
 }
 
-function signedIn({ signIn, loginName = nameOf }: BackendSpec, visit: Visit): Response {
+function signedIn({ signIn, loginName = admin.username }: BackendSpec, visit: Visit): Response {
   const { fieldsOf = ({ json }: Visit): Json => json ?? {}, refuses, granted, refused } = signIn
   const refusal = refuses?.(visit)
   if (refusal !== undefined) return refusal
   const { username, password } = fieldsOf(visit)
-  const user = Object.values(users).find(
-    each => loginName(each) === username && each.password === password
-  )
-  return user === undefined ? refused : granted(visit.tokens.issue(user))
+  const isRight = username === loginName && password === admin.password
+  return isRight ? granted(visit.tokens.issue()) : refused
 }
 
 function listed({ list }: BackendSpec, { query, headers }: Visit): Response {
@@ -258,21 +247,17 @@ function saved({ list, save }: BackendSpec, { json }: Visit): Response {
 /** For the gateway, which has signed the user in elsewhere. */
 function exchangeOf({ headers, json, tokens }: Visit): Response {
   if (headers['x-service-key'] !== service.key) return { status: 401, json: {} }
-  const user = Object.values(users).find(each => each.username === json?.username)
-  if (user === undefined) return { status: 404, json: {} }
-  return { status: 200, json: { token: tokens.issue(user).access } }
+  if (json?.username !== admin.username) return { status: 404, json: {} }
+  return { status: 200, json: { token: tokens.issue().access } }
 }
 
 /** Of a token that the gateway signed. */
-function userOfJwt(token = ''): TestUser | undefined {
+function isJwtOfUser(token = ''): boolean {
   const [header, payload = '', signature] = token.split('.')
   const hmac = createHmac('sha256', service.jwtSecret).update(`${header}.${payload}`)
-  if (signature !== hmac.digest('base64url')) return undefined
   const claims = parse(Buffer.from(payload, 'base64url').toString())
-  return Object.values(users).find(each => each.username === claims?.preferred_username)
+  return signature === hmac.digest('base64url') && claims?.preferred_username === admin.username
 }
-
-const nameOf = ({ username }: TestUser) => username
 
 function parse(text: string): Json {
   try {

@@ -5,7 +5,7 @@ import { jeecg, sign } from './consoles/jeecg.ts'
 import { OpenConsole } from './driver.ts'
 import type { Page } from './page.ts'
 import { startPair } from './pair.ts'
-import { users } from './server.ts'
+import { admin } from './server.ts'
 
 const signed = { signUrls: ['/sys/annountCement/list'] }
 
@@ -18,7 +18,7 @@ for (const query of [undefined, { paging: false }]) {
       routes
     })
     const console = new OpenConsole(jeecg, page)
-    await console.signIn(users.admin)
+    await console.signIn(admin)
     const list = await console.list(2, 10)
     t.match(list, { content: { total: 25 }, messages: [] })
     t.equal(list.content?.rows[0]?.['title'], 'Notice 11')
@@ -33,7 +33,7 @@ void t.test('jeecg × jeecg: a changed query does not fit X-Sign', async t => {
   const options = { backend: signed, routes }
   const { page } = await startPair(t.after, jeecg, backendSpec, options)
   const console = new OpenConsole(jeecg, page)
-  await console.signIn(users.admin)
+  await console.signIn(admin)
   const list = await console.list(2, 10)
   t.equal(list.content, undefined)
   t.strictSame(list.messages, ['Sign签名校验失败！'], 'the console shows the back-end’s message')
@@ -48,7 +48,7 @@ void t.test('jeecg × jeecg: X-Sign of a dictionary fits its path', async t => {
     shape: 'record'
   }
   const { page } = await startPair(t.after, jeecg, backendSpec, { routes: { dictionaries } })
-  await new OpenConsole(jeecg, page).signIn(users.admin)
+  await new OpenConsole(jeecg, page).signIn(admin)
   const fetched = await Promise.all(
     [
       'sys_user,realname,username',

@@ -1,7 +1,7 @@
 /** The example of README: exactly its config, in front of the RuoYi back-end of test/consoles. */
 import t from 'tap'
 import { ruoyi } from '../consoles/backends/ruoyi.ts'
-import { startBackend, users } from '../consoles/server.ts'
+import { admin, startBackend } from '../consoles/server.ts'
 import { textFolder } from '../support/config-files.ts'
 import { blocksOf, isAsWritten } from '../support/doc-blocks.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
@@ -39,7 +39,7 @@ ops: { listen: 127.0.0.1:0 }`,
   const gateway = await testGateway(t.after, folder, {
     SESSION_SECRET: 'a secret of at least thirty-two characters'
   })
-  const { username, password } = users.admin
+  const { username, password } = admin
   const signedIn = await gateway.call('/api/login/account', { json: { username, password } })
   const [, method, path = ''] = /^(GET) (\S+)/.exec(lineOf('the console asks')) ?? []
   const got = await gateway.call(path, { method: method ?? '', cookie: cookieOf(signedIn) })

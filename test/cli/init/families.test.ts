@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { BackendSpec } from '../../consoles/backend.ts'
 import { backends } from '../../consoles/backends.ts'
-import { startBackend, users } from '../../consoles/server.ts'
+import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
 
@@ -41,9 +41,9 @@ for (const spec of backends) {
 async function tryFamily(
   t: Test,
   family: BackendSpec,
-  { loginPath, fields = 'username,password', user = users.admin.username, more = [] }: Told
+  { loginPath, fields = 'username,password', user = admin.username, more = [] }: Told
 ) {
-  const account = { username: user, password: users.admin.password }
+  const account = { username: user, password: admin.password }
   const backend = await startBackend(t.after, family)
   const route = ['--route', `/api/items=${family.list.path}`]
   const signIn = ['--login-path', loginPath, '--login-fields', fields, '--user', user]
@@ -60,7 +60,7 @@ async function tryFamily(
   )
   t.equal(calls.filter(call => call.body.includes(account.password)).length, 1, 'one sign-in')
   const secrets = new Set(calls.flatMap(({ token }) => token ?? []))
-  for (const value of [...secrets, account.password, 'Notice 1', users.admin.name]) {
+  for (const value of [...secrets, account.password, 'Notice 1', admin.name]) {
     if (value !== 'made-up-0123456789') t.notOk(everything.includes(value), `${value} is written`)
   }
   const { status, list } = await signInAndGet(

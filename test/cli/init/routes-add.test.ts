@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { yudao } from '../../consoles/backends/yudao.ts'
-import { startBackend, users } from '../../consoles/server.ts'
+import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
-const { username, password } = users.admin
+const { username, password } = admin
 
 t.test('a route for a configured back-end: printed, then written; it serves rows', async t => {
   const backend = await startBackend(t.after, yudao)

@@ -3,7 +3,7 @@
  * are those of api/src and packages/errors/src.
  */
 import type { BackendSpec } from '../backend.ts'
-import { bearerIn, type Grant, type Response, type TestUser, type Visit } from '../server.ts'
+import { admin, bearerIn, type Grant, type Response, type Visit } from '../server.ts'
 
 const error = (status: number, code: string, message: string, more: object = {}): Response => ({
   status,
@@ -16,7 +16,7 @@ const emptyTitle = 'Validation failed for field "title". Value can\'t be empty.'
 const noTitle = 'Validation failed for field "title". Value is required.'
 
 /** A user signs in with an e-mail address (auth/drivers/local.ts). */
-const emailOf = ({ username }: TestUser) => `${username}@example.com`
+const email = `${admin.username}@example.com`
 
 /** controllers/auth.ts: `expires` are milliseconds from now; 15 minutes by default. */
 const granted = ({ access, refresh }: Grant): Response => ({
@@ -26,8 +26,7 @@ const granted = ({ access, refresh }: Grant): Response => ({
 
 export const directus: BackendSpec = {
   name: 'directus',
-  source: 'directus/directus@763259f5981d84443b497e677e01d7e6d543aaf8',
-  loginName: emailOf,
+  loginName: email,
   wrongPassword,
   signIn: {
     at: 'POST /auth/login',
@@ -79,12 +78,15 @@ export const directus: BackendSpec = {
     })
   },
   guarded: {
-    'GET /users/me': ({ query, user }) => {
+    'GET /users/me': ({ query }) => {
       // An id, unless a field below it is asked for.
       const isAsked = (query.get('fields') ?? '').includes('role.')
       const data = {
-        ...{ id: `user-${user.id}`, first_name: user.name, last_name: null, email: emailOf(user) },
-        role: isAsked ? { name: user.role } : `role-${user.role}`
+        id: `user-${admin.id}`,
+        first_name: admin.name,
+        last_name: null,
+        email,
+        role: isAsked ? { name: admin.role } : `role-${admin.role}`
       }
       return { status: 200, json: { data } }
     }

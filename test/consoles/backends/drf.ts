@@ -3,7 +3,7 @@
  * documentation names for JSON Web Tokens. The tokens here are opaque: nobody reads one.
  */
 import type { BackendSpec } from '../backend.ts'
-import { bearerIn, type Response } from '../server.ts'
+import { admin, bearerIn, type Response } from '../server.ts'
 
 /** DRF, exceptions.py:96: an error that is a text stands under `detail`. */
 const detail = (status: number, text: string): Response => ({ status, json: { detail: text } })
@@ -21,7 +21,6 @@ const required = 'This field is required.'
 
 export const drf: BackendSpec = {
   name: 'drf',
-  source: 'encode/django-rest-framework@751a19fe1b237beca9af7d587fce55d3e09d3741',
   wrongPassword,
   // simplejwt, serializers.py:46 and 77: both tokens at the top, or 401.
   signIn: {
@@ -53,10 +52,10 @@ export const drf: BackendSpec = {
   },
   guarded: {
     // DRF has no call for the user; each project writes one, commonly at this path.
-    'GET /api/users/me/': ({ user: { id, username, name, role } }) => ({
-      status: 200,
-      json: { id, username, first_name: name, email: '', groups: [role] }
-    })
+    'GET /api/users/me/': () => {
+      const { id, username, name, role } = admin
+      return { status: 200, json: { id, username, first_name: name, email: '', groups: [role] } }
+    }
   },
   // simplejwt, authentication.py:117 and exceptions.py:38; DRF, views.py:179 without a token
   unauthorized: request => {

@@ -2,7 +2,7 @@
  * gin-vue-admin, server/. Business errors have status 200 and code 7, want of a session has status 401.
  */
 import type { BackendSpec } from '../backend.ts'
-import { captchaPicture, captchaText } from '../server.ts'
+import { admin, captchaPicture, captchaText } from '../server.ts'
 
 /** response.go:21 */
 const ok = (msg: string, data: unknown = {}) => ({ status: 200, json: { code: 0, data, msg } })
@@ -15,7 +15,6 @@ const noTitle = 'Title值不能为空'
 
 export const ginVueAdmin: BackendSpec = {
   name: 'gin-vue-admin',
-  source: 'flipped-aurora/gin-vue-admin@02f37833255e0e339c3d69199cb5a468f17de9fc',
   credential: 'header:x-token',
   tokenIn: ({ headers }) => headers['x-token']?.toString(), // claims.go:23
   wrongPassword,
@@ -26,8 +25,9 @@ export const ginVueAdmin: BackendSpec = {
       const isRefused = options.captcha && !captchas.take(json?.captchaId, json?.captcha)
       return isRefused ? fail(wrongCaptcha) : undefined
     },
-    granted: ({ user: { id, username, name, role }, access: token }) => {
-      const authorityId = role === 'admin' ? 888 : 9528
+    granted: ({ access: token }) => {
+      const { id, username, name, role } = admin
+      const authorityId = 888
       const authority = { authorityId, authorityName: role, defaultRouter: 'dashboard' }
       const user = { ID: id, userName: username, nickName: name, authorityId, authority }
       return ok('登录成功', { user, token, expiresAt: Date.now() + 7 * 86_400_000 })

@@ -4,7 +4,7 @@
  */
 import { createDecipheriv, createHash } from 'node:crypto'
 import type { BackendSpec } from '../backend.ts'
-import { captchaPicture, type Response, type Visit } from '../server.ts'
+import { admin, captchaPicture, type Response, type Visit } from '../server.ts'
 
 /** Result.java:27. `new Result()` has code 0, `ok()` 200, an error 500. */
 const result = (success: boolean, code: number, message: string, value: unknown = null) => ({
@@ -22,7 +22,6 @@ const noTitle = '校验失败！标题不能为空'
 
 export const jeecg: BackendSpec = {
   name: 'jeecg',
-  source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
   credential: 'header:x-access-token',
   tokenIn: ({ headers, query }) => {
     const header = headers['x-access-token']
@@ -38,7 +37,8 @@ export const jeecg: BackendSpec = {
       const isRefused = options.captcha && !captchas.take(json?.checkKey, json?.captcha)
       return isRefused ? error(wrongCaptcha, 412) : undefined
     },
-    granted: ({ access: token, user: { id, username, name: realname } }) => {
+    granted: ({ access: token }) => {
+      const { id, username, name: realname } = admin
       const userInfo = { id: String(id), username, realname, avatar: null, loginTenantId: 0 }
       return done('登录成功', { token, tenantList: [], userInfo, departs: [], multi_depart: 0 })
     },
@@ -63,9 +63,9 @@ export const jeecg: BackendSpec = {
   },
   open: {
     // LoginController.java:183: the token only as X-Access-Token.
-    'GET /jeecg-boot/sys/logout': ({ headers, tokens, user, token }) => {
+    'GET /jeecg-boot/sys/logout': ({ headers, tokens, isUser, token }) => {
       if (headers['x-access-token'] === undefined) return error('退出登录失败！')
-      if (user === undefined) return error('Token无效!')
+      if (!isUser) return error('Token无效!')
       tokens.end(token)
       return done('退出登录成功！', '退出登录成功！')
     },

@@ -4,7 +4,7 @@
  */
 import type { BackendSpec } from '../backend.ts'
 import type { Json } from '../console.ts'
-import type { Grant, Response, Visit } from '../server.ts'
+import { admin, type Grant, type Response, type Visit } from '../server.ts'
 
 const mediaType = 'application/vnd.api+json'
 
@@ -38,7 +38,6 @@ const formOf = ({ body }: Visit) => Object.fromEntries(new URLSearchParams(body)
 
 export const jsonApi: BackendSpec = {
   name: 'json-api',
-  source: 'https://jsonapi.org/format/1.1/',
   wrongPassword,
   // RFC 6749, sections 4.3.2 and 6: a form, for the refresh too.
   signIn: {
@@ -100,10 +99,11 @@ export const jsonApi: BackendSpec = {
         : error(422, 'Invalid Attribute', noTitle, '/data/attributes/title')
   },
   guarded: {
-    'GET /users/me': ({ user: { id, username, name, role } }) =>
-      document(200, {
-        data: { type: 'users', id: String(id), attributes: { username, name, roles: [role] } }
-      })
+    'GET /users/me': () => {
+      const { id, username, name, role } = admin
+      const attributes = { username, name, roles: [role] }
+      return document(200, { data: { type: 'users', id: String(id), attributes } })
+    }
   },
   unauthorized: () => error(401, 'Unauthorized', 'The access token is missing or has expired.'),
   bodyType: mediaType, // Section "Content Negotiation"

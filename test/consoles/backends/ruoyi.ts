@@ -3,7 +3,7 @@
  * they can be ended. Files are those of ruoyi-admin, ruoyi-framework and ruoyi-common.
  */
 import type { BackendSpec } from '../backend.ts'
-import { captchaPicture, type Response } from '../server.ts'
+import { admin, captchaPicture, type Response } from '../server.ts'
 
 /** AjaxResult.java:43: members stand beside `code` and `msg`. */
 const ajax = (code: number, msg: string, members: object = {}): Response => ({
@@ -21,7 +21,6 @@ const noTitle = '公告标题不能为空'
 
 export const ruoyi: BackendSpec = {
   name: 'ruoyi',
-  source: 'yangzongzhuan/RuoYi-Vue@a6ea55ecf74ae6cdb063f2b413d66a33f29bf828',
   wrongPassword,
   wrongCaptcha,
   signIn: {
@@ -67,13 +66,12 @@ export const ruoyi: BackendSpec = {
   },
   guarded: {
     // SysLoginController.java:73: the user, and beside it what the user may do.
-    'GET /getInfo': ({ user: { id, username, name, role } }) => {
-      const admin = role === 'admin'
-      const roles = [{ roleKey: role, admin }]
+    'GET /getInfo': () => {
+      const { id: userId, username: userName, name: nickName, role } = admin
       return success({
-        user: { userId: id, userName: username, nickName: name, avatar: '', roles, admin },
+        user: { userId, userName, nickName, avatar: '', admin: true },
         roles: [role],
-        permissions: admin ? ['*:*:*'] : ['system:notice:list'],
+        permissions: ['*:*:*'],
         isPasswordExpired: false
       })
     }

@@ -2,7 +2,7 @@
  * Strapi 5 with its plugin users-permissions. True statuses; errors stand in `error`, data in `data`.
  */
 import type { BackendSpec } from '../backend.ts'
-import type { Response, TestUser } from '../server.ts'
+import { admin, type Response } from '../server.ts'
 
 /** packages/core/core/src/services/errors.ts: formatApplicationError */
 const error = (status: number, name: string, message: string, details: unknown = {}): Response => ({
@@ -18,20 +18,17 @@ const invalidTitle = error(400, 'ValidationError', emptyTitle, {
   errors: [{ path: ['title'], message: emptyTitle, name: 'ValidationError' }]
 })
 
-const userOf = ({ id, username, name }: TestUser) => ({
-  ...{ id, documentId: `user${id}`, username, name },
-  ...{ email: `${username}@example.com`, confirmed: true, blocked: false }
-})
+const { id, username, name, role: type } = admin
+const user = { id, documentId: `user${id}`, username, name, confirmed: true, blocked: false }
 
 export const strapi: BackendSpec = {
   name: 'strapi',
-  source: 'strapi/strapi@c82e67b7e4c16dd38c96968b01023620569102f3',
   wrongPassword,
   // users-permissions/server/controllers/auth.js, callback: a wrong password is a ValidationError.
   signIn: {
     at: 'POST /api/auth/local',
     fieldsOf: ({ json }) => ({ username: json?.identifier, password: json?.password }),
-    granted: ({ access, user }) => ({ status: 200, json: { jwt: access, user: userOf(user) } }),
+    granted: ({ access }) => ({ status: 200, json: { jwt: access, user } }),
     refused: error(400, 'ValidationError', wrongPassword)
   },
   list: {
@@ -66,10 +63,9 @@ export const strapi: BackendSpec = {
   },
   guarded: {
     // The role only with populate=role, as an object with `type`.
-    'GET /api/users/me': ({ query, user }) => {
-      const role = { id: user.id, name: user.role, type: user.role }
-      const populated = query.get('populate') === 'role' ? { role } : {}
-      return { status: 200, json: { ...userOf(user), ...populated } }
+    'GET /api/users/me': ({ query }) => {
+      const populated = query.get('populate') === 'role' ? { role: { id, name: type, type } } : {}
+      return { status: 200, json: { ...user, ...populated } }
     }
   },
   // Without a token the role Public decides (403); a token that is not valid is 401.

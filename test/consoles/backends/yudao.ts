@@ -3,7 +3,7 @@
  * those of cn.iocoder.yudao.module.system and cn.iocoder.yudao.framework.
  */
 import type { BackendSpec } from '../backend.ts'
-import { captchaPicture, captchaText, type Grant, type Response } from '../server.ts'
+import { admin, captchaPicture, captchaText, type Grant, type Response } from '../server.ts'
 
 /** CommonResult.java:72 and 52 */
 const success = (data: unknown): Response => ({ status: 200, json: { code: 0, msg: '', data } })
@@ -18,9 +18,9 @@ const wrongCaptcha = '验证码不正确，原因：验证失败'
 const noTitle = '请求参数不正确:公告标题不能为空'
 
 /** AuthLoginRespVO.java; times are milliseconds (YudaoJacksonAutoConfiguration.java:42). */
-const granted = ({ user, access, refresh }: Grant) =>
+const granted = ({ access, refresh }: Grant) =>
   success({
-    ...{ userId: user.id, accessToken: access, refreshToken: refresh },
+    ...{ userId: admin.id, accessToken: access, refreshToken: refresh },
     expiresTime: Date.now() + 30 * 60_000
   })
 
@@ -32,7 +32,6 @@ const captcha = (repData: unknown, repMsg: string | null = null): Response => ({
 
 export const yudao: BackendSpec = {
   name: 'yudao',
-  source: 'YunaiV/ruoyi-vue-pro@e4e460d563a3b6f0b5255f9b061b258128ffd822',
   // SecurityFrameworkUtils.java:41: the parameter `token` too, `Bearer` or not.
   tokenIn: ({ headers, query }) =>
     (headers.authorization ?? query.get('token') ?? '').replace(/^.*Bearer /, ''),
@@ -87,18 +86,16 @@ export const yudao: BackendSpec = {
     }
   },
   guarded: {
-    'GET /admin-api/system/auth/get-permission-info': ({ user: { id, username, name, role } }) =>
-      success({
-        user: { id, nickname: name, avatar: '', deptId: 100, username },
-        roles: [role],
-        permissions: role === 'admin' ? ['system:notice:create'] : [],
-        menus: []
-      })
+    'GET /admin-api/system/auth/get-permission-info': () => {
+      const { id, username, name: nickname, role } = admin
+      const user = { id, nickname, avatar: '', deptId: 100, username }
+      return success({ user, roles: [role], permissions: ['system:notice:create'], menus: [] })
+    }
   },
   unauthorized: () => error(401, '账号未登录'), // AuthenticationEntryPointImpl.java:32
-  refuse: ({ path, headers, user }) => {
+  refuse: ({ path, headers, isUser }) => {
     // TenantSecurityWebFilter.java:89: without a session, the tenant must be named.
-    const isTenant = user !== undefined || /^\d+$/.test(String(headers['tenant-id']))
+    const isTenant = isUser || /^\d+$/.test(String(headers['tenant-id']))
     const isRefused = path.startsWith('/admin-api/system/auth/') && !isTenant
     return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
   },

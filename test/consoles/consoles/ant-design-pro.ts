@@ -6,7 +6,6 @@ import type { ConsoleSpec } from '../console.ts'
 
 export const antDesignPro: ConsoleSpec = {
   name: 'ant-design-pro',
-  source: 'ant-design/ant-design-pro@adfd440',
   // app.tsx:39-52 and :113-121; no cookie that scripts see says whether there is a session.
   places: {},
   knownBy: [],

@@ -3,7 +3,6 @@ import type { ConsoleSpec } from '../console.ts'
 
 export const arco: ConsoleSpec = {
   name: 'arco',
-  source: 'arco-design/arco-design-pro-vue@2702081',
   places: { token: { storage: 'token', as: 'text' } }, // utils/auth.ts:1
   ownCode: ({ state, keep }) => ({
     isLogin: () => Boolean(state()['token']),

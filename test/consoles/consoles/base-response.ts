@@ -8,7 +8,6 @@ const tokenLifetimeMs = 14 * 86_400_000
 
 export const baseResponse: ConsoleSpec = {
   name: 'base-response',
-  source: 'kuizuo/nest-trpc-prisma-starter@4f44206',
   places: { token: { cookie: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs } },
   knownBy: [], // app.tsx:25-35 and :67-73
   ownCode: ({ state, keep }) => ({

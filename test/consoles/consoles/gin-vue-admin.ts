@@ -3,7 +3,6 @@ import { type ConsoleSpec, Fault, type Json, ShownFault, titlesOf } from '../con
 
 export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
-  source: 'flipped-aurora/gin-vue-admin@02f3783',
   places: { token: { storage: 'token', as: 'text' } }, // pinia/modules/user.js:23
   ownCode: ({ state, keep }) => ({
     userStore: { token: state()['token'], setToken: (token: string) => keep({ token }) }

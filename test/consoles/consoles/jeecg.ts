@@ -11,7 +11,6 @@ const cached = (member: string): Place => ({ storage: 'COMMON__LOCAL__KEY__', me
 
 export const jeecg: ConsoleSpec = {
   name: 'jeecg',
-  source: 'jeecgboot/JeecgBoot@cb4d606',
   places: {
     token: cached('TOKEN__'),
     user: cached('USER__INFO__'),

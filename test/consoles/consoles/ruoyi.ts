@@ -10,7 +10,6 @@ const words: Readonly<Record<string, string>> = {
 
 export const ruoyi: ConsoleSpec = {
   name: 'ruoyi',
-  source: 'yangzongzhuan/RuoYi-Vue3@e019ee1',
   places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
   isOk: ({ code }) => (code || 200) === 200, // utils/request.js:24-124
   gives: body => body,

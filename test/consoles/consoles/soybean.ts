@@ -12,7 +12,6 @@ const stored = (name: string): Place => ({ storage: `SOY_${name}`, as: 'JSON' })
 
 export const soybean: ConsoleSpec = {
   name: 'soybean',
-  source: 'soybeanjs/soybean-admin@9fc1be7',
   places: { token: stored('token'), refreshToken: stored('refreshToken') },
   ownCode: ({ state, keep }) => ({
     localStg: {

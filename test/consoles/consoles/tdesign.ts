@@ -12,7 +12,6 @@ const refusal = '请求接口错误, 错误码: '
 
 export const tdesign: ConsoleSpec = {
   name: 'tdesign',
-  source: 'Tencent/tdesign-vue-next-starter@0e13d9e',
   places: { token: { storage: 'user', member: 'token', as: 'JSON' } },
   ownCode: ({ state, keep }) => ({
     userStore: {

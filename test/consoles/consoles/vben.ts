@@ -9,7 +9,6 @@ const stored = (member: string): Place => ({ storage: 'core-access', member, as:
 
 export const vben: ConsoleSpec = {
   name: 'vben',
-  source: 'vbenjs/vue-vben-admin@e3369bd',
   places: { token: stored('accessToken'), codes: stored('accessCodes') },
   // router/guard.ts:66-86; store/auth.ts:36-39: without a truthy token nothing happens at all.
   ownCode: ({ state, keep, call }) => ({

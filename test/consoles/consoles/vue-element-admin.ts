@@ -3,7 +3,6 @@ import { type ConsoleSpec, Fault, ShownFault } from '../console.ts'
 
 export const vueElementAdmin: ConsoleSpec = {
   name: 'vue-element-admin',
-  source: 'PanJiaChen/vue-element-admin@6858a9a',
   places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
   headers: ({ token }) => ({ 'X-Token': token }),
   isOk: body => body.code === 20000, // utils/request.js:49 and :69

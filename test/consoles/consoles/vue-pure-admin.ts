@@ -7,7 +7,6 @@ const signInExpired = '登录已过期，请重新登录'
 
 export const vuePureAdmin: ConsoleSpec = {
   name: 'vue-pure-admin',
-  source: 'pure-admin/vue-pure-admin@2ad835b',
   // utils/auth.ts:24-40: when the first cookie has expired, what is left is the user without a token.
   places: {
     token: { cookie: 'authorized-token', as: 'JSON', expires: ({ expires }) => expires },

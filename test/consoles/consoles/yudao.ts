@@ -20,7 +20,6 @@ const stored = (storage: string): Place => ({ storage, as: 'JSON' })
 
 export const yudao: ConsoleSpec = {
   name: 'yudao',
-  source: 'yudaocode/yudao-ui-admin-vue3@9445977',
   places: {
     token: stored('ACCESS_TOKEN'),
     refreshToken: stored('REFRESH_TOKEN'),
