@@ -15,14 +15,13 @@ export type State = Readonly<Record<string, Json>>
 
 /** Where a value outlives the page. As a text, what is missing becomes "undefined", as in scripts. */
 export interface Place {
-  readonly cookie?: string
-  /** Milliseconds since 1970, of what is kept; default: the end of the browser's session. */
-  readonly expires?: (value: Json, now: number) => number
-  /** A key of localStorage. */
-  readonly storage?: string
+  readonly in: 'cookie' | 'localStorage'
+  readonly key: string
   /** The member of an entry with several values. */
   readonly member?: string
   readonly as: 'text' | 'JSON'
+  /** Of a cookie, in milliseconds since 1970. Default: the end of the browser's session. */
+  readonly expires?: (value: Json, now: number) => number
 }
 
 /** An error of the console's code. */

@@ -29,20 +29,13 @@ interface ShownUser {
   readonly roles: readonly string[]
 }
 
-interface ShownMenu {
-  readonly entries: readonly string[]
-  readonly permissions: readonly string[]
-}
-
 export interface ShownList {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
   readonly total: number
 }
 
-interface ShownForm {
-  readonly saved: boolean
-  readonly fieldErrors?: Readonly<Record<string, string>>
-}
+/** Messages by the name of a field. */
+type Fields = Readonly<Record<string, string>>
 
 /** A refused request. */
 class Refusal extends Fault {
@@ -105,7 +98,7 @@ export class OpenConsole {
     })
   }
 
-  menu(): Promise<Screen<ShownMenu>> {
+  menu(): Promise<Screen<{ entries: string[]; permissions: string[] }>> {
     const { menu, menuCalls = [] } = this.#spec
     return this.#step(async () => {
       if (!(await this.#passes())) return undefined
@@ -131,7 +124,7 @@ export class OpenConsole {
     })
   }
 
-  save(values: Readonly<Record<string, unknown>>): Promise<Screen<ShownForm>> {
+  save(values: object): Promise<Screen<{ saved: boolean; fieldErrors?: Fields }>> {
     const { fieldErrors } = this.#spec
     return this.#step(async () => {
       try {
@@ -144,7 +137,8 @@ export class OpenConsole {
           field,
           [texts].flat().map(textOf).join(' ')
         ])
-        return { saved: false, ...(fieldErrors && { fieldErrors: Object.fromEntries(shown) }) }
+        const fields = Object.fromEntries(shown) as Fields
+        return { saved: false, ...(fieldErrors && { fieldErrors: fields }) }
       }
     })
   }
@@ -240,7 +234,9 @@ export class OpenConsole {
   async #signOut(): Promise<undefined> {
     const { calls, leavesAnyway } = this.#spec
     if (calls['signOut'] !== undefined) {
-      await this.#call('signOut').catch(leavesAnyway ? ignoreFault : rethrow)
+      await this.#call('signOut').catch(error => {
+        if (leavesAnyway === undefined || !isFault(error)) throw error
+      })
     }
     return this.#leave()
   }
@@ -321,10 +317,6 @@ export class OpenConsole {
 
 function ignoreFault(error: unknown): void {
   if (!isFault(error)) throw error
-}
-
-function rethrow(error: unknown): never {
-  throw error
 }
 
 function searchOf(query: object): string {

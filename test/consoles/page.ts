@@ -1,38 +1,21 @@
 /** What a console finds around itself, in a browser and in Node. */
 import type { Json, Place } from './console.ts'
 
-export interface Page {
-  /** Same-origin; `path` begins with `/`. The page sends and keeps cookies as a browser does. */
-  readonly fetch: (path: string, init?: PageRequest) => Promise<PageResponse>
-  /** The cookies that scripts see: never those with `HttpOnly`. */
-  readonly cookies: PageCookies
-  readonly localStorage: PageStorage
-  /** Milliseconds since 1970. */
-  readonly now: () => number
-}
-
-export interface PageRequest {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-}
-
-export interface PageResponse {
-  readonly status: number
-  readonly text: () => Promise<string>
-}
-
-export interface PageCookies {
+/** Cookies, but those with `HttpOnly`, or localStorage. */
+export interface Values {
   readonly get: (name: string) => string | undefined
-  /** @param expires milliseconds since 1970; without it, a cookie of the browser's session */
+  /** @param expires of a cookie, in milliseconds since 1970. Default: the browser's session. */
   readonly set: (name: string, value: string, expires?: number) => void
   readonly remove: (name: string) => void
 }
 
-export interface PageStorage {
-  readonly getItem: (name: string) => string | null
-  readonly setItem: (name: string, value: string) => void
-  readonly removeItem: (name: string) => void
+export interface Page {
+  /** Same-origin; `path` begins with `/`. The page sends and keeps cookies as a browser does. */
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Pick<Response, 'status' | 'text'>>
+  readonly cookies: Values
+  readonly localStorage: Values
+  /** Milliseconds since 1970. */
+  readonly now: () => number
 }
 
 /** The values that a console keeps in a page, by name. */
@@ -46,48 +29,40 @@ export class Places {
   }
 
   all(): Record<string, Json> {
-    const entries = Object.entries(this.#places)
-    return Object.fromEntries(entries.map(([name, place]) => [name, this.#read(place)]))
-  }
-
-  forget(): void {
-    for (const { cookie = '', storage = '' } of Object.values(this.#places)) {
-      this.#page.cookies.remove(cookie)
-      this.#page.localStorage.removeItem(storage)
-    }
+    const entries = Object.entries(this.#places).map(([name, place]) => {
+      const entry = this.#entry(place)
+      return [name, place.member === undefined ? entry : entry?.[place.member]]
+    })
+    return Object.fromEntries(entries) as Record<string, Json>
   }
 
   /** @returns whether there is a place of that name */
   set(name: string, value: Json): boolean {
     const place = this.#places[name]
     if (place === undefined) return false
-    const { member } = place
-    this.#write(place, member === undefined ? value : { ...this.#entry(place), [member]: value })
+    const { member, as, expires } = place
+    const entry = member === undefined ? value : { ...this.#entry(place), [member]: value }
+    const text = as === 'JSON' ? JSON.stringify(entry ?? null) : String(entry)
+    this.#values(place).set(place.key, text, expires?.(value, this.#page.now()))
     return true
   }
 
-  #read(place: Place): Json {
-    const entry = this.#entry(place)
-    return place.member === undefined ? entry : entry?.[place.member]
+  forget(): void {
+    for (const place of Object.values(this.#places)) this.#values(place).remove(place.key)
   }
 
-  #entry({ cookie, storage = '', as }: Place): Json {
-    const { cookies, localStorage } = this.#page
-    const text = cookie === undefined ? localStorage.getItem(storage) : cookies.get(cookie)
-    if (text === null || text === undefined) return undefined
-    return as === 'JSON' ? (JSON.parse(text) ?? undefined) : text
+  #values({ in: where }: Place): Values {
+    return where === 'cookie' ? this.#page.cookies : this.#page.localStorage
   }
 
-  #write({ cookie, storage = '', as, expires }: Place, value: Json): void {
-    const { cookies, localStorage, now } = this.#page
-    const text = as === 'JSON' ? JSON.stringify(value ?? null) : String(value)
-    if (cookie === undefined) localStorage.setItem(storage, text)
-    else cookies.set(cookie, text, expires?.(value, now()))
+  #entry(place: Place): Json {
+    const text = this.#values(place).get(place.key)
+    return place.as === 'JSON' ? (JSON.parse(text ?? 'null') ?? undefined) : text
   }
 }
 
 export interface NodePage extends Page {
-  readonly fetch: (path: string, init?: PageRequest) => Promise<Response>
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   /** `METHOD /path?query` of what the page sent, in order. */
   readonly sent: readonly string[]
   /** Of all cookies, those that scripts do not see included. */
@@ -96,36 +71,36 @@ export interface NodePage extends Page {
 
 /** A page of a browser, in Node. */
 export function nodePage(origin: string, now: () => number = () => Date.now()): NodePage {
-  const jar = new Jar(now)
+  const cookies = new Cookies(now)
   const sent: string[] = []
   const stored = new Map<string, string>()
   return {
     now,
     sent,
-    cookies: jar,
-    cookieNames: () => [...jar.live().keys()],
+    cookies,
+    cookieNames: () => [...cookies.live().keys()],
     localStorage: {
-      getItem: name => stored.get(name) ?? null,
-      setItem: (name, value) => stored.set(name, value),
-      removeItem: name => stored.delete(name)
+      get: name => stored.get(name),
+      set: (name, value) => stored.set(name, value),
+      remove: name => stored.delete(name)
     },
     fetch: async (path, init = {}) => {
       const { method = 'GET', headers } = init
       if (!path.startsWith('/')) throw new Error(`Not a path of the origin: "${path}".`)
       sent.push(`${method} ${path}`)
-      const cookie = [...jar.live()].map(([name, { value }]) => `${name}=${value}`).join('; ')
+      const cookie = [...cookies.live()].map(([name, { value }]) => `${name}=${value}`).join('; ')
       const response = await fetch(new URL(path, origin), {
         ...init,
         headers: {
           'sec-fetch-site': 'same-origin',
           'sec-fetch-mode': 'cors',
-          ...headers,
+          ...(headers as Record<string, string> | undefined),
           ...(method !== 'GET' && { origin }),
           ...(cookie !== '' && { cookie })
         },
         redirect: 'manual'
       })
-      for (const line of response.headers.getSetCookie()) jar.receive(line)
+      for (const line of response.headers.getSetCookie()) cookies.receive(line)
       return response
     }
   }
@@ -138,7 +113,7 @@ interface Cookie {
   readonly expires: number
 }
 
-class Jar implements PageCookies {
+class Cookies implements Values {
   readonly #cookies = new Map<string, Cookie>()
   readonly #now: () => number
 

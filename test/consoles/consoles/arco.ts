@@ -3,7 +3,7 @@ import type { ConsoleSpec } from '../console.ts'
 
 export const arco: ConsoleSpec = {
   name: 'arco',
-  places: { token: { storage: 'token', as: 'text' } }, // utils/auth.ts:1
+  places: { token: { in: 'localStorage', key: 'token', as: 'text' } }, // utils/auth.ts:1
   ownCode: ({ state, keep }) => ({
     isLogin: () => Boolean(state()['token']),
     setToken: (token: string) => keep({ token })

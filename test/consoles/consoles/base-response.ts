@@ -8,7 +8,9 @@ const tokenLifetimeMs = 14 * 86_400_000
 
 export const baseResponse: ConsoleSpec = {
   name: 'base-response',
-  places: { token: { cookie: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs } },
+  places: {
+    token: { in: 'cookie', key: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs }
+  },
   knownBy: [], // app.tsx:25-35 and :67-73
   ownCode: ({ state, keep }) => ({
     userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }

@@ -3,7 +3,7 @@ import { type ConsoleSpec, Fault, type Json, ShownFault, titlesOf } from '../con
 
 export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
-  places: { token: { storage: 'token', as: 'text' } }, // pinia/modules/user.js:23
+  places: { token: { in: 'localStorage', key: 'token', as: 'text' } }, // pinia/modules/user.js:23
   ownCode: ({ state, keep }) => ({
     userStore: { token: state()['token'], setToken: (token: string) => keep({ token }) }
   }),

@@ -7,7 +7,12 @@ const timeout = '登录超时,请重新登录!'
 const status401 = '用户没有权限（令牌、用户名、密码错误）!'
 
 /** utils/cache/persistent.ts: one entry of localStorage for all names. */
-const cached = (member: string): Place => ({ storage: 'COMMON__LOCAL__KEY__', member, as: 'JSON' })
+const cached = (member: string): Place => ({
+  in: 'localStorage',
+  key: 'COMMON__LOCAL__KEY__',
+  member,
+  as: 'JSON'
+})
 
 export const jeecg: ConsoleSpec = {
   name: 'jeecg',

@@ -10,7 +10,7 @@ const words: Readonly<Record<string, string>> = {
 
 export const ruoyi: ConsoleSpec = {
   name: 'ruoyi',
-  places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
+  places: { token: { in: 'cookie', key: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
   isOk: ({ code }) => (code || 200) === 200, // utils/request.js:24-124
   gives: body => body,
   message: ({ code, msg }) => words[code] || msg || '系统未知错误，请反馈给管理员',

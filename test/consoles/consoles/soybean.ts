@@ -8,7 +8,7 @@ import { type ConsoleSpec, Fault, type Json, type Place } from '../console.ts'
 const expiredCodes = ['9999', '9998', '3333']
 
 /** .env:50 */
-const stored = (name: string): Place => ({ storage: `SOY_${name}`, as: 'JSON' })
+const stored = (name: string): Place => ({ in: 'localStorage', key: `SOY_${name}`, as: 'JSON' })
 
 export const soybean: ConsoleSpec = {
   name: 'soybean',

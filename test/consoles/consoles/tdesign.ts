@@ -12,7 +12,7 @@ const refusal = '请求接口错误, 错误码: '
 
 export const tdesign: ConsoleSpec = {
   name: 'tdesign',
-  places: { token: { storage: 'user', member: 'token', as: 'JSON' } },
+  places: { token: { in: 'localStorage', key: 'user', member: 'token', as: 'JSON' } },
   ownCode: ({ state, keep }) => ({
     userStore: {
       get token() {

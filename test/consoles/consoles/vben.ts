@@ -5,7 +5,12 @@
 import { type ConsoleSpec, type Place, titlesOf } from '../console.ts'
 
 /** packages/stores/src/modules/access.ts:51 and :102-111 */
-const stored = (member: string): Place => ({ storage: 'core-access', member, as: 'JSON' })
+const stored = (member: string): Place => ({
+  in: 'localStorage',
+  key: 'core-access',
+  member,
+  as: 'JSON'
+})
 
 export const vben: ConsoleSpec = {
   name: 'vben',

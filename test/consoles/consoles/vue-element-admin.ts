@@ -3,7 +3,7 @@ import { type ConsoleSpec, Fault, ShownFault } from '../console.ts'
 
 export const vueElementAdmin: ConsoleSpec = {
   name: 'vue-element-admin',
-  places: { token: { cookie: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
+  places: { token: { in: 'cookie', key: 'Admin-Token', as: 'text' } }, // utils/auth.js:3
   headers: ({ token }) => ({ 'X-Token': token }),
   isOk: body => body.code === 20000, // utils/request.js:49 and :69
   message: ({ message }) => message || 'Error',

@@ -9,9 +9,9 @@ export const vuePureAdmin: ConsoleSpec = {
   name: 'vue-pure-admin',
   // utils/auth.ts:24-40: when the first cookie has expired, what is left is the user without a token.
   places: {
-    token: { cookie: 'authorized-token', as: 'JSON', expires: ({ expires }) => expires },
-    tabs: { cookie: 'multiple-tabs', as: 'text' },
-    user: { storage: 'user-info', as: 'JSON' }
+    token: { in: 'cookie', key: 'authorized-token', as: 'JSON', expires: ({ expires }) => expires },
+    tabs: { in: 'cookie', key: 'multiple-tabs', as: 'text' },
+    user: { in: 'localStorage', key: 'user-info', as: 'JSON' }
   },
   // router/index.ts:152 and :172-176: no request asks whether the session is still there.
   knownBy: ['tabs', 'user'],

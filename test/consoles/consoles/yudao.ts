@@ -16,7 +16,7 @@ const timeout = '登录超时,请重新登录!'
 const words: Readonly<Record<string, string>> = { 401: timeout, 500: '服务器错误,请联系管理员!' }
 
 /** utils/auth.ts and hooks/web/useCache.ts */
-const stored = (storage: string): Place => ({ storage, as: 'JSON' })
+const stored = (key: string): Place => ({ in: 'localStorage', key, as: 'JSON' })
 
 export const yudao: ConsoleSpec = {
   name: 'yudao',

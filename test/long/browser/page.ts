@@ -1,15 +1,19 @@
 /** What runs in a browser's page: the consoles, on the page's own fetch, cookies and storage. */
 import { consoles } from '../../consoles/consoles.ts'
 import { OpenConsole } from '../../consoles/driver.ts'
-import type { PageCookies, PageStorage } from '../../consoles/page.ts'
+import type { Values } from '../../consoles/page.ts'
 
 const window = globalThis as unknown as {
   readonly document: { cookie: string }
-  readonly localStorage: PageStorage
+  readonly localStorage: {
+    readonly getItem: (name: string) => string | null
+    readonly setItem: (name: string, value: string) => void
+    readonly removeItem: (name: string) => void
+  }
   openConsole: (name: string) => OpenConsole
 }
 
-const cookies: PageCookies = {
+const cookies: Values = {
   get: name => {
     const pair = window.document.cookie.split('; ').find(each => each.startsWith(`${name}=`))
     return pair === undefined ? undefined : decodeURIComponent(pair.slice(name.length + 1))
@@ -26,7 +30,11 @@ const cookies: PageCookies = {
 const page = {
   fetch: (path: string, init?: RequestInit) => fetch(path, init),
   cookies,
-  localStorage: window.localStorage,
+  localStorage: {
+    get: (name: string) => window.localStorage.getItem(name) ?? undefined,
+    set: (name: string, value: string) => window.localStorage.setItem(name, value),
+    remove: (name: string) => window.localStorage.removeItem(name)
+  },
   now: () => Date.now()
 }
 
