@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { webSocketUpstream } from '../support/websocket.ts'
-import { answersBegun, open, refuses, serves, wireRoutes } from '../wire/support.ts'
+import { answersBegun, open, refuses, serves, wireRoutes } from '../support/wire.ts'
 
 const sockets = await webSocketUpstream(t.after)
 const more = {

@@ -6,7 +6,7 @@ import { freePort } from '../support/ports.ts'
 import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { open, wireRoutes } from './support.ts'
+import { open, wireRoutes } from '../support/wire.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunked = (more: string) => request('POST /api/open/x', fields, more)

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { cookieOf, password } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { isEnvelope, loginPath, open, openWire, serves } from './support.ts'
+import { isEnvelope, loginPath, open, openWire, serves } from '../support/wire.ts'
 import { until } from '../support/until.ts'
 
 const wire = await openWire(t.after, {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json } from '../support/upstream.ts'
-import { isEnvelope, loginPath, openWire, serves } from './support.ts'
+import { isEnvelope, loginPath, openWire, serves } from '../support/wire.ts'
 import { until } from '../support/until.ts'
 
 const held: Array<() => void> = []

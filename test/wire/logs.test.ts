@@ -7,7 +7,7 @@ import { createLogger } from '../../src/services/services.ts'
 import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { loginPath, wireRoutes } from './support.ts'
+import { loginPath, wireRoutes } from '../support/wire.ts'
 import { until } from '../support/until.ts'
 
 const backendToken = 'backend-token-7f3a'

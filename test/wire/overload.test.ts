@@ -12,7 +12,7 @@ import { request } from '../support/raw.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { open, wireRoutes } from './support.ts'
+import { open, wireRoutes } from '../support/wire.ts'
 
 const limits = {
   limits: { all: { by: 'address', max: 1_000_000, window: '1h' } },

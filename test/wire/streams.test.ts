@@ -8,7 +8,7 @@ import { raw, request as rawRequest } from '../support/raw.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { wireRoutes } from './support.ts'
+import { wireRoutes } from '../support/wire.ts'
 
 const promisedMs = 1000
 

@@ -5,7 +5,7 @@ import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { loginPath, open, openWire, wireRoutes } from './support.ts'
+import { loginPath, open, openWire, wireRoutes } from '../support/wire.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`

@@ -5,7 +5,7 @@ import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
-import { wireRoutes } from './support.ts'
+import { wireRoutes } from '../support/wire.ts'
 
 const backends = [await testUpstream(t.after), await testUpstream(t.after)]
 const dead = `http://127.0.0.1:${await freePort()}`

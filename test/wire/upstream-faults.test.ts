@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { rawUpstream } from '../support/upstream.ts'
-import { answersBegun, type Assert, inside, isEnvelope, open, wireRoutes } from './support.ts'
+import { answersBegun, type Assert, inside, isEnvelope, open, wireRoutes } from '../support/wire.ts'
 import { until } from '../support/until.ts'
 
 const answers = new Map<string, (socket: Socket, head: string) => void>()

@@ -9,7 +9,7 @@ import { raw, type RawAnswer, request } from '../support/raw.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream } from '../support/upstream.ts'
-import { answersBegun, isEnvelope, open, wireRoutes } from './support.ts'
+import { answersBegun, isEnvelope, open, wireRoutes } from '../support/wire.ts'
 
 // Of the pause of an event stream.
 shorterTimes(t.after, { [5 * 60_000]: 2000 })

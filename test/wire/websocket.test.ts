@@ -17,7 +17,7 @@ import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { closed, dial, frame, message, refusal, webSocketUpstream } from '../support/websocket.ts'
-import { open } from './support.ts'
+import { open } from '../support/wire.ts'
 
 const handshake = [
   'Connection: Upgrade',
