@@ -6,10 +6,9 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { type Called, cookieOf, type TestGateway, testGateway } from '../support/gateway.ts'
 import { exportTo, only, testCollector } from '../support/collector.ts'
-import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { signInAt } from '../support/sign-in.ts'
-import { json as answer, testUpstream } from '../support/upstream.ts'
+import { json as answer, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -158,13 +157,13 @@ t.test('a retry at another address: both attempts with their outcome', async t =
 })
 
 t.test('a kept connection that breaks, and the attempt that follows', async t => {
-  const backend = await misbehavingUpstream(t.after)
+  const backend = await rawUpstream(t.after, socket => socket.resetAndDestroy())
   const gateway = await consoleOf(
     t,
     { reset: { path: '/api/reset', access: 'public', upstream: 'backend' } },
     { backend: { url: backend.url } }
   )
-  const failed = await gateway.call('/api/reset?bytes=0')
+  const failed = await gateway.call('/api/reset')
   const broken = { address: backend.url, failure: 'upstream.reset', ms: Number }
   t.match(await storyOf(gateway, idOf(failed), 2), {
     status: 502,
@@ -174,7 +173,7 @@ t.test('a kept connection that breaks, and the attempt that follows', async t =>
 })
 
 t.test('time-outs, and a part that fails beside one that does not', async t => {
-  const slow = await misbehavingUpstream(t.after)
+  const slow = await rawUpstream(t.after, () => {})
   const backend = await testUpstream(t.after)
   const part = { upstream: 'slow', rewrite: '/silent', required: false, into: 'count' }
   const gateway = await consoleOf(
