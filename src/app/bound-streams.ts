@@ -15,8 +15,6 @@ import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
-/** The ends of a drain are spread in steps of this. */
-const drainStepMs = 50
 
 interface Entry extends BoundStream {
   live: Live | undefined
@@ -77,10 +75,10 @@ export class BoundStreams {
     return this.#entries.size
   }
 
-  /** Roles and maintenance of a config hold from now on, also for streams opened before. */
-  activate({ routes }: Config): void {
-    this.#routes = routes.routes
-    this.#closingOf = createClosings(routes, this.#options.maintenance)
+  /** The roles of a config hold from now on, also for streams opened before. */
+  activate(config: Config): void {
+    this.#routes = config.routes.routes
+    this.#closingOf = createClosings(config, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
@@ -104,16 +102,11 @@ export class BoundStreams {
   drain(overMs: number, of: Entry['scope'] = this.#all): void {
     of.isDrained = true
     const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
-    const startedAt = performance.now()
-    let ended = 0
-    const endDue = () => {
-      const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
-      const due = Math.min(entries.length, Math.ceil(entries.length * share))
-      this.#end(entries.slice(ended, due), 'gateway.stopping')
-      ended = due
-      if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
+    if (overMs === 0) return this.#end(entries, 'gateway.stopping')
+    for (const [index, entry] of entries.entries()) {
+      const afterMs = (overMs * index) / entries.length
+      setTimeout(() => this.#end([entry], 'gateway.stopping'), afterMs).unref()
     }
-    endDue()
   }
 
   close(): void {
@@ -138,8 +131,7 @@ export class BoundStreams {
     for (const entries of Map.groupBy(this.#entries, ({ live }) => live?.key).values()) {
       const { live, turn } = entries.at(-1) as Entry
       if (live === undefined) continue
-      // No store has the token of a machine.
-      const cached = live.sealed === '' ? live : sessions.cached(live.key)
+      const cached = sessions.cached(live.key)
       const now = sessions.now()
       // Known without the store: nothing moves the absolute end.
       if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')

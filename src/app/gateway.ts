@@ -4,7 +4,6 @@ import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { createTokenReader } from '../login/oidc/machines.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
@@ -30,6 +29,7 @@ type Shared =
   | 'counts'
   | 'highestUse'
   | 'lockouts'
+  | 'sourceFaults'
   | 'inFlight'
   | 'metrics'
   | 'rates'
@@ -53,7 +53,7 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
      */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
-  readonly shed: Pick<ShedLog, 'count'>
+  readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance
@@ -102,7 +102,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
       refresh: answerOf(refresh?.answer)
     },
     cookie,
-    tokenIn: createTokenReader(config.gateway.login.sources, services.sessions),
     sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     sources,
@@ -115,7 +114,17 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     }),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
+    warnOnce: createWarnOnce(log),
     /** `server.mount`, the prefix of every public path. */
     mount: mountOf(config)
+  }
+}
+
+/** @returns logs a warning once for each key: the next request has the same fault */
+function createWarnOnce(log: Services['log']) {
+  const warned = new Set<string>()
+  return (key: string, fields: object, message: string): void => {
+    if (!warned.has(key)) log.warn(fields, message)
+    warned.add(key)
   }
 }

@@ -5,6 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { type CallOptions, configFolder, password, testGateway } from '../support/gateway.ts'
+import { beginMaintenance } from '../support/ops.ts'
 import { raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -36,8 +37,7 @@ const folder = await configFolder({
       ...route('page', { rewrite: '/page' }),
       ...route('closed'),
       ...route('quiet', { rewrite: '/broken', errorStatus: 'ok' })
-    },
-    maintenance: { routes: ['closed'] }
+    }
   },
   limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } }
 })
@@ -45,6 +45,7 @@ mkdirSync(`${folder}/console`)
 writeFileSync(`${folder}/console/index.html`, 'x')
 const gateway = await testGateway(t.after, folder)
 const cookie = await gateway.signIn('bob')
+await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
 
 /** What every response has, in the log and, where it failed, in the body and in `why`. */
 async function isTold(

@@ -33,7 +33,6 @@ async function before(t: Test, upstream: object) {
   })
   const gateway = await testGateway(t.after, {
     limits: {
-      sizes: { body: '10MiB' },
       limits: { all: { by: 'address', max: 1_000_000, window: '1h' } },
       inFlightPerUser: 10_000
     },
@@ -147,30 +146,6 @@ t.test('slow bodies in chunks take no connection, whoever they are from', async 
   }
   for (let n = 0; n < 20; n++) t.equal((await gateway.call('/api/open/quick')).status, 200)
   t.same([...new Set(backend.seen.map(({ url }) => url))], ['/public/quick'])
-})
-
-t.test('streamed uploads get half of the connections; other requests have the rest', async t => {
-  const { backend, gateway, lines } = await before(t, { connections: 4, queue: 40 })
-  const uploads = (await lines(12)).map((line, index) => {
-    if (index % 2 === 0) return { line, fields: chunks, rest: `${chunk(200_003)}0\r\n\r\n` }
-    const fields = ['Content-Length: 400003', 'Content-Type: text/plain']
-    return { line, fields, rest: 'x'.repeat(200_003) }
-  })
-  for (const { line, fields } of uploads) {
-    const part = fields === chunks ? chunk(200_000) : 'x'.repeat(200_000)
-    line.socket.write(request('POST /api/open/upload', fields, part))
-  }
-  await until('two uploads have begun', () => backend.begun() === 2)
-  for (let n = 0; n < 20; n++) t.equal((await gateway.call('/api/open/quick')).status, 200)
-  t.equal(backend.begun(), 22, 'no third upload')
-  for (const { line, rest } of uploads) line.socket.write(rest)
-  for (const { line } of uploads) {
-    t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
-  }
-  const sizes = backend.seen
-    .filter(({ url }) => url.endsWith('upload'))
-    .map(each => each.body.length)
-  t.same(sizes, Array<number>(12).fill(400_003))
 })
 
 const ways: Readonly<Record<string, (socket: Socket) => unknown>> = {

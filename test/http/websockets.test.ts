@@ -12,6 +12,7 @@ import { stringify } from 'yaml'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
 import { freePort } from '../support/ports.ts'
+import { beginMaintenance } from '../support/ops.ts'
 import { raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -391,11 +392,10 @@ t.test('new config counts for connections that are older, and they end in the en
   const first = Promise.all([closed(await chat()), closed(await chat())])
   await write(routes({}, { access: { roles: ['admin'] } }))
   t.same(await first, both({ code: 4403, reason: 'route.forbidden' }))
-  await write(routes())
-  const third = closed(await chat())
-  await write(routes({ maintenance: { routes: ['chat'] } }))
+  const third = closed((await connect(t, '/api/open/x', {}, gateway)).client)
+  await beginMaintenance(gateway.opsUrl, { routes: ['open'] })
   t.same(await third, { code: 1013, reason: 'maintenance' })
-  t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), { status: 503 })
+  t.match(await refusal(`${gateway.url}/api/open/x`), { status: 503 })
   await write(routes())
   const older = await chat()
   const told = closed(older)

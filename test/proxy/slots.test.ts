@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'
-import { Slots } from '../../src/proxy/slots.ts'
+import { Slots } from '../../src/limits/slots.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 
 /** Slots that are all taken, and what becomes of those who wait. */

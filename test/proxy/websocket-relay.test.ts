@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { Relay, type RelayEnd, type RelayTimes } from '../../src/proxy/websocket-relay.ts'
+import { Relay, type RelayEnd } from '../../src/proxy/websocket-relay.ts'
 import { until } from '../support/until.ts'
 import { closed } from '../support/websocket.ts'
 
@@ -21,17 +21,16 @@ async function pair(t: Test, options: { readonly autoPong?: boolean } = {}) {
   return { near, far }
 }
 
-async function linked(t: Test, times: Partial<RelayTimes>, options = {}) {
+async function linked(t: Test, beatMs: number, options = {}) {
   const [client, upstream] = [await pair(t, options), await pair(t)]
   const ends: RelayEnd[] = []
   upstream.near.pause()
-  const all = { pingMs: 60_000, idleMs: 60_000, stallMs: 60_000, ...times }
-  const relay = new Relay(client.near, upstream.near, all, end => ends.push(end))
+  const relay = new Relay(client.near, upstream.near, beatMs, end => ends.push(end))
   return { client: client.far, upstream: upstream.far, relay, ends }
 }
 
 t.test('a quiet connection is pinged on both sides, and lives on by its pongs', async t => {
-  const { client, upstream, ends } = await linked(t, { pingMs: 500, idleMs: 2500 })
+  const { client, upstream, ends } = await linked(t, 500)
   const pings = { client: 0, upstream: 0 }
   client.on('ping', () => pings.client++)
   upstream.on('ping', () => pings.upstream++)
@@ -40,11 +39,7 @@ t.test('a quiet connection is pinged on both sides, and lives on by its pongs', 
 })
 
 t.test('a side of which nothing comes, not even a pong, is gone: 1001', async t => {
-  const { client, upstream, ends } = await linked(
-    t,
-    { pingMs: 500, idleMs: 1500 },
-    { autoPong: false }
-  )
+  const { client, upstream, ends } = await linked(t, 500, { autoPong: false })
   const told = closed(upstream)
   t.same(await closed(client), { code: 1001, reason: 'idle' })
   t.equal((await told).code, 1001)
@@ -53,7 +48,7 @@ t.test('a side of which nothing comes, not even a pong, is gone: 1001', async t 
 })
 
 t.test('a side that answers no close frame holds nobody', async t => {
-  const { client, upstream, relay, ends } = await linked(t, {})
+  const { client, upstream, relay, ends } = await linked(t, 60_000)
   // It reads nothing from now on, so it gets no close frame.
   client.pause()
   const told = closed(upstream)

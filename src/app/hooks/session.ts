@@ -25,11 +25,9 @@ const twoSessions =
  * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions, tokenIn } = scope.gateway
+  const { sessions } = scope.gateway
   const keyOfRequest = createKeyReader(scope.gateway)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
-    const tokenOf = tokenIn(request.raw.headers.authorization)
-    if (tokenOf !== undefined) return readToken(request, tokenOf, done)
     const key = keyOfRequest(request)
     if (key instanceof GatewayError) return done(key)
     if (key === undefined) return done()
@@ -57,31 +55,6 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
-/** Of a request that carries a key or a machine's token: not every route takes them. */
-function refusalOfKeys(request: FastifyRequest): GatewayError | undefined {
-  request.hasKey = true
-  return request.routeConfig.keys === true ? undefined : new GatewayError('route.keys')
-}
-
-/** One that is invalid is refused by the guard, after limits. */
-function readToken(
-  request: FastifyRequest,
-  tokenOf: () => Promise<Live>,
-  done: (error?: Error) => void
-): void {
-  const refusal = refusalOfKeys(request)
-  if (refusal !== undefined) return done(refusal)
-  tokenOf().then(
-    live => {
-      setLive(request, live)
-      done()
-    },
-    (error: Error) => {
-      done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
-    }
-  )
-}
-
 /**
  * Reads by what a request names its session: a key for scripts, and then no cookie counts, or a
  * cookie.
@@ -91,7 +64,12 @@ function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
   return (request: FastifyRequest): string | GatewayError | undefined => {
     const { cookie: header, authorization } = request.raw.headers
     const key = keyIn(authorization)
-    if (key !== undefined) return refusalOfKeys(request) ?? (key || undefined)
+    if (key !== undefined) {
+      request.hasKey = true
+      const mayCall = request.routeConfig.keys === true
+      // One that is invalid is refused by the guard, after limits.
+      return mayCall ? key || undefined : new GatewayError('route.keys')
+    }
     if (header === undefined) return undefined
     if (!isAmbiguous(header)) return sessionKeyIn(header)
     return new GatewayError('request.malformed', { message: twoSessions })
@@ -126,38 +104,6 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
     const sorted = cookies.toSorted((one, other) => rank(one) - rank(other))
     reply.header('set-cookie', sorted)
     done()
-  })
-}
-
-/** Gets a token, or renews an expiring one, before a proxied request goes out with it. */
-export function addTokenRefresh(scope: FastifyInstance): void {
-  const { sessions, tokenRefresh, exchanges } = scope.gateway
-  const { ensureFresh, ensureToken } = tokenRefresh
-  scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
-    const { live, trail } = request
-    if (live === undefined) return done()
-    const exchange = exchanges.get(request.routeConfig.upstream ?? '')
-    const { credential } = live.session
-    if (exchange === undefined && credential?.expiresAt === undefined) {
-      const held = credential && sessions.credentials.withHeld(live)
-      if (held !== undefined && held !== live) request.live = held
-      return done()
-    }
-    const fresh = ensureFresh(live, trail)
-    const ensured = exchange ? fresh.then(kept => ensureToken(kept, exchange, trail)) : fresh
-    ensured.then(
-      kept => {
-        if (kept !== live) request.live = kept
-        done()
-      },
-      (error: Error) => {
-        const isAway = error instanceof GatewayError && error.code.startsWith('upstream.')
-        if (!isAway) return done(error)
-        // Only upstreams that get the token need it.
-        request.credentialFault = error
-        done()
-      }
-    )
   })
 }
 
