@@ -4,10 +4,10 @@ import { setTimeout } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
+import { open, raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
-import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { isEnvelope, loginPath, open, openWire, serves, wireRoutes } from '../support/wire.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../support/wire.ts'
 
 const limits = {
   sizes: { body: '1MiB' },
@@ -149,6 +149,7 @@ t.test('one that grows too large in chunks is cut off; one just within arrives',
 })
 
 t.test('of a body that was cut short the back-end never gets a whole request', async t => {
+  const begun = backend.begun()
   const whole = backend.seen.length
   for (const [framing, part] of [
     ['Content-Length: 100', 'x'.repeat(60)],
@@ -178,16 +179,7 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
     return true
   })
   t.equal(backend.seen.length, whole + 1)
-})
-
-t.test('a malformed tail behind more than 64 KiB aborts the request to the upstream', async t => {
-  const begun = backend.begun()
-  const line = await open(t.after, gateway.url)
-  line.socket.write(request('POST /api/open/x', inChunks, chunk(150_000)))
-  await until('the upstream sees its start', () => backend.begun() === begun + 1)
-  line.socket.write('zz\r\n')
-  await Promise.all([line.closed, backend.aborted()])
-  t.notMatch(line.received(), /^HTTP\/1\.1 2/)
+  t.ok(backend.begun() > begun + 1, 'although some had begun')
 })
 
 t.test('bytes arrive as they were sent, whatever a parser would change', async t => {
@@ -259,37 +251,6 @@ t.test('a body in chunks up to 64 KiB is whole before the upstream is asked', as
   t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
   const { headers, body } = backend.seen.at(-1) ?? {}
   t.same([headers?.['content-length'], body?.length], ['65536', 65_536])
-})
-
-t.test('clients who leave within their bodies keep no place of their user', async t => {
-  const begun = backend.begun()
-  // One user may have 48 requests at once.
-  for (let round = 0; round < 3; round++) {
-    const lines = await Promise.all(Array.from({ length: 40 }, () => open(t.after, gateway.url)))
-    const fields = [signedIn, 'Content-Type: text/plain', 'Content-Length: 60000']
-    const bytes = request('POST /api/things/held', fields, 'x'.repeat(30_000))
-    await Promise.all(lines.map(({ socket }) => new Promise(sent => socket.write(bytes, sent))))
-    await serves(t, wire)
-    for (const line of lines) line.socket.resetAndDestroy()
-    await Promise.all(lines.map(line => line.closed))
-  }
-  await serves(t, wire)
-  t.equal(backend.begun(), begun + 4, 'nor a connection of the back-end')
-})
-
-t.test('an upload whose upstream fails half-way is answered at once', async t => {
-  const upstream = await rawUpstream(t.after, () => {})
-  const routes = wireRoutes(upstream.url, { responseTimeout: '300ms' })
-  const other = await testGateway(t.after, { limits, routes })
-  const startedAt = performance.now()
-  const long = ['Content-Length: 400000', 'Content-Type: text/plain']
-  for (const bytes of [
-    request('POST /api/open/large', inChunks, chunk(80_000)),
-    request('POST /api/open/long', long, 'x')
-  ]) {
-    t.match(await raw(other.url, bytes), { status: 504 })
-  }
-  t.ok(performance.now() - startedAt < 20_000, 'before the time for a whole request is over')
 })
 
 t.test('an upload may take longer than the first byte, and than a small body', async t => {

@@ -183,33 +183,18 @@ t.test('nobody forges a line, or colours the terminal of who reads it', async t 
   }
 })
 
-t.test('each attempt leaves a line that says what became of it', async t => {
+t.test('sign-ins, refused ones and sign-outs have a line with user and address', async t => {
   const from = gateway.log.length
   const cookie = await gateway.signIn('bob')
-  const foreign = { cookie, json: {}, headers: { origin: 'https://evil.example' } }
   await gateway.call(loginPath, { json: { username: 'bob', password: 'no' } })
-  await gateway.call('/api/notices')
   await gateway.call('/api/admin/x', { cookie })
-  await gateway.call('/api/things/1', foreign)
-  await raw(gateway.url, request('GET /api//notices'))
-  await raw(gateway.url, 'broken\r\n\r\n', { enough: () => false })
   await gateway.call('/api/account/logout', { cookie })
-  const address = '127.0.0.1'
-  for (const told of [
-    { event: 'login', user: 'bob', address },
-    { event: 'login.refused', user: 'bob', address },
-    { event: 'logout', user: 'bob' },
-    { msg: 'request', route: 'notices', status: 401 },
-    { msg: 'request', route: 'admin', status: 403, user: 'bob' },
-    { msg: 'request', route: 'things', status: 403, user: 'bob' },
-    { msg: 'request', path: '/api//notices', status: 400 },
-    { event: 'connection.refused', code: 'request.malformed', address }
-  ]) {
-    const line = await gateway.logged(line => {
-      return Object.entries(told).every(([name, value]) => line[name] === value)
-    }, from)
-    t.match(line, told)
+  for (const event of ['login', 'login.refused', 'logout']) {
+    const line = await gateway.logged(each => each['event'] === event, from)
+    t.match(line, { user: 'bob', address: '127.0.0.1' })
   }
+  const refused = await gateway.logged(({ route }) => route === 'admin', from)
+  t.match(refused, { status: 403, user: 'bob' }, 'requests have the user too')
 })
 
 t.end()

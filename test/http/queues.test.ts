@@ -8,11 +8,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
-import { request } from '../support/raw.ts'
+import { open, request } from '../support/raw.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
-import { isEnvelope, open, wireRoutes } from '../support/wire.ts'
+import { isEnvelope, wireRoutes } from '../support/wire.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -138,15 +138,6 @@ t.test('an upstream whose queue is full is 503 at once', async t => {
 
 const chunks = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`
-
-t.test('slow bodies in chunks take no connection, whoever they are from', async t => {
-  const { backend, gateway, lines } = await before(t, { connections: 4, queue: 4 })
-  for (const { socket } of await lines(40)) {
-    socket.write(request('POST /api/open/slow', chunks, chunk(10)))
-  }
-  for (let n = 0; n < 20; n++) t.equal((await gateway.call('/api/open/quick')).status, 200)
-  t.same([...new Set(backend.seen.map(({ url }) => url))], ['/public/quick'])
-})
 
 const ways: Readonly<Record<string, (socket: Socket) => unknown>> = {
   'a reset': socket => socket.resetAndDestroy(),

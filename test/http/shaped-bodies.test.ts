@@ -261,9 +261,9 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
     [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
     [sends('{"items":['), /it breaks off/],
     [sends('{"items":[]} do-not-log'), /unexpected non-whitespace/],
-    [sends(Buffer.from('{"\xff\xfe":1}', 'latin1')), /valid/],
+    [sends(Buffer.from('{"\xff\xfe":1}', 'latin1')), /is not utf-8/],
     [sends('{"items":NaN}'), /unexpected token 'N'/],
-    [sends('items: []', { 'content-encoding': 'gzip' }), /unexpected token 'i'/],
+    [sends('items: []', { 'content-encoding': 'gzip' }), /coding gzip is not/],
     [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
     [
       sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
@@ -423,11 +423,11 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
     const all = sends(text, { 'accept-ranges': 'bytes' })
     ;(isPart ? part : all)(incoming, response, seen)
   }
-  const shaped = await gateway.call('/api/shaped', {
-    headers: { 'range': 'bytes=0-4', 'if-range': '"x"' }
-  })
+  const headers = { 'range': 'bytes=0-4', 'if-range': '"x"' }
+  const shaped = await gateway.call('/api/shaped', { headers })
   t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
-  const part = await gateway.call('/api/plain', { headers: { range: 'bytes=0-4' } })
+  const part = await gateway.call('/api/plain', { headers })
+  t.match(backend.seen.at(-1)?.headers, headers)
   t.same(
     [part.status, part.text, part.headers.get('content-range')],
     [206, text.slice(0, 5), `bytes 0-4/${text.length}`],

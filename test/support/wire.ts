@@ -1,8 +1,4 @@
-/**
- * A gateway before a back-end that records, the questions that every attack ends with, and
- * connections that are written step by step.
- */
-import { connect, type Socket } from 'node:net'
+/** A gateway before a back-end that records, and the questions that every attack ends with. */
 import type { Test } from 'tap'
 import { type Files, type TestGateway, testGateway } from './gateway.ts'
 import { type RawAnswer, raw } from './raw.ts'
@@ -116,58 +112,4 @@ export async function serves(t: Assert, { gateway, backend, cookie }: Wire): Pro
   t.equal(answer.status, 200, 'the next client is served')
   t.equal(backend.seen.length, before + 1, 'with one request to the back-end')
   t.equal(backend.seen.at(-1)?.url, '/internal/notices', 'at its right path')
-}
-
-/** A connection that is written step by step. */
-export interface Line {
-  readonly socket: Socket
-  readonly received: () => string
-  /** Resolves once what came fits, or rejects when the connection closed before. */
-  readonly until: (fits: (received: string) => boolean) => Promise<string>
-  readonly closed: Promise<void>
-  readonly isClosed: () => boolean
-}
-
-export async function open(
-  cleanUp: (undo: () => unknown) => void,
-  url: string,
-  localAddress?: string
-): Promise<Line> {
-  const { hostname, port } = new URL(url)
-  let text = ''
-  let over = false
-  let look = () => {}
-  const socket = connect({
-    port: Number(port),
-    host: hostname,
-    ...(localAddress !== undefined && { localAddress })
-  })
-  const closed = new Promise<void>(resolve =>
-    socket.on('close', () => {
-      over = true
-      resolve()
-      look()
-    })
-  )
-  socket.on('error', () => {})
-  socket.on('data', chunk => {
-    text += chunk.toString('latin1')
-    look()
-  })
-  cleanUp(() => socket.destroy())
-  await new Promise<void>(resolve => socket.once('connect', resolve))
-  return {
-    socket,
-    received: () => text,
-    closed,
-    isClosed: () => over,
-    until: async fits =>
-      await new Promise((resolve, reject) => {
-        look = () => {
-          if (fits(text)) resolve(text)
-          else if (over) reject(new Error(`the connection closed after: ${text}`))
-        }
-        look()
-      })
-  }
 }
