@@ -196,7 +196,9 @@ for (const [code, rows] of Object.entries(faults)) {
         const result = await when(behaviour, name)
         isError(t, result, code, title)
         t.notMatch(result.whole, /X-Injected|X-A|SSH-|It works|half/i, title)
-        t.ok(result.asked <= (code === 'upstream.reset' ? 2 : 1), `${title}: ${result.asked} times`)
+        const isAsked = name === 'tls' ? 0 : 1
+        // A broken GET is asked once more.
+        t.equal(result.asked, code === 'upstream.reset' ? 2 : isAsked, `${title}: times`)
       })
     )
     await isFineAgain(t)
@@ -258,26 +260,6 @@ t.test('what changes something is never sent twice', async t => {
   }
   t.equal((await when(() => {}, 'hasty', 'POST')).asked, 1, 'nor after silence')
 })
-
-t.test(
-  'of a back-end that breaks every connection at most ten requests, and a tenth of all, are asked for twice',
-  async t => {
-    const requests = 100
-    const broken = await rawUpstream(t.after, socket => socket.destroy())
-    const alone = await testGateway(t.after, {
-      routes: {
-        upstreams: { b: { url: broken.url } },
-        routes: { any: { path: '/api/any', access: 'public', upstream: 'b' } }
-      }
-    })
-    for (let index = 0; index < requests; index++) {
-      t.equal((await alone.call('/api/any')).status, 502)
-    }
-    const most = requests + 10 + requests / 10
-    const times = broken.requests()
-    t.ok(times > requests && times <= most, `${times} of ${most}`)
-  }
-)
 
 t.test('bytes and trailers behind a response are served to nobody', async t => {
   const poison = whole('{"poison":"blood"}')

@@ -38,7 +38,13 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
   answer(200, url.startsWith('/shaped') ? `{"items":${secrets.short}}` : '{}')
 })
 
-const shaped = { path: '/api/shaped/*', access: 'public', upstream: 'backend', shape: 'list' }
+const shaped = {
+  path: '/api/shaped/*',
+  access: 'public',
+  upstream: 'backend',
+  rewrite: '/shaped/*',
+  shape: 'list'
+}
 const gateway = await testGateway(t.after, {
   gateway: {
     login: {
@@ -57,11 +63,7 @@ const gateway = await testGateway(t.after, {
     identity: { prefix: true }
   },
   routes: {
-    ...wireRoutes(
-      backend.url,
-      { credential: 'bearer' },
-      { shaped: { ...shaped, rewrite: '/shaped/*' } }
-    ),
+    ...wireRoutes(backend.url, { credential: 'bearer' }, { shaped }),
     shapes: { list: [{ wrap: 'list' }] }
   }
 })

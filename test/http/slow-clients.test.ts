@@ -24,6 +24,7 @@ const backend = await testUpstream(t.after, (question, response, seen) => {
   else if (seen.url.includes('big')) response.end(big)
   else json(200, { ok: 1 })(question, response, seen)
 })
+const shaped = { path: '/api/shaped/*', access: 'public', upstream: 'backend', shape: 'same' }
 const gatewayWith = async (server: object) => {
   const folder = await configFolder({
     gateway: { server: { listen: '127.0.0.1:0', ...server }, console: { root: 'dist' } },
@@ -32,18 +33,7 @@ const gatewayWith = async (server: object) => {
       limits: { all: { by: 'address', max: 1_000_000, window: '1h' } }
     },
     routes: {
-      ...wireRoutes(
-        backend.url,
-        {},
-        {
-          shaped: {
-            path: '/api/shaped/*',
-            access: 'public',
-            upstream: 'backend',
-            shape: 'same'
-          }
-        }
-      ),
+      ...wireRoutes(backend.url, {}, { shaped }),
       shapes: { same: [{ drop: ['nothing'] }] }
     }
   })
