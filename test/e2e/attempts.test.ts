@@ -128,7 +128,7 @@ t.test('a retry at another address: both attempts with their outcome', async t =
   const gateway = await consoleOf(
     t,
     { any: { path: '/api/any', access: 'public', upstream: 'backend' } },
-    { backend: { urls: [dead, backend.url] } }
+    { backend: { url: [dead, backend.url] } }
   )
   let retried: Request | undefined
   // Requests that the other address answered at once are not kept.

@@ -11,7 +11,7 @@ const backends = [await testUpstream(t.after), await testUpstream(t.after)]
 const dead = `http://127.0.0.1:${await freePort()}`
 const gateway = await testGateway(t.after, {
   routes: {
-    upstreams: { b: { urls: [...backends.map(({ url }) => url), dead] } },
+    upstreams: { b: { url: [...backends.map(({ url }) => url), dead] } },
     routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
   }
 })

@@ -415,7 +415,7 @@ t.test('what an upstream sends together with its 101 arrives', async t => {
 t.test('an address that refuses is passed over, and the path is sent as it came', async t => {
   const backend = await webSocketUpstream(t.after)
   const urls = [`http://127.0.0.1:${await freePort()}`, backend.url]
-  const upstreams = { b: { urls } }
+  const upstreams = { b: { url: urls } }
   const gateway = await testGateway(t.after, {
     routes: {
       upstreams,

@@ -18,16 +18,9 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
 }
 
 function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
-  const { url, urls } = upstream
-  if ((url === undefined) === (urls === undefined)) {
-    // At `url`, so that it does not follow a value of `url` that could not be read.
-    return url === undefined
-      ? report(['url'], 'is missing: name the back-end’s address, or several in "urls"')
-      : report([], 'has both "url" and "urls": write all addresses in "urls"')
-  }
   const addresses = urlsOf(upstream)
-  const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])
-  checkAlike(addresses, keysOf, report)
+  if (addresses.length === 0) report(['url'], 'is missing: name the back-end’s address')
+  else checkAlike(addresses, report)
 }
 
 function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
@@ -49,16 +42,12 @@ function checkPlaceholders({ headers = {} }: UpstreamConfig, report: ReportKeys)
 }
 
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */
-function checkAlike(
-  addresses: readonly string[],
-  keysOf: (index: number) => Path,
-  report: ReportKeys
-): void {
+function checkAlike(addresses: readonly string[], report: ReportKeys): void {
   const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return
   const seen = new Set([first.origin])
   for (const [index, { origin, protocol, pathname }] of others.entries()) {
-    const keys = keysOf(index + 1)
+    const keys = ['url', index + 1]
     if (protocol !== first.protocol || pathname !== first.pathname) {
       report(
         keys,

@@ -18,12 +18,10 @@ const publicPath = (description: string, initial?: string) =>
 const refresh = s.optional(
   {
     path: publicPath('The path of the refresh call (POST). Its body is not read.'),
-    answer: answerSchema(
-      'The response, such as the inert token once more. Default: that of `endpoints.session`.'
-    )
+    answer: answerSchema('The response. Default: that of `endpoints.session`.')
   },
-  'The call (POST) with which consoles renew their own token, by the session cookie ' +
-    'alone. It is no use of the session. Default: none.'
+  'The call (POST) with which consoles renew their own token. It is no use of the ' +
+    'session. Default: none.'
 )
 
 export const endpoints = s.section(
@@ -79,9 +77,7 @@ export const endpoints = s.section(
         'Default: none.'
     ),
     jwks: s.optional(
-      {
-        path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json')
-      },
+      { path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json') },
       'The public keys of all `jwt.keys` as a JSON Web Key Set. Default: none.'
     ),
     session: s.section(

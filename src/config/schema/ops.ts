@@ -25,8 +25,8 @@ export const ops = s.section(
       Type.Union([Type.String(), Type.Literal(false)], {
         minLength: 1,
         description:
-          'The folder of the Unix socket for commands on this machine. Default: the first usual ' +
-          'one. `false`: none, so that commands need `--url`.'
+          'The folder of the Unix socket for commands. Default: the first usual one. `false`: ' +
+          'none, so that commands need `--url`.'
       })
     ),
     hosts: s.list(

@@ -216,7 +216,6 @@ export const may = {
   someOf: orNone(someOf),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
-  url: orNone(url),
   whole: orNone(whole)
 }
 

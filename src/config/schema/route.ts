@@ -114,8 +114,8 @@ const upstreamRoute = s.closed(
       'Take `%2F` in the path, and send it as it came. By default it is 400.'
     ),
     framedByConsole: s.flag(
-      'Let the console, and pages of `server.origins`, frame the responses. Only for an ' +
-        'upstream that you trust: its pages run as the console’s.'
+      'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
+        'as the console’s: only for an upstream that you trust.'
     ),
     setCookies: setCookiesSchema,
     redirects: s.oneOf(

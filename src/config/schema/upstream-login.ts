@@ -94,11 +94,7 @@ const refresh = s.optional(
       }
     ),
     sendCredential,
-    refused: s.maybe(
-      answerTest(
-        'How the back-end refuses, which ends the session. Default: the outcome `refused`.'
-      )
-    ),
+    refused: s.maybe(answerTest('How the back-end refuses. Default: the outcome `refused`.')),
     token: s.dotted('The path of the new token in the response.'),
     expires
   },

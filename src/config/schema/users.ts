@@ -25,7 +25,7 @@ const user = Type.Object(
     disabled: Type.Boolean({ default: false, description: 'Refuse sign-in of this user.' }),
     profile: Type.Record(Type.String({ pattern: '^.+$' }), Type.Unknown(), {
       default: {},
-      description: 'More members of the profile, such as `email`, `avatar` and `phone`.',
+      description: 'More members of the profile.',
       examples: [{ email: 'alice@example.com', title: 'Administrator' }]
     })
   },
