@@ -75,21 +75,17 @@ type Content = Change & { readonly content: unknown }
 
 function contentsOf(config: Compared): Content[] {
   const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
-  const live = (file: ConfigFile, path: string, text: string, content: unknown): Content[] =>
-    content === undefined ? [] : [{ file, path, text, restart: false, content }]
-  const ofRoutes = (contents: object, textOf: (name: string) => string) =>
-    Object.entries(contents).flatMap(([name, content]) =>
-      live('routes', name, `${textOf(name)} has other content`, content)
-    )
-  const ofListener = (name: string, pair: unknown) =>
-    live('gateway', `${name}.tls.certificate`, `${name}.tls has another certificate or key`, pair)
-  const ofRedis = live('gateway', 'redis.ca', 'redis.ca has other content', redisCa)
+  const of = (file: ConfigFile, contents: object, textOf: (path: string) => string): Content[] =>
+    Object.entries(contents)
+      .filter(([, content]) => content !== undefined)
+      .map(([path, content]) => ({ file, path, text: textOf(path), restart: false, content }))
+  const ofListeners = { 'server.tls': serverTls, 'ops.tls': opsTls }
+  const ofRedis = of('gateway', { 'redis.ca': redisCa }, path => `${path} has other content`)
   return [
-    ...ofRoutes(modules, file => `${file} (own code)`),
-    ...ofRoutes(authorities, file => `${file} (a certificate)`),
-    ...ofRoutes(contracts, route => `the contract of ${route}`),
-    ...ofListener('server', serverTls),
-    ...ofListener('ops', opsTls),
+    ...of('routes', modules, file => `${file} (own code) has other content`),
+    ...of('routes', authorities, file => `${file} (a certificate) has other content`),
+    ...of('routes', contracts, route => `the contract of ${route} has other content`),
+    ...of('gateway', ofListeners, path => `${path} has another certificate or key`),
     ...ofRedis.map(change => ({ ...change, restart: true }))
   ]
 }

@@ -1,7 +1,6 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { answerSchema } from './answer.ts'
-import { partsSchema } from './parts.ts'
-import { proxied } from './proxied.ts'
+import { partsSchema, proxied } from './proxied.ts'
 import * as s from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
