@@ -10,17 +10,11 @@ type ReportKeys = (keys: Path, message: string) => void
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const reportKeys: ReportKeys = (keys, message) => report(['upstreams', name, ...keys], message)
-    checkAddresses(upstream, reportKeys)
+    checkAddresses(urlsOf(upstream), reportKeys)
     checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
   }
   checkSharedPaging(config.routes, report)
-}
-
-function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
-  const addresses = urlsOf(upstream)
-  if (addresses.length === 0) report(['url'], 'is missing: name the back-end’s address')
-  else checkAlike(addresses, report)
 }
 
 function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
@@ -42,9 +36,11 @@ function checkPlaceholders({ headers = {} }: UpstreamConfig, report: ReportKeys)
 }
 
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */
-function checkAlike(addresses: readonly string[], report: ReportKeys): void {
+function checkAddresses(addresses: readonly string[], report: ReportKeys): void {
   const [first, ...others] = addresses.map(address => new URL(address))
-  if (first === undefined) return
+  if (first === undefined) {
+    return report(['url'], 'is missing: name the back-end’s address')
+  }
   const seen = new Set([first.origin])
   for (const [index, { origin, protocol, pathname }] of others.entries()) {
     const keys = ['url', index + 1]
