@@ -32,9 +32,7 @@ export const exchange = s.closed(
 
 export const jwt = s.closed(
   {
-    secret: s.may.signingSecret(
-      'Signs with HS256: 32 characters at least, which the back-end has too.'
-    ),
+    secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
     keys: s.may.someOf(
       s.secret('A private key of the curve P-256, as PEM text.'),
       'Sign with ES256: the first. `endpoints.jwks` shows all. Add a new one as the second, ' +

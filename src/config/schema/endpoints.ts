@@ -48,14 +48,11 @@ export const endpoints = s.section(
         path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
         methods: methods(['GET']),
         upstream: s.may.upstreamName(
-          'The upstream that knows the user, called with GET. Default: the user is what sign-in ' +
-            'told.'
+          'The upstream that knows the user, called with GET. Default: sign-in told all.'
         ),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
-        shape: s.may.shapeName(
-          'The shape that builds the members of the user, without an envelope.'
-        ),
+        shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
         answer: answerSchema(
           'The response, in place of the user. `{profile}` is the user after `parts` and ' +
             '`shape`; the other names are of the session.'

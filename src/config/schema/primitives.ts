@@ -81,6 +81,7 @@ export const signingSecret = textOf({
 export const text = textOf({ minLength: 1 })
 /** A text as an item of a list. */
 export const anyText = Type.String({ minLength: 1 })
+const anything = (description: string) => Type.Unknown({ description })
 /** A choice that is `false` by default. */
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
@@ -198,6 +199,7 @@ const orNone =
 
 /** The same schemas for keys that may be missing and have no default. */
 export const may = {
+  anything: orNone(anything),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),

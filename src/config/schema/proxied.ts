@@ -39,26 +39,22 @@ export const proxied = {
 
 const part = s.closed(
   {
-    upstream: s.upstreamName(
-      'An upstream of this file. It gets the identity, as from a route of its own.'
-    ),
+    upstream: s.upstreamName('An upstream of this file. It gets the identity, too.'),
     rewrite: s.pathTemplate(
       'The path at the upstream, called with GET; `*` and `:name` as in `path`.',
       { format: 'x-upstream-path' }
     ),
     shape: s.may.shapeName('A shape of this file, for this part only.'),
     into: s.may.dotted(
-      'Where to put the value, before the route’s own shape. Default: its members are added ' +
-        'to the response.'
+      'Where its value goes, before the route’s own shape. Default: its members are added to ' +
+        'the response.'
     ),
     required: s.flag(
       'Whether the request fails with this part. `false`: it is left out, and `missing` ' +
         'lists its name.',
       { default: true }
     ),
-    default: s.maybe(
-      Type.Unknown({ description: 'The value to use if the part is missing or null.' })
-    )
+    default: s.may.anything('The value to use if the part is missing or null.')
   },
   'A call to another upstream.'
 )

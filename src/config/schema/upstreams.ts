@@ -148,10 +148,9 @@ export const upstream = s.closed(
         'overrides it.',
       { default: '15s' }
     ),
-    totalTimeout: s.duration(
-      'How long a response may take, event streams and WebSockets excepted.',
-      { default: '10m' }
-    ),
+    totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
+      default: '10m'
+    }),
     connections: s.whole(
       'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
         'stand beside them.',
