@@ -7,7 +7,7 @@ import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
 import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
-import { inUnits, isOneOrMany } from './schema/primitives.ts'
+import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
 
 export interface Change {
@@ -132,9 +132,7 @@ function isListOfMappings(value: unknown) {
 }
 
 function show(at: Node, value: unknown): string {
-  if (typeof value === 'number' && (at.format === 'x-duration' || at.format === 'x-size')) {
-    return inUnits(at.format, value)
-  }
+  if (typeof value === 'number' && isMeasure(at.format)) return inUnits(at.format, value)
   if (isOneOrMany(at) && Array.isArray(value) && value.length === 1) return show(at, value[0])
   const json = JSON.stringify(value) as string | undefined
   const written = typeof value === 'string' ? value : (json ?? 'nothing')
