@@ -43,7 +43,7 @@ const gateway = await testGateway(t.after, {
   routes: {
     upstreams: {
       b: { url: backend.url, credential: 'bearer' },
-      pair: { urls: [dead, backend.url] },
+      pair: { url: [dead, backend.url] },
       sockets: { url: webSocketUrl },
       breaks: { url: misbehaving.url },
       slow: { url: misbehaving.url, responseTimeout: '100ms' }

@@ -11,7 +11,7 @@ const port = await freePort()
 const dead = `http://127.0.0.1:${port}`
 const gateway = await testGateway(t.after, {
   routes: {
-    upstreams: { b: { urls: [...backends.map(({ url }) => url), dead] }, sole: { url: dead } },
+    upstreams: { b: { url: [...backends.map(({ url }) => url), dead] }, sole: { url: dead } },
     routes: {
       r: { path: '/api/r', access: 'public', upstream: 'b' },
       sole: { path: '/api/sole', access: 'public', methods: ['POST'], upstream: 'sole' }

@@ -62,7 +62,7 @@ const routes = (more: object = {}, chat: object = {}) => ({
   upstreams: {
     b: { url: backend.url, headers: { 'x-tenant': 'acme', 'x-api-key': '${API_KEY}' } },
     few: { url: backend.url, connections: 3 },
-    two: { urls: [`http://127.0.0.1:${deadPort}`, backend.url] },
+    two: { url: [`http://127.0.0.1:${deadPort}`, backend.url] },
     odd: { url: odd.url },
     dead: { url: `http://127.0.0.1:${deadPort}` }
   },
