@@ -32,12 +32,10 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 
 export type Records = UnroutedRecords & Pick<Services, 'metrics'>
 
-/** @param takesUpgrades otherwise they are ordinary requests */
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handle: Handler,
-  records: Records,
-  takesUpgrades = false
+  records: Records
 ): Server {
   const { log } = records
   const { server: settings } = gateway
@@ -50,7 +48,7 @@ export function createListener(
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: (request: IncomingMessage) => takesUpgrades && isUpgrade(request)
+    shouldUpgradeCallback: isUpgrade
   }
   const server = adopt(createHttpServer(options, serverTls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
