@@ -15,8 +15,10 @@ import { admin, captchaText } from './server.ts'
 /** Of the back-end's picture; otherwise the console gets a constant. */
 const rewritten = (rewrite: string) => ({ upstream: 'backend', rewrite, answer: null })
 const yudaoRoute = (name: string) => ({
-  ...{ path: `/admin-api/system/captcha/${name}`, methods: ['POST'] },
-  ...{ access: 'public', upstream: 'backend' }
+  path: `/admin-api/system/captcha/${name}`,
+  methods: ['POST'],
+  access: 'public',
+  upstream: 'backend'
 })
 
 /** The routes are as the page of the console's preset says. */

@@ -76,7 +76,7 @@ export async function startPair(
   const visit = elsewhere?.visit
   const { message, field } = spec.save
   const expected = {
-    username: elsewhere?.username ?? spec.loginName ?? admin.username,
+    username: (!elsewhere && spec.loginName) || admin.username,
     password: admin.password,
     name: admin.name,
     wrongPassword: [spec.wrongPassword, ...wrongPassword],

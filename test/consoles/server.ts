@@ -181,10 +181,8 @@ function visitOf(
   const json: Json = type.startsWith('application/') ? parse(body) : undefined
   const token = tokenIn({ headers, query }) || undefined
   const isUser = state.tokens.isValid(token) || isJwtOfUser(token)
-  return {
-    ...{ method, path, endpoint, query, headers, type, body, json, token, isUser },
-    ...state
-  }
+  const call = { method, path, endpoint, query, headers, type, body, json, token, isUser }
+  return { ...call, ...state }
 }
 
 function responseOf(spec: BackendSpec, visit: Visit): Response {

@@ -75,7 +75,8 @@ export const jsonApi: BackendSpec = {
         return error(400, 'Invalid Query Parameter', `"${unknown}" is not a query parameter.`)
       }
       const data = rows.map(({ id, 'attributes.title': title }: Json) => ({
-        ...{ type: 'notices', id: String(id) },
+        type: 'notices',
+        id: String(id),
         attributes: { title }
       }))
       return document(200, { data, meta: { total } })

@@ -20,7 +20,9 @@ const noTitle = '请求参数不正确:公告标题不能为空'
 /** AuthLoginRespVO.java; times are milliseconds (YudaoJacksonAutoConfiguration.java:42). */
 const granted = ({ access, refresh }: Grant) =>
   success({
-    ...{ userId: admin.id, accessToken: access, refreshToken: refresh },
+    userId: admin.id,
+    accessToken: access,
+    refreshToken: refresh,
     expiresTime: Date.now() + 30 * 60_000
   })
 
@@ -68,8 +70,10 @@ export const yudao: BackendSpec = {
   open: {
     'POST /admin-api/system/captcha/get': ({ captchas }) =>
       captcha({
-        ...{ token: captchas.show(), secretKey: '' },
-        ...{ originalImageBase64: captchaPicture, jigsawImageBase64: captchaPicture }
+        token: captchas.show(),
+        secretKey: '',
+        originalImageBase64: captchaPicture,
+        jigsawImageBase64: captchaPicture
       }),
     'POST /admin-api/system/captcha/check': ({ json }) =>
       json?.pointJson === captchaText ? captcha({ result: true }) : captcha(null, '验证失败'),

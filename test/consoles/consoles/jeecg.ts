@@ -48,8 +48,10 @@ export const jeecg: ConsoleSpec = {
     signIn: {
       at: 'POST /jeecgboot/sys/login',
       body: ({ username, password, captcha = '' }, { now }) => ({
-        ...{ username, password: encrypt(password) },
-        ...{ captcha, checkKey: String(now) }
+        username,
+        password: encrypt(password),
+        captcha,
+        checkKey: String(now)
       })
     },
     user: { at: 'GET /jeecgboot/sys/user/getUserInfo', gives: body => body.result.userInfo },

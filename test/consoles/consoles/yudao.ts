@@ -58,7 +58,10 @@ export const yudao: ConsoleSpec = {
     signIn: {
       at: 'POST /admin-api/system/auth/login',
       body: ({ username, password, captcha }, { puzzle }) => ({
-        ...{ tenantName, username, password, rememberMe: true },
+        tenantName,
+        username,
+        password,
+        rememberMe: true,
         captchaVerification: captcha && `${puzzle}---${captcha}`
       })
     },
