@@ -15,7 +15,7 @@ export const admin = {
   role: 'admin'
 }
 
-const notices = Array.from({ length: 25 }, (_, index) => ({
+export const notices = Array.from({ length: 25 }, (_, index) => ({
   id: index + 1,
   title: `Notice ${index + 1}`
 }))
