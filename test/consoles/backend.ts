@@ -75,9 +75,6 @@ export interface BackendSpec {
   readonly bodyType?: string
   /** Default: 415. */
   readonly wrongType?: (type: string) => Response
-  /**
-   * Of a call that it does not have. Default: 404, and 405.
-   * @param knownPath whether the path has a call with another method
-   */
-  readonly otherwise?: (visit: Visit, knownPath: boolean) => Response
+  /** Of a call that it does not have. Default: 404. */
+  readonly otherwise?: (visit: Visit) => Response
 }

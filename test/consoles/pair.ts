@@ -85,7 +85,7 @@ export async function startPair(
     ...(field !== undefined && { field }),
     ...(visit && { visitProvider: () => visit(console, page, gateway.url) }),
     endSession: () => gateway.ops('/ops/api/sessions/close', { json: { everyone: true } }),
-    ...(!elsewhere && { endAtBackend: () => backend.endAllSessions() }),
+    ...(!elsewhere && { endAtBackend: () => backend.tokens.endAll() }),
     passTime: (ms: number) => {
       passedMs += ms
     }

@@ -88,10 +88,7 @@ export const jeecg: BackendSpec = {
     return isSigned ? refuseSign(visit) : undefined
   },
   wrongType: type => error(`操作失败，Content-Type '${type}' is not supported`),
-  otherwise: ({ method }, knownPath) =>
-    knownPath
-      ? error(`不支持${method}请求方法，支持以下`, 405)
-      : error('路径不存在，请检查路径是否正确', 404)
+  otherwise: () => error('路径不存在，请检查路径是否正确', 404)
 }
 
 /** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */

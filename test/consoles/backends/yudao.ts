@@ -104,8 +104,5 @@ export const yudao: BackendSpec = {
     return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
   },
   wrongType: type => error(400, `请求类型不正确:Content type '${type}' not supported`),
-  otherwise: ({ method, path }, knownPath) =>
-    knownPath
-      ? error(405, `请求方法不正确:Request method '${method}' not supported`)
-      : error(404, `请求地址不存在:${path.slice(1)}`)
+  otherwise: ({ path }) => error(404, `请求地址不存在:${path.slice(1)}`)
 }
