@@ -79,7 +79,7 @@ async function startLdap(cleanUp: CleanUp): Promise<Elsewhere> {
 }
 
 /** The same user, whom nothing but the provider knows. */
-async function startOidc(cleanUp: CleanUp): Promise<Elsewhere> {
+export async function startOidc(cleanUp: CleanUp): Promise<Elsewhere> {
   const provider = await testProvider(cleanUp)
   provider.accounts[username] = { preferred_username: username, name, groups: ['console-admins'] }
   return {

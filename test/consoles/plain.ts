@@ -26,7 +26,12 @@ function answerOf(method: string, url: string, body: string) {
 }
 
 /** @param own further keys of gateway.yaml */
-export async function startPlain(t: Test, { name, calls }: ConsoleSpec, own: object = {}) {
+export async function startPlain(
+  t: Test,
+  { name, calls }: ConsoleSpec,
+  own: object = {},
+  environment?: Record<string, string>
+) {
   const backend = await testUpstream(t.after, (request, response, seen) =>
     answerOf(seen.method, seen.url, seen.body.toString())(request, response, seen)
   )
@@ -34,13 +39,9 @@ export async function startPlain(t: Test, { name, calls }: ConsoleSpec, own: obj
   const upstream = { url: backend.url, paging: { page: 'p', size: 's' }, errors }
   const list = { path: pathOf(calls.list), methods: ['GET'], upstream: 'backend', shape: 'list' }
   const save = { ...list, path: pathOf(calls.save), methods: ['POST'], shape: 'record' }
-  const gateway = await testGateway(t.after, {
-    gateway: { extends: name, ...own },
-    routes: {
-      upstreams: { backend: upstream },
-      permissions: { admin: ['*'], user: ['read'] },
-      routes: { list, save }
-    }
-  })
+  const permissions = { admin: ['*'], user: ['read'] }
+  const routes = { upstreams: { backend: upstream }, permissions, routes: { list, save } }
+  const files = { gateway: { extends: name, ...own }, routes }
+  const gateway = await testGateway(t.after, files, environment)
   return { backend, gateway }
 }

@@ -3,9 +3,11 @@ import t from 'tap'
 import { consoles } from './consoles.ts'
 import { vbenRefreshing } from './consoles/vben.ts'
 import { OpenConsole } from './driver.ts'
+import { startOidc } from './elsewhere.ts'
 import { nodePage } from './page.ts'
 import { wrongPassword } from './pair.ts'
 import { alice, startPlain } from './plain.ts'
+import { admin } from './server.ts'
 import { useConsole } from './use.ts'
 
 interface Shown {
@@ -66,3 +68,23 @@ for (const spec of [...consoles, vbenRefreshing]) {
     t.same(content, { saved: false, ...(spec.fieldErrors && { fieldErrors }) })
   })
 }
+
+const { sources, environment, visit } = await startOidc(t.after)
+
+for (const spec of consoles) {
+  const title = `${spec.name}: after a sign-in at a provider the line of its page shows the user`
+  void t.test(title, async t => {
+    const own = { login: { sources }, identity: { prefix: true } }
+    const { gateway } = await startPlain(t, spec, own, environment)
+    const page = nodePage(gateway.url)
+    await visit?.(spec, page, gateway.url)
+    const console = new OpenConsole(spec, page)
+    const { roles = ['admin'], permissions = [] } = shown[spec.name] ?? {}
+    // This console takes its roles from its own sign-in, unless `endpoints.profile` tells them.
+    const first = spec.name === 'vue-pure-admin' ? 0 : 1
+    t.same((await console.start()).content, { name: admin.name, roles: roles.slice(0, first) })
+    t.same((await console.menu()).content?.permissions, permissions.slice(0, first))
+  })
+}
+
+t.end()
