@@ -42,9 +42,7 @@ export interface BackendSpec {
     /** The names of a notice's members. */
     readonly fields: { readonly id: string; readonly title: string }
     /** The parameters that look for a title, and that page. */
-    readonly search: string
-    readonly page: string
-    readonly size: string
+    readonly query: { readonly search: string; readonly page: string; readonly size: string }
     readonly defaultSize?: number
     readonly maxSize?: number
     /** A page beyond the last is the last. */

@@ -96,7 +96,7 @@ export async function startPair(
 function operatorsRoutes({ name, calls }: ConsoleSpec, { name: family, list, save }: BackendSpec) {
   const pair = `${name} × ${family}`
   const query = {
-    ...(list.search !== 'title' && { rename: { title: list.search } }),
+    ...(list.query.search !== 'title' && { rename: { title: list.query.search } }),
     ...(listQueries[pair] ?? listQueries[family])
   }
   const notices = renamesOf(list.fields)

@@ -209,11 +209,11 @@ function signedIn({ signIn, loginName = admin.username }: BackendSpec, visit: Vi
 }
 
 function listed({ list }: BackendSpec, { query, headers }: Visit): Response {
-  const { search, page: pageName, size: sizeName, defaultSize = 10, maxSize = Infinity } = list
-  const wanted = query.get(search) ?? ''
+  const { query: names, defaultSize = 10, maxSize = Infinity } = list
+  const wanted = query.get(names.search) ?? ''
   const found = notices.filter(({ title }) => title.includes(wanted))
-  const size = Math.min(Number(query.get(sizeName) ?? defaultSize), maxSize)
-  const page = Number(query.get(pageName) ?? 1)
+  const size = Math.min(Number(query.get(names.size) ?? defaultSize), maxSize)
+  const page = Number(query.get(names.page) ?? 1)
   const last = Math.max(1, Math.ceil(found.length / size))
   const shown = list.staysInside ? Math.min(page, last) : page
   const { fields } = list

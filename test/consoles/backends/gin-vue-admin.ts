@@ -38,9 +38,7 @@ export const ginVueAdmin: BackendSpec = {
   list: {
     path: '/info/getInfoList',
     fields: { id: 'ID', title: 'title' },
-    search: 'title',
-    page: 'page',
-    size: 'pageSize',
+    query: { search: 'title', page: 'page', size: 'pageSize' },
     defaultSize: Infinity,
     maxSize: 100,
     answer: ({ rows: list, total, page, size: pageSize }) =>

@@ -48,9 +48,7 @@ export const jeecg: BackendSpec = {
   list: {
     path: '/jeecg-boot/sys/annountCement/list',
     fields: { id: 'id', title: 'titile' },
-    search: 'titile',
-    page: 'pageNo',
-    size: 'pageSize',
+    query: { search: 'titile', page: 'pageNo', size: 'pageSize' },
     answer: ({ rows: records, total, page: current, size, last: pages }) =>
       found({ records, total, size, current, pages })
   },

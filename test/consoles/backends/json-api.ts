@@ -63,9 +63,7 @@ export const jsonApi: BackendSpec = {
   list: {
     path: '/notices',
     fields: { id: 'id', title: 'attributes.title' },
-    search: 'filter[title]',
-    page: 'page[number]',
-    size: 'page[size]',
+    query: { search: 'filter[title]', page: 'page[number]', size: 'page[size]' },
     answer: ({ rows, total, query }) => {
       const known = ['filter', 'include', 'sort']
       const isUnknown = (name: string) => /^[a-z]+$/.test(name) && !known.includes(name)

@@ -37,9 +37,7 @@ export const ruoyi: BackendSpec = {
   list: {
     path: '/system/notice/list',
     fields: { id: 'noticeId', title: 'noticeTitle' },
-    search: 'noticeTitle',
-    page: 'pageNum',
-    size: 'pageSize',
+    query: { search: 'noticeTitle', page: 'pageNum', size: 'pageSize' },
     staysInside: true,
     answer: ({ rows, total }) => {
       const more = { noticeType: '1', status: '0' }

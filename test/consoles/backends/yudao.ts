@@ -52,9 +52,7 @@ export const yudao: BackendSpec = {
   list: {
     path: '/admin-api/system/notice/page',
     fields: { id: 'id', title: 'title' },
-    search: 'title',
-    page: 'pageNo',
-    size: 'pageSize',
+    query: { search: 'title', page: 'pageNo', size: 'pageSize' },
     answer: ({ rows, total, page, size }) => {
       if (page < 1) return error(400, '请求参数不正确:页码最小值为 1')
       if (size > 200) return error(400, '请求参数不正确:每页条数最大值为 200')

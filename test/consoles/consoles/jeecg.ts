@@ -21,13 +21,10 @@ export const jeecg: ConsoleSpec = {
     user: cached('USER__INFO__'),
     tenant: cached('TENANT_ID')
   },
-  ownCode: ({ state, keep, call }) => ({
-    userStore: {
-      getToken: state()['token'],
-      setToken: (token: string) => keep({ token }),
-      getUserInfoAction: () => call('user')
-    }
+  ownCode: ({ token, setToken, call }) => ({
+    userStore: { getToken: token, setToken, getUserInfoAction: () => call('user') }
   }),
+
   headers: ({ token, tenant, now }, path, sent) => ({
     'X-TIMESTAMP': now,
     'X-Sign': sign(path, sent),

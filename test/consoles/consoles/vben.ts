@@ -16,14 +16,15 @@ export const vben: ConsoleSpec = {
   name: 'vben',
   places: { token: stored('accessToken'), codes: stored('accessCodes') },
   // router/guard.ts:66-86; store/auth.ts:36-39: without a truthy token nothing happens at all.
-  ownCode: ({ state, keep, call }) => ({
+  ownCode: ({ token, setToken, keep, call }) => ({
     accessStore: {
-      accessToken: state()['token'],
-      setAccessToken: (token: string) => keep({ token }),
+      accessToken: token,
+      setAccessToken: setToken,
       setAccessCodes: (codes: readonly string[]) => keep({ codes })
     },
     getAccessCodesApi: () => call('codes')
   }),
+
   message: ({ error, message }) => error ?? message,
   statusMessage: (status, { error, message }) => error ?? message ?? `(words for status ${status})`,
   // apps/web-antd/.env.development:7; the production file has a host of its own there.

@@ -26,10 +26,11 @@ export const yudao: ConsoleSpec = {
     tenant: stored('tenantId'),
     user: stored('user')
   },
-  ownCode: ({ state, keep }) => ({
-    getAccessToken: (): Json => state()['token'],
-    setToken: ({ accessToken: token, refreshToken }: Json) => keep({ token, refreshToken })
+  ownCode: ({ token, keep }) => ({
+    getAccessToken: (): Json => token,
+    setToken: ({ accessToken, refreshToken }: Json) => keep({ token: accessToken, refreshToken })
   }),
+
   headers: ({ token, tenant }) => ({
     'Authorization': token && `Bearer ${token}`,
     'tenant-id': tenant
