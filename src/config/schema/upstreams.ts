@@ -147,8 +147,8 @@ export const upstream = s.closed(
       { default: '10m' }
     ),
     connections: s.whole(
-      'How many requests it gets at a time, streamed uploads half of them. Five times as ' +
-        'many streams and WebSockets may stand beside them.',
+      'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
+        'stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {

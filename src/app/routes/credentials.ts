@@ -1,4 +1,4 @@
-/** A token of the gateway's own (`exchange`, `jwt`) that the back-end does not take any more. */
+/** What an upstream needs of a session: a credential that is valid, or a token of the gateway's own. */
 import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
@@ -8,16 +8,27 @@ import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { saysEnded, unconfirmed } from './ended.ts'
 
-interface Asked {
-  /** Of whose token the request had. */
-  readonly live: Live
-  readonly trail: Trail | undefined
+/** @returns gets a session the credential that an upstream takes, or renews one that expires */
+export function createEnsuring({ exchanges, tokenRefresh, upstream }: Gateway, name: string) {
+  const exchange = exchanges.get(name)
+  const isNeeded = credentialOf(upstream(name).config.credential).as !== 'none'
+  return async (live: Live, trail: Trail): Promise<Live> => {
+    try {
+      const fresh = await tokenRefresh.ensureFresh(live, trail)
+      return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
+    } catch (error) {
+      const isAway = error instanceof GatewayError && error.code.startsWith('upstream.')
+      if (isNeeded || !isAway) throw error
+      return live
+    }
+  }
 }
 
 /** After a new token was refused, none is asked for so long. */
 const distrustMs = 10_000
 
 /**
+ * For a token of the gateway's own (`exchange`, `jwt`) that the back-end does not take any more.
  * @returns what replaces a response to a refused token by that to a new one; undefined for an
  *   upstream without such tokens
  */
@@ -31,11 +42,13 @@ export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   let refusedAt = -Infinity
 
   /**
+   * @param live whose token the request had
    * @param sendAgain missing where the request cannot be sent twice
    * @throws GatewayError `upstream.error`, which leaves the user signed in
    */
   return async <R extends UpstreamResponse>(
-    { live, trail }: Asked,
+    live: Live,
+    trail: Trail | undefined,
     response: R,
     sendAgain?: (headers: Record<string, string>) => Promise<R>
   ): Promise<R> => {

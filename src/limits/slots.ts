@@ -1,4 +1,4 @@
-/** Bounds the requests that an upstream gets at a time; the others wait in order. */
+/** Bounds how much of a costly work runs at a time; the rest waits in order. */
 import { GatewayError } from '../errors/errors.ts'
 
 const maxWaitMs = 10_000
@@ -8,15 +8,15 @@ export class Slots {
   running = 0
   readonly #slots: number
   readonly #queue: number
-  readonly #onWaited: (ms: number) => void
+  readonly #onWaited: ((ms: number) => void) | undefined
   /** In the order in which they came: what starts each, and what refuses it. */
   readonly #waiting = new Map<() => void, (error: unknown) => void>()
 
   /**
-   * @param queue requests that may wait
-   * @param onWaited called for each request that leaves the queue, whatever became of it
+   * @param queue how many may wait
+   * @param onWaited called for each that leaves the queue, whatever became of it
    */
-  constructor(slots: number, queue: number, onWaited: (ms: number) => void) {
+  constructor(slots: number, queue: number, onWaited?: (ms: number) => void) {
     this.#slots = slots
     this.#queue = queue
     this.#onWaited = onWaited
@@ -38,12 +38,12 @@ export class Slots {
    * @param signal aborted when nobody needs it any more
    * @throws GatewayError `overloaded`, or the reason of `signal`
    */
-  async take(signal: AbortSignal | undefined): Promise<void> {
+  async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     if (this.tryTake()) return
     const waiting = this.#waiting
     if (waiting.size >= this.#queue) {
-      throw overloaded('too many requests wait for the upstream', 'queue')
+      throw overloaded('too many wait already', 'queue')
     }
     const startedAt = performance.now()
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
@@ -51,8 +51,7 @@ export class Slots {
       waiting.delete(start)
       reject(error)
     }
-    const late = () =>
-      refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+    const late = () => refuse(overloaded('nothing was free in time', 'queueTimeout'))
     const onAbort = () => refuse(signal?.reason)
     const timer = setTimeout(late, maxWaitMs).unref()
     signal?.addEventListener('abort', onAbort)
@@ -62,7 +61,17 @@ export class Slots {
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)
-      this.#onWaited(performance.now() - startedAt)
+      this.#onWaited?.(performance.now() - startedAt)
+    }
+  }
+
+  /** @throws as `take` does, and what `work` throws */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    await this.take()
+    try {
+      return await work()
+    } finally {
+      this.release()
     }
   }
 

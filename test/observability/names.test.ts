@@ -164,7 +164,11 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
     '{cg}:u:USER zset'
   ])
 
-  const key = keyOf(decodeURIComponent(cookie).slice('console_sid='.length).split('.')[0] ?? '')
+  const id = decodeURIComponent(cookie).slice('console_sid='.length).split('.')[0] ?? ''
+  t.equal(id.length, 48)
+  const key = keyOf(id)
+  t.notOk(key.includes(id.slice(16)), 'a hash of the cookie’s value')
+  t.ok((await redis.pttl(`{cg}:s:${key}`)) > 0)
   const [epoch, sealed = ''] = (await redis.get(`{cg}:s:${key}`))?.split(' ') ?? []
   t.equal(epoch, '0')
   t.match(sealed, /^1[\w-]{6}\.[\w-]+$/)

@@ -1,50 +1,41 @@
 /** Two WebSockets that are linked, without a gateway: the times that it has no patience for. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
-import { Relay, type RelayEnd, type RelayTimes } from '../../src/proxy/websocket-relay.ts'
+import { WebSocket } from 'ws'
+import { Relay, type RelayEnd } from '../../src/proxy/websocket-relay.ts'
 import { until } from '../support/until.ts'
-import { closed } from '../support/websocket.ts'
+import { closed, webSocketUpstream } from '../support/websocket.ts'
 
 /** Both ends of a new connection. */
 async function pair(t: Test, options: { readonly autoPong?: boolean } = {}) {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-  t.after(() => server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as { readonly port: number }
-  const accepted = once(server, 'connection') as Promise<[WebSocket]>
-  const far = new WebSocket(`ws://127.0.0.1:${port}`, options)
-  const [near] = await accepted
-  for (const socket of [near, far]) socket.on('error', () => {})
-  if (far.readyState !== WebSocket.OPEN) await once(far, 'open')
+  const server = await webSocketUpstream(t.after, {}, () => {})
+  const accepted = server.next()
+  const far = new WebSocket(server.url.replace('http', 'ws'), options).on('error', () => {})
+  const [near] = await Promise.all([accepted, once(far, 'open')])
   t.after(() => far.terminate())
   return { near, far }
 }
 
-async function linked(t: Test, times: Partial<RelayTimes>, options = {}) {
+async function linked(t: Test, beatMs: number, options = {}) {
   const [client, upstream] = [await pair(t, options), await pair(t)]
   const ends: RelayEnd[] = []
   upstream.near.pause()
-  const all = { pingMs: 60_000, idleMs: 60_000, stallMs: 60_000, ...times }
-  const relay = new Relay(client.near, upstream.near, all, end => ends.push(end))
+  const relay = new Relay(client.near, upstream.near, beatMs, end => ends.push(end))
   return { client: client.far, upstream: upstream.far, relay, ends }
 }
 
 t.test('a quiet connection is pinged on both sides, and lives on by its pongs', async t => {
-  const { client, upstream, ends } = await linked(t, { pingMs: 500, idleMs: 2500 })
+  const { client, upstream, ends } = await linked(t, 500)
   const pings = { client: 0, upstream: 0 }
   client.on('ping', () => pings.client++)
   upstream.on('ping', () => pings.upstream++)
-  await until('pings', () => pings.client >= 4 && pings.upstream >= 4)
+  // Longer than the time after which a silent side is gone.
+  await until('pings', () => pings.client >= 6 && pings.upstream >= 6)
   t.same(ends, [])
 })
 
 t.test('a side of which nothing comes, not even a pong, is gone: 1001', async t => {
-  const { client, upstream, ends } = await linked(
-    t,
-    { pingMs: 500, idleMs: 1500 },
-    { autoPong: false }
-  )
+  const { client, upstream, ends } = await linked(t, 500, { autoPong: false })
   const told = closed(upstream)
   t.same(await closed(client), { code: 1001, reason: 'idle' })
   t.equal((await told).code, 1001)
@@ -53,7 +44,7 @@ t.test('a side of which nothing comes, not even a pong, is gone: 1001', async t 
 })
 
 t.test('a side that answers no close frame holds nobody', async t => {
-  const { client, upstream, relay, ends } = await linked(t, {})
+  const { client, upstream, relay, ends } = await linked(t, 60_000)
   // It reads nothing from now on, so it gets no close frame.
   client.pause()
   const told = closed(upstream)
