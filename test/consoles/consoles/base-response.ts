@@ -13,7 +13,6 @@ export const baseResponse: ConsoleSpec = {
   },
   knownBy: [], // app.tsx:25-35 and :67-73
   ownCode: ({ token, setToken }) => ({ userStore: { getToken: token, setToken } }),
-
   isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
   message: ({ showType, message }) => (showType === 0 ? undefined : message),
   statusMessage: (_, body) => String(body.message || undefined), // requestErrorConfig.ts:72-76

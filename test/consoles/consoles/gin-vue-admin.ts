@@ -5,7 +5,6 @@ export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
   places: { token: { in: 'localStorage', key: 'token', as: 'text' } }, // pinia/modules/user.js:23
   ownCode: ({ token, setToken }) => ({ userStore: { token, setToken } }),
-
   headers: ({ token, user }) => ({ 'x-token': token, 'x-user-id': user?.ID }),
   message: ({ code, msg }) => (code === undefined ? undefined : msg || '请求失败'),
   // utils/request.js:156-158 and :222-253: a dialog with the message of the body

@@ -24,7 +24,6 @@ export const jeecg: ConsoleSpec = {
   ownCode: ({ token, setToken, call }) => ({
     userStore: { getToken: token, setToken, getUserInfoAction: () => call('user') }
   }),
-
   headers: ({ token, tenant, now }, path, sent) => ({
     'X-TIMESTAMP': now,
     'X-Sign': sign(path, sent),

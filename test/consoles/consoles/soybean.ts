@@ -19,7 +19,6 @@ export const soybean: ConsoleSpec = {
       set: (name: string, value: string) => keep({ [name]: value })
     }
   }),
-
   isOk: ({ code }) => String(code) === '0000', // service/request/index.ts:37: compared as text
   message: ({ code, msg }) =>
     expiredCodes.includes(code) ? undefined : msg || 'the backend request error',

@@ -23,7 +23,6 @@ export const tdesign: ConsoleSpec = {
       }
     }
   }),
-
   // utils/request/index.ts:121-123 and :160: the token without a scheme
   headers: ({ token }) => ({ Authorization: token }),
   hasTimes: true, // utils/request/index.ts:77-80

@@ -24,7 +24,6 @@ export const vben: ConsoleSpec = {
     },
     getAccessCodesApi: () => call('codes')
   }),
-
   message: ({ error, message }) => error ?? message,
   statusMessage: (status, { error, message }) => error ?? message ?? `(words for status ${status})`,
   // apps/web-antd/.env.development:7; the production file has a host of its own there.

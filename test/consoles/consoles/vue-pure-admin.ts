@@ -19,7 +19,6 @@ export const vuePureAdmin: ConsoleSpec = {
     getToken: (): Json => token,
     setToken: (data: Json) => keep(keptOf(data, state()))
   }),
-
   headers: ({ token }) => ({
     'X-Requested-With': 'XMLHttpRequest',
     'Authorization': token && `Bearer ${token.accessToken}`

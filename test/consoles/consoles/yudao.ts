@@ -30,7 +30,6 @@ export const yudao: ConsoleSpec = {
     getAccessToken: (): Json => token,
     setToken: ({ accessToken, refreshToken }: Json) => keep({ token: accessToken, refreshToken })
   }),
-
   headers: ({ token, tenant }) => ({
     'Authorization': token && `Bearer ${token}`,
     'tenant-id': tenant
