@@ -1,7 +1,8 @@
 /** The errors of a back-end, in the console's envelope. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { testUpstream } from '../support/upstream.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { json, testUpstream } from '../support/upstream.ts'
 
 let answer: readonly [status: number, type: string, body: string] = [400, '', '']
 const backend = await testUpstream(t.after, (_request, response) => {
@@ -29,6 +30,41 @@ t.test('case U8: `errors` of an upstream holds for routes without a shape', asyn
   t.same([untouched.status, untouched.text], [409, problem], 'without the key it passes as it is')
   answer = [200, 'application/json', problem]
   t.equal((await gateway.call('/plain')).text, problem)
+})
+
+t.test('a back-end’s error that quotes the session’s token never reaches the browser', async t => {
+  const token = 'tok-0123456789abcdef'
+  const bodies = new Map([
+    ['/message', { message: `Bearer ${token} has expired` }],
+    ['/field', { message: 'Not valid.', errors: { auth: [token] } }],
+    ['/other', { message: 'Not valid.', errors: { price: ['too low'] } }]
+  ])
+  const quoting = await testUpstream(t.after, (request, response, seen) => {
+    const body = bodies.get(seen.url)
+    const isLogin = body === undefined
+    json(isLogin ? 200 : 400, body ?? { id: 7, token })(request, response, seen)
+  })
+  const { gateway: files, routes } = signInAt(quoting.url, { token: 'token' })
+  const upstreams = { b: { ...routes.upstreams.b, credential: 'bearer', errors: 'laravel' } }
+  const { call, log, signIn } = await testGateway(t.after, {
+    gateway: files,
+    routes: {
+      upstreams,
+      routes: { all: { path: '/api/*', rewrite: '/*', upstream: 'b', shape: 'whole' } },
+      shapes: { whole: [{ wrap: 'envelope' }] }
+    }
+  })
+  const cookie = await signIn()
+  for (const path of ['/api/message', '/api/field']) {
+    const called = await call(path, { cookie })
+    t.match(called, { status: 400, json: { errorCode: 'upstream.error' } })
+    t.notMatch(called.text, token)
+    t.match(called.json.message, /^The service behind this page/)
+    t.notOk('fieldErrors' in called.json)
+  }
+  const other = await call('/api/other', { cookie })
+  t.match(other.json, { message: 'Not valid.', fieldErrors: { price: ['too low'] } })
+  t.notMatch(JSON.stringify(log), token)
 })
 
 t.end()

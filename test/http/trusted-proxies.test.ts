@@ -96,6 +96,47 @@ t.test('only the load balancers of config are believed, and only in what they ad
   }
 })
 
+t.test('a load balancer is believed by its address or its block, in any spelling', async t => {
+  const trustedProxies = [stranger, '192.0.2.7', '10.0.0.0/8', '2001:db8:1::/48', '::1']
+  const { call } = await testGateway(t.after, {
+    gateway: { server: { trustedProxies } },
+    routes: { upstreams: { b: { url: backend.url } }, routes: { few: { ...route, path: '/few' } } },
+    limits: { limits: { few: { by: 'address', max: 1, window: '1h', routes: ['few'] } } }
+  })
+  const told = async (forwardedFor: string) => {
+    const { status } = await call('/few', { headers: { 'x-forwarded-for': forwardedFor } })
+    return status === 200 ? seen()?.['x-forwarded-for'] : status
+  }
+  const believed = [
+    '192.0.2.7',
+    '10.255.0.1',
+    '::ffff:10.1.2.3',
+    '::ffff:0a01:0203',
+    '2001:db8:1:2::3',
+    '2001:0DB8:0001::1',
+    '::1',
+    '0:0:0:0:0:0:0:1',
+    '::1%lo'
+  ]
+  for (const [index, proxy] of believed.entries()) {
+    t.equal(await told(`203.0.113.${index}, ${proxy}`), `203.0.113.${index}`, proxy)
+  }
+  const addresses = ['192.0.2.8', '11.0.0.1', '::ffff:11.1.2.3', '2001:db8:2::1', '::2']
+  for (const other of addresses) t.equal(await told(`203.0.113.9, ${other}`), other)
+  const texts = ['unknown', '10.0.0.1%lo', '10.0.0', '_hidden', 'localhost', '999.0.0.1:80']
+  t.equal(await told('unknown'), stranger)
+  for (const text of texts) t.equal(await told(`203.0.113.9, ${text}`), 429, `${text} is its proxy`)
+  for (const [written, address] of [
+    ['203.0.113.20:4711', '203.0.113.20'],
+    ['[2001:db8:9::1]:4711', '2001:db8:9::1'],
+    ['[2001:db8:8::1]', '2001:db8:8::1']
+  ] as const) {
+    t.equal(await told(written), address)
+    t.equal(await told(address), 429, 'both are one caller')
+  }
+  t.equal(await told('2001:db8:9:0:7::7'), 429, 'so is a /64')
+})
+
 t.test('only a trusted proxy chooses the request id', async t => {
   for (const [from, id] of [
     [balancer, /^chosen-outside$/],

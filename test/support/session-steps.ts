@@ -1,8 +1,6 @@
 /** Random steps of people with their sessions at two replicas, for property-based tests. */
 import fc from 'fast-check'
 
-export { newSession as opening } from './sessions.ts'
-
 export type Step =
   | { do: 'open'; id: number; user: string; at: number }
   | { do: 'request' | 'look' | 'close' | 'extend' | 'renew'; id: number; at: number }

@@ -16,34 +16,21 @@ t.test(
         .writeHead(200, { 'content-type': 'application/json' })
         .end(url === '/long' ? long : '{"plain":true}')
     })
+    const each = [
+      { rename: { name: 'title' } },
+      { convert: { id: 'string', at: 'date-seconds' } },
+      { map: { state: { 0: 'unread', 1: 'read' } } }
+    ]
+    const route = { upstream: 'b', access: 'public' }
     const gateway = await testGateway(t.after, {
       routes: {
         upstreams: { b: { url: backend.url } },
         shapes: {
-          page: [
-            { open: 'code-data' },
-            {
-              paging: {
-                list: 'list',
-                total: 'count',
-                each: [
-                  { rename: { name: 'title' } },
-                  { convert: { id: 'string', at: 'date-seconds' } },
-                  { map: { state: { 0: 'unread', 1: 'read' } } }
-                ]
-              }
-            }
-          ]
+          page: [{ open: 'code-data' }, { paging: { list: 'list', total: 'count', each } }]
         },
         routes: {
-          long: {
-            path: '/api/long',
-            upstream: 'b',
-            rewrite: '/long',
-            access: 'public',
-            shape: 'page'
-          },
-          plain: { path: '/api/plain', upstream: 'b', rewrite: '/plain', access: 'public' }
+          long: { ...route, path: '/api/long', rewrite: '/long', shape: 'page' },
+          plain: { ...route, path: '/api/plain', rewrite: '/plain' }
         }
       }
     })

@@ -1,0 +1,277 @@
+/** Answers of config, of routes and of the gateway's own endpoints. */
+import t from 'tap'
+import { cookieOf, password, testGateway } from '../support/gateway.ts'
+import { beginMaintenance } from '../support/ops.ts'
+import { raw, request } from '../support/raw.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const login = '/api/auth/admin/login'
+const right = { username: 'alice', password }
+const open = (path: string, answer: object, more: object = {}) => ({
+  path,
+  access: 'public',
+  answer,
+  ...more
+})
+
+const gateway = await testGateway(t.after, {
+  gateway: { envelope: { inertToken: 'inert' } },
+  routes: {
+    permissions: { user: ['a', 'b'], admin: ['b', 'c'] },
+    aliases: { '/api/menu': '/api/menus', '/auth/renew': '/auth/refresh' },
+    endpoints: {
+      login: {
+        answer: {
+          json: {
+            accessToken: '{token}',
+            user: { id: '{id}', roles: '{roles}', mail: '{profile.email}' },
+            codes: '{permissions}',
+            homePath: '/analytics',
+            expires: '{absoluteEndsAt}'
+          }
+        }
+      },
+      logout: {
+        path: '/logout',
+        methods: ['POST'],
+        answer: { json: { msg: 'bye', code: 'mine' }, inEnvelope: 'flat' }
+      },
+      refresh: {
+        path: '/auth/refresh',
+        answer: { json: { accessToken: '{token}', user: '{username}', expires: '{idleEndsAt}' } }
+      },
+      profile: {
+        path: '/api/user/info',
+        methods: ['POST'],
+        answer: {
+          json: { user: { userId: '{id}', mail: '{profile.email}' }, roles: '{roles}' },
+          inEnvelope: 'flat'
+        }
+      }
+    },
+    routes: {
+      menus: { path: '/api/menus', answer: { json: [{ path: '/home', roles: '{roles}' }] } },
+      codes: { path: '/api/codes', answer: { json: '{permissions}' } },
+      admins: { path: '/api/admins', access: { roles: ['admin'] }, answer: { json: 1 } },
+      first: {
+        path: '/api/first',
+        answer: { json: [], byRole: { user: ['u'], admin: ['a'] }, inEnvelope: 'none' }
+      },
+      others: { path: '/api/others', answer: { json: ['other'], byRole: { guest: 1 } } },
+      captcha: open('/api/captcha', { json: { captchaEnabled: false }, inEnvelope: 'flat' }),
+      text: open('/api/text', { json: 'x', inEnvelope: 'none' }),
+      gone: open('/api/gone/*', { json: { code: 410 }, status: 410, inEnvelope: 'none' }),
+      user: { path: '/api/user/menu', methods: ['POST'], answer: { json: '{id}' } },
+      open: open('/api/open', { json: 1 }, { methods: ['POST'] }),
+      flag: open('/api/flag', { json: { on: true } }),
+      closed: open('/api/closed', { json: 1 })
+    }
+  },
+  limits: { limits: { flags: { by: 'address', max: 2, window: '1m', routes: ['flag'] } } }
+})
+const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
+const envelope = '"ok":true,"code":0,"message":"OK","success":true'
+
+t.test('each stands where config says, with the values of its user', async t => {
+  const rows: ReadonlyArray<readonly [path: string, cookie: string, expected: string]> = [
+    ['/api/menus', alice, `{${envelope},"data":[{"path":"/home","roles":["admin","user"]}]}`],
+    ['/api/menus', bob, `{${envelope},"data":[{"path":"/home","roles":["user"]}]}`],
+    ['/api/menu', bob, `{${envelope},"data":[{"path":"/home","roles":["user"]}]}`],
+    ['/api/codes', bob, `{${envelope},"data":["a","b"]}`],
+    ['/api/first', alice, '["u"]'],
+    ['/api/others', alice, `{${envelope},"data":["other"]}`],
+    ['/api/captcha', '', `{${envelope},"captchaEnabled":false}`],
+    ['/api/text', '', '"x"'],
+    ['/api/gone/and/more', '', '{"code":410}']
+  ]
+  for (const [path, cookie, expected] of rows) {
+    const { status, text, headers } = await gateway.call(path, { cookie })
+    t.equal(text, expected, path)
+    t.equal(status, expected.includes('410') ? 410 : 200)
+    t.match(headers.get('content-type'), /^application\/json/)
+    t.equal(headers.get('cache-control'), 'no-store')
+  }
+  const line = await gateway.logged(({ path, user }) => path === '/api/menus' && user === 'bob')
+  t.match(line, { route: 'menus', status: 200 })
+})
+
+t.test('sign-in, profile, refresh and sign-out have theirs', async t => {
+  const signedIn = await gateway.call(login, { json: right })
+  const { expires, ...data } = signedIn.json.data
+  t.same(data, {
+    accessToken: 'inert',
+    user: { id: '1', roles: ['admin', 'user'], mail: 'alice@example.com' },
+    codes: ['b', 'c', 'a'],
+    homePath: '/analytics'
+  })
+  t.ok(expires > Date.now())
+  t.match(signedIn.json, { ok: true, code: 0, status: undefined, currentAuthority: undefined })
+  t.match(signedIn.headers.get('content-type'), /^application\/json/)
+
+  const cookie = cookieOf(signedIn)
+  const post = async (path: string, more: object = { cookie }) =>
+    await gateway.call(path, { method: 'POST', ...more })
+  for (const path of ['/auth/refresh', '/auth/renew']) {
+    const refreshed = await post(path)
+    t.match(refreshed.json.data, { accessToken: 'inert', user: 'alice', expires: Number })
+    t.ok(refreshed.json.data.expires > Date.now())
+    t.same(refreshed.headers.getSetCookie(), [], 'the cookie stays')
+  }
+  const user = '"user":{"userId":"1","mail":"alice@example.com"},"roles":["admin","user"]'
+  t.equal((await post('/api/user/info')).text, `{${envelope},${user}}`)
+  for (const more of [{ cookie }, {}]) {
+    t.equal((await post('/logout', more)).text, `{${envelope},"msg":"bye"}`)
+  }
+  t.equal((await gateway.call('/api/session', { cookie })).status, 401)
+})
+
+t.test('that of a sign-in may stand beside the code, or be the whole body', async t => {
+  for (const [answer, expected] of [
+    [{ json: { code: 'mine', token: 't' }, inEnvelope: 'flat' }, `{${envelope},"token":"t"}`],
+    [{ json: '{username}', inEnvelope: 'none' }, '"alice"'],
+    [{ json: 'x', byRole: { user: 'u', admin: 'a' }, inEnvelope: 'none' }, '"u"'],
+    [{ inEnvelope: 'none' }, 'null']
+  ] as const) {
+    const { call } = await testGateway(t.after, { routes: { endpoints: { login: { answer } } } })
+    t.match(await call(login, { json: right }), { status: 200, text: expected })
+  }
+})
+
+t.test('by POST any body is ignored, another origin and another method are refused', async t => {
+  const type = (name: string) => ({ headers: { 'content-type': name } })
+  for (const path of ['/api/user/menu', '/api/open', '/api/user/info', '/auth/refresh']) {
+    for (const more of [
+      {},
+      type('application/json'),
+      { json: { refreshToken: 'inert' } },
+      { body: '{broken', ...type('application/json') },
+      { body: 'a=b', ...type('application/x-www-form-urlencoded') },
+      { body: 'inert', ...type('text/plain') },
+      { body: new Uint8Array(5), ...type('image/png') }
+    ]) {
+      const { status } = await gateway.call(path, { method: 'POST', cookie: alice, ...more })
+      t.equal(status, 200, `${path} ${JSON.stringify(more)}`)
+    }
+    const headers = { origin: 'https://evil.example' }
+    t.match(await gateway.call(path, { method: 'POST', cookie: alice, headers }), {
+      status: 403,
+      json: { errorCode: 'origin.refused' }
+    })
+  }
+  for (const path of ['/api/user/menu', '/api/user/info', '/auth/refresh', '/logout']) {
+    const refused = await gateway.call(path, { cookie: alice })
+    t.match(refused, { status: 405, json: { errorCode: 'route.method' } }, path)
+    t.equal(refused.headers.get('allow'), 'POST')
+  }
+  t.equal((await gateway.call('/api/session', { cookie: alice })).status, 200)
+})
+
+t.test('session, roles, limits and maintenance hold as for other routes', async t => {
+  await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
+  const rows = [
+    ['GET', '/api/menus', '', 401, 'session.none'],
+    ['POST', '/api/user/info', '', 401, 'session.none'],
+    ['GET', '/api/admins', bob, 403, 'route.forbidden'],
+    ['GET', '/api/closed', '', 503, 'maintenance'],
+    ['GET', '/api/flag', '', 200, undefined],
+    ['GET', '/api/flag', '', 200, undefined],
+    ['GET', '/api/flag', '', 429, 'limit.exceeded']
+  ] as const
+  for (const [method, path, cookie, status, errorCode] of rows) {
+    const { status: actual, json: body } = await gateway.call(path, { method, cookie })
+    t.same([actual, body.errorCode], [status, errorCode], path)
+  }
+})
+
+t.test('over a raw socket: HEAD is GET without a body, other methods are 405', async t => {
+  const ask = (method: string, path: string) =>
+    raw(gateway.url, request(`${method} ${path}`, [`Cookie: ${alice}`, 'Connection: close']), {
+      enough: () => false
+    })
+  const lengthOf = (head: string) => /^content-length: (\d+)/im.exec(head)?.[1]
+  for (const path of ['/api/captcha', '/api/codes']) {
+    const [get, head] = [await ask('GET', path), await ask('HEAD', path)]
+    t.same([get.status, head.status, head.body], [200, 200, ''])
+    t.equal(lengthOf(head.head), lengthOf(get.head))
+    t.equal(Number(lengthOf(get.head)), get.body.length)
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const refused = await ask(method, path)
+      t.equal(refused.status, 405, `${method} ${refused.status}`)
+      t.match(refused.head, /^allow: GET, HEAD\r?$/im)
+      t.notMatch(refused.body, '"success":true')
+    }
+  }
+})
+
+const secrets = { token: 'the-back-end-token-0', refresh: 'back-end-refresh' }
+
+/** A back-end whose user holds a text with a secret, deep within. */
+async function leaking(hidden: string, endpoints: object, routes: object = {}) {
+  const backend = await testUpstream(t.after, (incoming, response, seen) => {
+    response.setHeader('set-cookie', 'sid=s%3A42; Path=/')
+    const user = { id: 7, more: { nick: 'al', deep: [{ hidden }] } }
+    json(200, { ...secrets, user })(incoming, response, seen)
+  })
+  const files = signInAt(backend.url, {
+    token: 'token',
+    refreshToken: 'refresh',
+    cookies: ['sid'],
+    user: { id: 'user.id', profile: 'user.more' },
+    logout: { path: '/bye' }
+  })
+  const upstreams = { b: { ...files.routes.upstreams.b, credential: 'bearer' } }
+  const leaky = await testGateway(t.after, { ...files, routes: { upstreams, endpoints, routes } })
+  return { backend, gateway: leaky }
+}
+
+for (const secret of [...Object.values(secrets), 'sid=s%3A42', 's%3A42']) {
+  t.test(`a sign-in whose answer holds ${secret} fails, and opens no session`, async t => {
+    const answer = { json: { id: '{id}', extra: '{profile.deep}' } }
+    const { backend, gateway: leaky } = await leaking(secret, { login: { answer } })
+    const refused = await leaky.call(login, { json: right })
+    t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } })
+    t.same(refused.headers.getSetCookie(), [])
+    t.notMatch(refused.text + JSON.stringify(leaky.log), secret)
+    t.match(await (await leaky.ops('/ops/api/sessions')).json(), { sessions: [] })
+    t.notOk(leaky.log.some(({ event }) => event === 'login'))
+    await until('the back-end’s session was ended', () =>
+      backend.seen.some(({ url }) => url === '/bye')
+    )
+  })
+}
+
+const me = { upstream: 'b', rewrite: '/me' }
+const whole = '{profile}'
+const hiding: ReadonlyArray<readonly [place: string, method: string, endpoint: object]> = [
+  ['endpoints.profile', 'GET', {}],
+  ['endpoints.profile', 'GET', me],
+  ['endpoints.profile', 'POST', { answer: { json: whole, inEnvelope: 'flat' } }],
+  ['endpoints.profile', 'GET', { ...me, answer: { json: [whole], inEnvelope: 'none' } }],
+  ['endpoints.refresh.answer', 'POST', { answer: { json: whole } }],
+  ['routes.deep.answer', 'GET', { answer: { json: ['{profile.deep}'], inEnvelope: 'none' } }]
+]
+
+t.test('an answer with a credential of the back-end is refused', async t => {
+  for (const [place, method, given] of hiding) {
+    const [kind, name = ''] = place.split('.')
+    const path = '/api/hiding'
+    const methods = method === 'POST' && name === 'profile' ? { methods: [method] } : {}
+    const own = { [name]: { path, ...methods, ...given } }
+    const nick = { path: '/api/nick', answer: { json: '{profile.nick}' } }
+    const { gateway: leaky } = await leaking(
+      `Bearer ${secrets.token}`,
+      kind === 'endpoints' ? own : {},
+      { nick, ...(kind === 'routes' && own) }
+    )
+    const cookie = await leaky.signIn()
+    t.match(await leaky.call(nick.path, { cookie }), { status: 200, json: { data: 'al' } })
+    const refused = await leaky.call(path, { method, cookie })
+    t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } }, place)
+    await leaky.logged(({ reason }) => String(reason).startsWith(`${place} would give`))
+    t.notMatch(refused.text + JSON.stringify(leaky.log), secrets.token)
+  }
+})
+
+t.end()

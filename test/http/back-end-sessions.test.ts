@@ -1,0 +1,194 @@
+/** Sessions at back-ends: which of them a sign-in or a sign-out ends there, and by which token. */
+import t, { type Test } from 'tap'
+import { cookieOf, type TestGateway, testGateway } from '../support/gateway.ts'
+import { signInToOps } from '../support/operator.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const path = '/api/auth/admin/login'
+const carol = { username: 'carol', password: 'pw' }
+const refusing = { session: { perUser: { max: 1, over: 'refuse' } } }
+
+const filesOf = (url: string, source: object, more: object = {}) => ({
+  gateway: {
+    ...signInAt(url, { token: 'token', logout: { path: '/bye' }, ...source }).gateway,
+    ...more
+  },
+  routes: {
+    upstreams: { b: { url, credential: 'bearer' } },
+    routes: { data: { path: '/api/data', upstream: 'b' } }
+  }
+})
+
+/** A gateway before a back-end that gives the account one token, until a sign-out ends it. */
+async function sharing(t: Test, more: object) {
+  let [token, count] = ['', 0]
+  const backend = await testUpstream(t.after, (incoming, response, seen) => {
+    const answer = (status: number, value: object) => json(status, value)(incoming, response, seen)
+    if (seen.url === '/login') {
+      token ||= `shared-${++count}`
+      return answer(200, { id: '7', token, roles: ['admin'] })
+    }
+    const isValid = seen.headers.authorization === `Bearer ${token}`
+    if (seen.url === '/bye') token = ''
+    answer(isValid ? 200 : 401, {})
+  })
+  const source = { user: { id: 'id', roles: 'roles' } }
+  const gateway = await testGateway(t.after, filesOf(backend.url, source, more))
+  return { gateway, calls: () => backend.seen.map(({ url }) => url) }
+}
+
+/** What happens after the first sign-in; resolves with the cookie that goes on. */
+type Act = (t: Test, gateway: TestGateway, first: string) => Promise<string>
+const signOut = async ({ call }: TestGateway, cookie: string) =>
+  await call('/api/account/logout', { cookie })
+
+const acts: ReadonlyArray<readonly [title: string, config: object, act: Act]> = [
+  [
+    'a sign-in that gets the token of the session before it does not end it',
+    {},
+    async (t, { call }, first) => {
+      const second = cookieOf(await call(path, { json: carol, cookie: first }))
+      t.equal((await call('/api/session', { cookie: first })).status, 401)
+      return second
+    }
+  ],
+  [
+    'a sign-in that is refused for a live session leaves that its token',
+    refusing,
+    async (t, { call }, first) => {
+      t.equal((await call(path, { json: carol })).status, 409)
+      return first
+    }
+  ],
+  [
+    'of the sessions with one token, the end of the last signs out',
+    {},
+    async (_t, gateway, first) => {
+      const second = cookieOf(await gateway.call(path, { json: carol }))
+      await signOut(gateway, first)
+      return second
+    }
+  ],
+  [
+    'a sign-in to the operators’ page leaves the console its token',
+    { ops: { role: 'admin', sources: ['b'] } },
+    async (t, { opsUrl }, first) => {
+      t.equal((await signInToOps(opsUrl, 'carol')).status, 303)
+      return first
+    }
+  ]
+]
+for (const [title, config, act] of acts) {
+  t.test(title, async t => {
+    const { gateway, calls } = await sharing(t, config)
+    const first = cookieOf(await gateway.call(path, { json: carol }))
+    const cookie = await act(t, gateway, first)
+    t.equal((await gateway.call('/api/data', { cookie })).status, 200)
+    await signOut(gateway, cookie)
+    await until('the sign-out', () => calls().includes('/bye'))
+    t.same(calls(), ['/login', '/login', '/api/data', '/bye'])
+  })
+}
+
+/** A back-end that holds up sign-ins as told, and gives each a token that is due for renewal. */
+async function slow(t: Test, more: object = {}) {
+  let [isHeld, count] = [false, 0]
+  const held: Array<() => void> = []
+  const backend = await testUpstream(t.after, (incoming, response, seen) => {
+    const answer = (value: object, status = 200) => json(status, value)(incoming, response, seen)
+    if (seen.url === '/renew') return answer({ token: `t${++count}`, expires: 3600 })
+    if (seen.url === '/bye') return answer({}, 500)
+    if (seen.url !== '/login') return answer({})
+    const { username: id } = JSON.parse(String(seen.body)) as { username: string }
+    const signIn = () => answer({ id, token: `t${++count}`, expires: 30 })
+    if (isHeld) held.push(signIn)
+    else signIn()
+  })
+  const source = { expires: { path: 'expires' }, refresh: { path: '/renew', token: 'token' } }
+  const gateway = await testGateway(t.after, filesOf(backend.url, source, more))
+  const tokensAt = (url: string) =>
+    backend.seen.filter(each => each.url === url).map(({ headers }) => headers.authorization)
+  return {
+    gateway,
+    backend,
+    tokensAt,
+    hold: () => (isHeld = true),
+    isHolding: () => held.length > 0,
+    goOn: () => {
+      isHeld = false
+      for (const signIn of held.splice(0)) signIn()
+    },
+    /** That one session was ended there, by this token. */
+    ended: async (token: string) => {
+      await until('the sign-out', () => tokensAt('/bye').length > 0)
+      t.same(tokensAt('/bye'), [`Bearer ${token}`])
+    }
+  }
+}
+
+t.test('the end of the last session is told by its token; ours holds without', async t => {
+  const { gateway, backend, ended } = await slow(t)
+  const cookie = await gateway.signIn('carol')
+  t.equal((await signOut(gateway, cookie)).status, 200)
+  await ended('t1')
+  t.equal(backend.seen.at(-1)?.method, 'POST')
+  t.equal((await gateway.call('/api/session', { cookie })).status, 401)
+  await backend.close()
+  t.equal((await signOut(gateway, cookie)).status, 200)
+})
+
+t.test(
+  'a session that was renewed while its successor waited is ended by its new token',
+  async t => {
+    const { gateway, tokensAt, hold, isHolding, goOn, ended } = await slow(t)
+    const cookie = await gateway.signIn('carol')
+    hold()
+    const second = gateway.call(path, { json: carol, cookie })
+    await until('the back-end has the second password', isHolding)
+    await until('the token of the first was renewed', async () => {
+      await gateway.call('/api/data', { cookie })
+      return tokensAt('/api/data').includes('Bearer t2')
+    })
+    goOn()
+    t.equal((await second).status, 200)
+    await ended('t2')
+  }
+)
+
+t.test('a sign-in whose client leaves during the password opens no session', async t => {
+  const { gateway, hold, isHolding, goOn, ended } = await slow(t, refusing)
+  hold()
+  const client = new AbortController()
+  const leaving = fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(carol),
+    signal: client.signal
+  })
+  await until('the back-end has the password', isHolding)
+  client.abort()
+  await t.rejects(leaving)
+  await gateway.logged(({ status }) => status === 499)
+  goOn()
+  await ended('t1')
+  t.notOk(gateway.log.some(({ event }) => event === 'login'))
+  t.equal((await gateway.call(path, { json: carol })).status, 200, 'no session takes a place')
+})
+
+t.test(
+  'case R8: a session that may not be opened ends at its back-end, and the former one nowhere',
+  async t => {
+    const { gateway, ended } = await slow(t, refusing)
+    await gateway.signIn('dave')
+    const cookie = await gateway.signIn('carol')
+    const dave = { username: 'dave', password: 'pw' }
+    const refused = await gateway.call(path, { json: dave, cookie })
+    t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
+    t.equal((await gateway.call('/api/session', { cookie })).status, 200)
+    await ended('t3')
+  }
+)
+
+t.end()

@@ -1,0 +1,149 @@
+/** What the metrics say of requests, sign-ins, refusals and the process. */
+import t, { type Test } from 'tap'
+import { Metrics } from '../../src/observability/metrics.ts'
+import { testGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const backend = await testUpstream(t.after, (incoming, response, seen) => {
+  if (seen.url.endsWith('?silent')) return
+  json(seen.url.endsWith('?fails') ? 500 : 200, {})(incoming, response, seen)
+})
+const gateway = await testGateway(t.after, {
+  routes: {
+    upstreams: { orders: { url: backend.url } },
+    aliases: { '/api/mine': '/api/orders' },
+    routes: {
+      orders: {
+        path: '/api/orders',
+        methods: ['GET', 'POST'],
+        access: 'public',
+        upstream: 'orders'
+      }
+    }
+  },
+  limits: { limits: { few: { by: 'address', max: 3, window: '1h', routes: ['login'] } } }
+})
+
+/** The metrics of the gateway, by `name{labels}` without the beginning that all share. */
+async function scraped(): Promise<Map<string, number>> {
+  const answer = await gateway.ops('/metrics')
+  const lines = (await answer.text()).split('\n').filter(line => /^[^#]/.test(line))
+  return new Map(
+    lines.map(line => {
+      const [, name = '', value] = /^(?:console_gateway_)?(.*) (\S+)$/.exec(line) ?? []
+      return [name, Number(value)]
+    })
+  )
+}
+
+/** A request is counted when its answer is out, which may be after the client has it. */
+async function says(t: Test, expected: Readonly<Record<string, number>>): Promise<void> {
+  const [[first, value] = ['', 0]] = Object.entries(expected)
+  await until(first, async () => (await scraped()).get(first) === value)
+  const found = await scraped()
+  for (const [name, count] of Object.entries(expected)) t.equal(found.get(name) ?? 0, count, name)
+}
+const requests = (route: string, method: string, status: string) =>
+  `requests_total{route="${route}",method="${method}",status="${status}"}`
+const answered = (route: string) => `request_duration_seconds_count{route="${route}"}`
+
+t.test('requests are counted by route, method and class of status, also by an alias', async t => {
+  for (const path of ['/api/orders', '/api/mine', '/api/mine?page=2', '/api/orders?fails']) {
+    await gateway.call(path)
+  }
+  await gateway.call('/api/orders', { json: {} })
+  await says(t, {
+    [answered('orders')]: 5,
+    [requests('orders', 'GET', '2xx')]: 3,
+    [requests('orders', 'GET', '5xx')]: 1,
+    [requests('orders', 'POST', '2xx')]: 1,
+    'upstream_first_byte_seconds_count{upstream="orders"}': 5,
+    'upstream_in_flight{upstream="orders"}': 0,
+    'requests_in_flight': 0,
+    // A back-end's own JSON error passes as it is.
+    'errors_total{code="upstream.error"}': 0
+  })
+})
+
+t.test('what no route names is one route, methods that nobody knows are one method', async t => {
+  for (let n = 0; n < 20; n++) await gateway.call(`/api/${n}/${Math.random()}`)
+  await gateway.call('/api/x', { method: 'PROPFIND' })
+  await says(t, {
+    [answered('unknown')]: 21,
+    [requests('unknown', 'GET', '4xx')]: 20,
+    [requests('unknown', 'other', '4xx')]: 1,
+    'errors_total{code="route.unknown"}': 21
+  })
+  const names = [...(await scraped()).keys()]
+  t.equal(names.filter(name => name.startsWith('requests_total{route="unknown"')).length, 2)
+})
+
+t.test('a client that left before its answer is counted as gone', async t => {
+  const leaving = new AbortController()
+  const call = fetch(`${gateway.url}/api/orders?silent`, { signal: leaving.signal })
+  await says(t, { 'upstream_in_flight{upstream="orders"}': 1, 'requests_in_flight': 1 })
+  leaving.abort()
+  await t.rejects(call)
+  await says(t, { [requests('orders', 'GET', 'gone')]: 1, requests_in_flight: 0 })
+})
+
+t.test('sign-ins are counted by what became of them, refusals by the limit’s name', async t => {
+  await gateway.signIn()
+  for (const json of [{ password: 'wrong' }, {}, { password: 'x' }]) {
+    await gateway.call('/api/auth/admin/login', { json: { username: 'alice', ...json } })
+  }
+  await says(t, {
+    [requests('login', 'POST', '4xx')]: 3,
+    'sign_ins_total{source="users-file",outcome="accepted"}': 1,
+    'sign_ins_total{source="users-file",outcome="refused"}': 1,
+    'sign_ins_total{source="",outcome="malformed"}': 1,
+    'sessions_opened_total{source="users-file"}': 1,
+    'users_signed_in': 1,
+    'limit_refused_total{limit="few"}': 1
+  })
+})
+
+t.test('the process, what runs, and the session store are told', async t => {
+  await says(t, { 'session_store_up{kind="embedded"}': 1, 'generation': 1 })
+  const { headers } = await gateway.ops('/metrics')
+  t.match(headers.get('content-type'), 'text/plain; version=0.0.4')
+  const found = await scraped()
+  // A kernel that counts in ticks of 10 ms tells 0 seconds for a gateway this young.
+  t.ok(found.has('process_cpu_user_seconds_total'))
+  t.ok((found.get('nodejs_heap_size_used_bytes') ?? 0) > 0)
+  t.ok([...found.keys()].some(name => name.startsWith('info{version="')))
+})
+
+t.test('names are one, buckets add up, and no label forges a line', async t => {
+  const metrics = new Metrics()
+  const counter = () => metrics.counter('c_total', 'C.', ['a', 'b']).labels('x"\n\\', 'y')
+  counter().inc()
+  counter().inc(2)
+  const durations = metrics.histogram('d_seconds', 'D.', ['a'], [1, 5]).labels('z')
+  for (const value of [0.5, 1, 3, 9]) durations.observe(value)
+  metrics.read({ name: 'e', help: 'E.', read: () => [[[], -1]] })
+  const values = [[['one'], 1] as const, [['two'], 2] as const]
+  metrics.read({ type: 'counter', name: 'f', help: 'F.', labelNames: ['g'], read: () => values })
+  metrics.read({ name: 'unknown', help: 'U.', read: () => [] })
+  await metrics.text()
+  const { body } = await metrics.text()
+  for (const line of [
+    'c_total{a="x\\"\\n\\\\",b="y"} 3',
+    'd_seconds_bucket{le="1",a="z"} 2',
+    'd_seconds_bucket{le="5",a="z"} 3',
+    'd_seconds_bucket{le="+Inf",a="z"} 4',
+    'd_seconds_sum{a="z"} 13.5',
+    'd_seconds_count{a="z"} 4',
+    'e -1',
+    'f{g="one"} 1',
+    'f{g="two"} 2',
+    '# TYPE d_seconds histogram',
+    '# HELP c_total C.'
+  ]) {
+    t.ok(body.includes(`${line}\n`), line)
+  }
+  t.notMatch(body, /^unknown/m, 'what cannot be read is not there')
+})
+
+t.end()

@@ -1,0 +1,104 @@
+/** Which route takes what several could, and what none takes. */
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const backend = await testUpstream(t.after)
+const route = (path: string, methods: string[], more: object = {}) => ({
+  path,
+  methods,
+  access: 'public',
+  upstream: 'b',
+  ...more
+})
+const admins = { access: { roles: ['admin'] }, rewrite: '/accounts/:id/password' }
+const { call } = await testGateway(t.after, {
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    aliases: {
+      '/api/currentUser': '/api/account/profile',
+      '/users/old/:id/reset': '/users/:id/reset'
+    },
+    routes: {
+      wide: route('/api/*', ['POST', 'DELETE']),
+      narrow: route('/api/v1/*', ['GET', 'DELETE']),
+      one: route('/api/v1/one', ['GET']),
+      same: route('/api/v1/one', ['PUT']),
+      other: route('/api/two', ['PATCH']),
+      users: route('/users/*', ['GET', 'DELETE']),
+      user: route('/users/:id', ['GET'], { rewrite: '/one/:id' }),
+      reset: route('/users/:id/reset', ['POST'], admins),
+      me: route('/users/me/reset', ['POST'], { rewrite: '/me' })
+    }
+  }
+})
+
+/** What the back-end gets, the methods of a 405, or the status. */
+const rows: ReadonlyArray<readonly [method: string, path: string, expected: string | number]> = [
+  ['POST', '/api/x', '> /api/x'],
+  ['GET', '/api/x', 'POST, DELETE'],
+  ['OPTIONS', '/api/x', 'POST, DELETE'],
+  ['GET', '/api/v1/x', '> /api/v1/x'],
+  ['DELETE', '/api/v1/x?q=1', '> /api/v1/x?q=1'],
+  ['POST', '/api/v1/x', 'GET, HEAD, DELETE'],
+  ['PATCH', '/api/v1/x', 'GET, HEAD, DELETE'],
+  ['GET', '/api/v1/one', '> /api/v1/one'],
+  ['PUT', '/api/v1/one', '> /api/v1/one'],
+  ['DELETE', '/api/v1/one', 'GET, HEAD, PUT'],
+  ['POST', '/api/v1/one?q=/api/x', 'GET, HEAD, PUT'],
+  ['PATCH', '/api/v1/one', 'GET, HEAD, PUT'],
+  ['PROPFIND', '/api/v1/one', 'GET, HEAD, PUT'],
+  ['PATCH', '/api/two', '> /api/two'],
+  ['POST', '/api/two', 'PATCH'],
+  ['GET', '/api/two', 'PATCH'],
+  ['GET', '/api/auth/admin/login', 'POST'],
+  ['DELETE', '/api/auth/admin/login', 'POST'],
+  ['POST', '/api/currentUser', 'GET, HEAD'],
+  ['POST', '/api/account/profile', 'GET, HEAD'],
+  ['GET', '/', 404],
+  ['GET', '/ap', 404],
+  ['GET', '/api', 404],
+  ['GET', '/apix/x', 404],
+  ['GET', '/users/7', '> /one/7'],
+  ['GET', '/users/a%20b?q=1', '> /one/a%20b?q=1'],
+  ['GET', '/users/', '> /users/'],
+  ['DELETE', '/users/7', 'GET, HEAD'],
+  ['GET', '/users/7/x', '> /users/7/x'],
+  ['GET', '/users/7/reset', 'POST'],
+  ['DELETE', '/users/7/reset', 'POST'],
+  ['POST', '/users/7/reset', 401],
+  ['POST', `/users/${'7'.repeat(3000)}/reset`, 401],
+  ['POST', '/users/me/reset', '> /me'],
+  ['GET', '/users/me/reset', 'POST'],
+  ['POST', '/users/old/7/reset', 401],
+  ['POST', '/users//reset', 400],
+  ['GET', '/users/%252e', 400],
+  ['GET', '/users/a%2Fb', 400],
+  ['GET', '/users/a%5cb', 400],
+  ['GET', '/users/a%00b', 400],
+  ['POST', '/users/a%2fb/reset', 400],
+  ['POST', '/users/%37/reset', 400]
+]
+
+t.test('the nearest path decides alone, by its methods and access', async t => {
+  for (const [method, path, expected] of rows) {
+    backend.seen.length = 0
+    const { status, headers, json } = await call(path, { method })
+    const [seen] = backend.seen
+    const target = seen && `> ${seen.url}`
+    const title = `${method} ${path.slice(0, 60)}`
+    t.equal(target ?? headers.get('allow') ?? status, expected, title)
+    if (target === undefined && typeof expected === 'string') {
+      t.match({ status, json }, { status: 405, json: { ok: false, errorCode: 'route.method' } })
+    }
+    if (target !== undefined) t.same([seen?.method, status], [method, 200], title)
+  }
+})
+
+t.test('a doubled /api gets a hint', async t => {
+  const plain = await testGateway(t.after)
+  const answer = await plain.call('/api/api/account/profile')
+  t.match(answer, { status: 404, json: { errorCode: 'route.unknown', message: /base URL/ } })
+})
+
+t.end()

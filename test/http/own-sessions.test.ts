@@ -1,0 +1,147 @@
+/** The sessions of users: their own to see and close, so many at a time, anyone's for operators. */
+import t from 'tap'
+import { cookieOf, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const login = '/api/auth/admin/login'
+const profile = '/api/account/profile'
+const gateway = await testGateway(t.after)
+const statuses = async (cookies: readonly string[], { call }: TestGateway = gateway) =>
+  await Promise.all(cookies.map(async cookie => (await call(profile, { cookie })).status))
+const close = async (cookie: string, body: unknown) =>
+  await gateway.call('/api/session/close', { method: 'POST', cookie, json: body })
+const revoked = { status: 401, json: { errorCode: 'session.revoked' } }
+
+t.test('users see their own sessions, and close one, the others, or all', async t => {
+  const sign = async (agent: string) => {
+    const headers = { 'user-agent': agent }
+    return cookieOf(await gateway.call(login, { json: { username: 'alice', password }, headers }))
+  }
+  const [laptop, phone, tablet] = [await sign('Laptop'), await sign('Phone'), await sign('Tablet')]
+  const bob = await gateway.signIn('bob')
+  const { json: listed } = await gateway.call('/api/session/list', { cookie: laptop })
+  t.match(listed, {
+    total: 3,
+    data: [
+      { agent: 'Laptop', current: true, address: '127.0.0.1', startedAt: /Z$/, lastUsedAt: /Z$/ },
+      { agent: 'Phone', current: false },
+      { agent: 'Tablet', current: false }
+    ]
+  })
+  t.notMatch(JSON.stringify(listed), (laptop.split('=')[1] ?? '').slice(0, 20))
+  const { id } = listed.data[1]
+  const others = await close(bob, { id })
+  t.match(others, { status: 200, json: { data: { closed: 0 } } }, 'nobody closes another’s')
+  t.same(await statuses([phone]), [200])
+  t.match(await close(laptop, { id }), { status: 200, json: { data: { closed: 1 } } })
+  t.match(await gateway.call(profile, { cookie: phone }), revoked)
+  t.match((await close(laptop, { others: true })).json, { data: { closed: 1 } })
+  t.same(await statuses([laptop, tablet, bob]), [200, 401, 200])
+  for (const nonsense of [{}, { id: 7 }, { others: 'yes' }, [], null]) {
+    t.equal((await close(laptop, nonsense)).status, 400)
+  }
+  const last = await close(laptop, { all: true })
+  t.match(last.json, { data: { closed: 1 } })
+  t.match(last.headers.getSetCookie()[0], /^console_sid=; Max-Age=0/)
+  t.same(await statuses([laptop, bob]), [401, 200])
+})
+
+t.test('a request to close is small, and the log never holds what it gives as an id', async t => {
+  const cookie = await gateway.signIn()
+  const send = async (body: string) => {
+    const headers = { 'content-type': 'application/json' }
+    return await gateway.call('/api/session/close', { method: 'POST', cookie, headers, body })
+  }
+  t.equal((await send(`{"id":"x","more":${'['.repeat(100_000)}`)).status, 413)
+  t.equal((await send(`{"id":"${'x'.repeat(65)}"}`)).status, 400)
+  const secret = 'a-whole-secret-that-was-pasted-here'
+  t.match((await send(`{"id":"${secret}"}`)).json, { data: { closed: 0 } })
+  await gateway.logged(({ event, only, closed }) => {
+    return event === 'sessions.closed' && only === 'a-whole-…' && closed === 0
+  })
+  t.notMatch(JSON.stringify(gateway.log), secret)
+  const nulls = await send('{"id":null,"others":true,"all":"no"}')
+  t.match(nulls.json, { data: { closed: 0 } }, 'nulls beside it are as if absent')
+})
+
+t.test('one sign-in too many ends the oldest session, which is told so; or is refused', async t => {
+  const evicting = await testGateway(t.after, { gateway: { session: { perUser: { max: 2 } } } })
+  const cookies = [await evicting.signIn(), await evicting.signIn(), await evicting.signIn()]
+  t.same(await statuses(cookies, evicting), [401, 200, 200])
+  t.match(await evicting.call(profile, { cookie: cookies[0] ?? '' }), {
+    json: { errorCode: 'session.replaced' }
+  })
+  const perUser = { max: 1, over: 'refuse' }
+  const refusing = await testGateway(t.after, { gateway: { session: { perUser } } })
+  const first = await refusing.signIn()
+  const second = await refusing.call(login, { json: { username: 'alice', password } })
+  t.match(second, { status: 409, json: { errorCode: 'login.too-many' } })
+  t.notMatch(second.headers.getSetCookie().join('\n'), 'console_sid=')
+  t.same(await statuses([first], refusing), [200])
+})
+
+t.test('two users of two sources with one id are two', async t => {
+  const upstream = await testUpstream(t.after, json(200, { user: { id: '1' } }))
+  const atBackEnd = {
+    kind: 'upstream-login',
+    upstream: 'backend',
+    path: '/login',
+    user: { id: 'user.id' }
+  }
+  const { call, signIn } = await testGateway(t.after, {
+    gateway: {
+      login: { sources: { staff: { kind: 'users-file' }, backend: atBackEnd } },
+      identity: { source: 'x-user-source' }
+    },
+    routes: {
+      upstreams: { backend: { url: upstream.url } },
+      routes: { echo: { path: '/api/echo', upstream: 'backend' } }
+    },
+    limits: { limits: { user: { by: 'user', max: 2, window: '1m', routes: ['echo'] } } }
+  })
+  const [alice, carol] = [await signIn('alice'), await signIn('carol')]
+  const counted: number[] = []
+  for (const cookie of [alice, alice, alice, carol]) {
+    counted.push((await call('/api/echo', { cookie })).status)
+  }
+  t.same(counted, [200, 200, 429, 200], 'a limit counts each of them')
+  t.match(upstream.seen.at(-1)?.headers, { 'x-user-id': '1', 'x-user-source': 'backend' })
+  t.match((await call('/api/session/list', { cookie: alice })).json, {
+    total: 1,
+    data: [{ source: 'staff' }]
+  })
+  const closed = await call('/api/session/close', { cookie: alice, json: { all: true } })
+  t.match(closed.json, { data: { closed: 1 } })
+  t.equal((await call('/api/session', { cookie: carol })).status, 200)
+})
+
+t.test('operators list and close sessions of anyone, or of everyone; a page cannot', async t => {
+  const anyone = await testGateway(t.after)
+  const cookies = [await anyone.signIn('alice'), await anyone.signIn('bob')]
+  const listed = async (query: string) =>
+    (await (await anyone.ops(`/ops/api/sessions${query}`)).json()) as { sessions: unknown[] }
+  const post = async (body: unknown, headers: Record<string, string> = {}) =>
+    await anyone.ops('/ops/api/sessions/close', { headers, json: body })
+  t.match(await listed('?user=1'), {
+    user: '1',
+    sessions: [{ address: '127.0.0.1', source: 'users-file' }]
+  })
+  t.equal((await listed('')).sessions.length, 2, 'without a user: of everyone')
+  const pages: ReadonlyArray<Record<string, string>> = [
+    { origin: 'http://127.0.0.1:1' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'content-type': 'text/plain' }
+  ]
+  for (const headers of pages) {
+    t.ok((await post({ user: '1' }, headers)).status >= 400, JSON.stringify(headers))
+  }
+  t.same(await statuses(cookies, anyone), [200, 200])
+  t.match(await (await post({ user: '1' })).json(), { closed: 1 })
+  t.same(await statuses(cookies, anyone), [401, 200])
+  t.match(await (await post({ everyone: true })).json(), { closed: 'everyone' })
+  t.match(await anyone.call(profile, { cookie: cookies[1] ?? '' }), revoked)
+  t.same(await statuses([await anyone.signIn('bob')], anyone), [200], 'later ones go on')
+  t.equal((await anyone.call('/sessions?user=1')).status, 404, 'not on the public listener')
+})
+
+t.end()

@@ -1,0 +1,184 @@
+/** The current user, as consoles ask for it: from the session, from a back-end, and from both. */
+import t, { type Test } from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const path = '/api/account/profile'
+const alias = '/api/currentUser'
+
+const users: Readonly<Record<string, object>> = {
+  '/me': { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } },
+  '/nick': { result: { nick: '{id}', avatar: 'a.png' } },
+  '/enveloped': { success: true, data: { nick: 'al' } },
+  '/count': { count: 3 }
+}
+const backend = await testUpstream(t.after, (incoming, response, seen) => {
+  const user = users[seen.url]
+  if (user !== undefined) json(200, user)(incoming, response, seen)
+})
+
+/** A gateway whose profile is so, and alice at it. */
+async function profileOf(t: Test, profile: object, steps: readonly object[] = [], limits = {}) {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      aliases: { [alias]: path },
+      permissions: { admin: ['*'] },
+      endpoints: { profile },
+      shapes: { me: steps.length > 0 ? steps : [{ unwrap: 'result' }] }
+    },
+    limits: { limits }
+  })
+  const cookie = await gateway.signIn()
+  const ask = async (method = 'GET', more: object = {}, asked = path) =>
+    await gateway.call(asked, { method, cookie, ...more })
+  return { gateway, ask }
+}
+
+t.test('from the session: both families of console find their names', async t => {
+  const { ask } = await profileOf(t, {})
+  const answer = await ask()
+  t.match(answer, {
+    status: 200,
+    json: {
+      ok: true,
+      success: true,
+      data: {
+        id: '1',
+        userid: '1',
+        username: 'alice',
+        name: 'Alice Admin',
+        role: 'Admin',
+        access: 'admin',
+        avatar: '',
+        email: 'alice@example.com'
+      }
+    }
+  })
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  for (const more of [{}, { cookie: '' }]) {
+    const [get, head] = [await ask('GET', more), await ask('HEAD', more)]
+    t.same([head.status, head.text], [get.status, ''])
+    for (const name of ['content-type', 'content-length', 'cache-control']) {
+      t.equal(head.headers.get(name), get.headers.get(name), name)
+    }
+  }
+})
+
+t.test('an alias is the same endpoint: same answer, same name in the log, same limit', async t => {
+  const { gateway, ask } = await profileOf(t, {}, [], {
+    profile: { by: 'user', max: 3, window: '1m', routes: ['profile'] }
+  })
+  t.same((await ask('GET', {}, alias)).json, (await ask()).json)
+  t.equal((await ask('GET', {}, alias)).status, 200)
+  t.equal((await ask()).status, 429, 'the fourth, whichever the path')
+  await gateway.logged(({ path: asked, route }) => asked === alias && route === 'profile')
+  t.equal((await ask('POST', {}, alias)).status, 405)
+})
+
+t.test('from an upstream: shaped, filled up, enveloped', async t => {
+  const rename = { rename: { uid: 'id', loginName: 'username', roleName: 'role' } }
+  const steps = [{ unwrap: 'result' }, rename]
+  const { ask } = await profileOf(t, { upstream: 'b', rewrite: '/me', shape: 'me' }, steps)
+  const data = {
+    id: 42,
+    userid: '42',
+    username: 'al',
+    name: 'Alice Admin',
+    role: 'Admin',
+    access: 'admin',
+    avatar: ''
+  }
+  const expected = { ok: true, code: 0, message: 'OK', success: true, data }
+  for (const each of [path, alias]) t.same((await ask('GET', {}, each)).json, expected)
+  t.match(backend.seen.at(-1), {
+    method: 'GET',
+    url: '/me',
+    headers: { 'x-user-id': '1', 'x-user-name': 'alice', 'x-user-roles': 'admin,user' }
+  })
+})
+
+t.test('what an upstream envelopes is unwrapped by its shape, or enveloped twice', async t => {
+  for (const [step, expected] of [
+    [{ unwrap: 'data' }, { nick: 'al', data: undefined }],
+    [{ drop: ['success'] }, { data: { nick: 'al' } }]
+  ] as const) {
+    const enveloped = { upstream: 'b', rewrite: '/enveloped', shape: 'me' }
+    const { ask } = await profileOf(t, enveloped, [step])
+    t.match((await ask()).json.data, expected)
+  }
+})
+
+t.test('an upstream at fault is 502, 503 or 504, never 401, and keeps the cookie', async t => {
+  const dying = await testUpstream(t.after, () => {})
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { account: { url: dying.url } },
+      endpoints: { profile: { upstream: 'account', timeout: '80ms' } }
+    }
+  })
+  const cookie = await gateway.signIn()
+  const late = await gateway.call(path, { cookie })
+  t.match(late, { status: 504, json: { errorCode: 'upstream.timeout' } })
+  t.same(late.headers.getSetCookie(), [])
+  await dying.close()
+  // So short a time-out may strike by itself where this machine stands still.
+  await until('it refuses', async () => {
+    const refused = await gateway.call(path, { cookie })
+    return refused.status === 502 && refused.json.errorCode === 'upstream.refused'
+  })
+})
+
+t.test('an answer may be the whole body, by GET, HEAD and POST', async t => {
+  const answer = { json: '{profile}', inEnvelope: 'none' }
+  const { ask } = await profileOf(t, { methods: ['GET', 'POST'], answer })
+  for (const method of ['GET', 'POST']) {
+    t.strictSame((await ask(method)).json, { email: 'alice@example.com' }, method)
+  }
+  t.match(await ask('HEAD'), { status: 200, text: '' })
+})
+
+t.test('an answer from both: {profile} is the user of the upstream', async t => {
+  const answer = {
+    json: { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
+  }
+  const methods = ['GET', 'POST']
+  const { ask } = await profileOf(t, {
+    methods,
+    upstream: 'b',
+    rewrite: '/nick',
+    shape: 'me',
+    answer
+  })
+  const data = { userInfo: { nick: '{id}', avatar: 'a.png' }, name: '{id}', codes: ['*'] }
+  const before = backend.seen.length
+  for (const [method, more] of [
+    ['GET', {}],
+    ['POST', {}],
+    ['POST', { json: { a: 1 } }],
+    ['POST', { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } }]
+  ] as const) {
+    t.same((await ask(method, more)).json.data, data, JSON.stringify(more))
+    const seen = backend.seen.at(-1)
+    t.match(seen, { method: 'GET', url: '/nick' })
+    t.equal(seen?.body.length, 0)
+    t.equal(seen?.headers['content-type'], undefined)
+    t.equal(seen?.headers['content-length'], undefined)
+  }
+  t.match(await ask('HEAD'), { status: 200, text: '' })
+  t.equal((await ask('POST', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
+  t.equal(backend.seen.length, before + 5, 'the refused one did not reach it')
+})
+
+t.test('an answer from the session and parts, by POST', async t => {
+  const { ask } = await profileOf(t, {
+    methods: ['POST'],
+    parts: { notes: { upstream: 'b', rewrite: '/count', into: 'notes' } },
+    answer: { json: { mail: '{profile.email}', unread: '{profile.notes.count}', id: '{id}' } }
+  })
+  const expected = { mail: 'alice@example.com', unread: 3, id: '1' }
+  t.same((await ask('POST', { json: {} })).json.data, expected)
+})
+
+t.end()

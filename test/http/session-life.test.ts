@@ -1,0 +1,207 @@
+/** How long a session lives, what makes it live longer, and who is told. */
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { stopClock } from '../support/clock.ts'
+import { testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const minute = 60_000
+const refreshPath = '/auth/refresh'
+const post = { method: 'POST' }
+const pass = stopClock(t.after)
+const backend = await testUpstream(t.after, json(200, {}))
+const files = (gateway: object = {}) => ({
+  gateway: { session: { idle: '30m', absolute: '1h' }, ...gateway },
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    endpoints: { refresh: { path: refreshPath } },
+    routes: {
+      notices: { path: '/api/notices', upstream: 'b' },
+      orders: { path: '/api/orders', upstream: 'b' },
+      open: { path: '/api/open', access: 'public', upstream: 'b' }
+    }
+  }
+})
+const gateway = await testGateway(t.after, files())
+const session = async (cookie: string) => await gateway.call('/api/session', { cookie })
+const refresh = async (cookie: string) => await gateway.call(refreshPath, { ...post, cookie })
+const status = async (path: string, cookie: string) => (await gateway.call(path, { cookie })).status
+
+t.test('GET /api/session says who, and how long is left; it does not extend', async t => {
+  const cookie = await gateway.signIn()
+  t.match((await session(cookie)).json, {
+    success: true,
+    data: {
+      id: /^[\w-]{12}$/,
+      user: { id: '1', username: 'alice' },
+      roles: ['admin', 'user'],
+      idleIn: 1800,
+      absoluteIn: 3600
+    }
+  })
+  for (let minutes = 29; minutes > 0; minutes--) {
+    pass(minute)
+    const left = { idleIn: 60 * minutes, absoluteIn: 60 * (30 + minutes) }
+    t.match((await session(cookie)).json.data, left)
+  }
+  pass(minute)
+  t.match(await session(cookie), { status: 401, json: { errorCode: 'session.idle' } })
+  t.equal((await gateway.call('/api/session')).status, 401)
+})
+
+t.test('each signed-in answer tells the seconds left', async t => {
+  const cookie = await gateway.signIn()
+  const left = async (path: string) => {
+    const { headers } = await gateway.call(path, { cookie })
+    return [headers.get('x-session-idle-in'), headers.get('x-session-absolute-in')]
+  }
+  pass(minute)
+  t.same(await left('/api/notices'), ['1740', '3540'])
+  for (const path of ['/api/account/profile', '/api/orders']) {
+    t.same(await left(path), ['1800', '3540'], path)
+  }
+  t.same(await left('/api/open'), [null, null])
+})
+
+t.test('POST /api/session/extend sets the idle clock anew', async t => {
+  const cookie = await gateway.signIn()
+  pass(29 * minute)
+  t.equal((await session(cookie)).json.data.idleIn, 60)
+  const extend = (more: object = {}) =>
+    gateway.call('/api/session/extend', { ...post, cookie, ...more })
+  t.equal((await extend({ headers: { origin: 'https://evil.example' } })).status, 403)
+  t.equal((await extend({ method: 'GET' })).status, 405)
+  t.equal((await session(cookie)).json.data.idleIn, 60)
+  const extended = await extend()
+  t.match(extended, { status: 200, json: { data: { idleIn: 1800 } } })
+  t.equal(extended.headers.get('x-session-idle-in'), '1800')
+})
+
+t.test('an extension of a session that is closed on the way is 401', async t => {
+  const cookie = await gateway.signIn()
+  const body = '{}'
+  const extension = request(`${gateway.url}/api/session/extend`, {
+    method: 'POST',
+    headers: {
+      cookie,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      'expect': '100-continue'
+    }
+  })
+  const answered = once(extension, 'response') as Promise<[IncomingMessage]>
+  // The session is looked up before the body is read.
+  await once(extension, 'continue')
+  t.equal((await gateway.call('/api/account/logout', { ...post, cookie })).status, 200)
+  extension.end(body)
+  const [response] = await answered
+  t.equal(response.statusCode, 401)
+  t.match(await text(response), '"errorCode":"session.revoked"')
+})
+
+t.test('polling notices keeps nobody signed in; other calls do', async t => {
+  const [poller, worker] = [await gateway.signIn(), await gateway.signIn('bob')]
+  for (let minutes = 1; minutes <= 40; minutes++) {
+    pass(minute)
+    const expected = minutes < 30 ? 200 : 401
+    t.equal(await status('/api/notices', poller), expected, `polling, minute ${minutes}`)
+    t.equal(await status('/api/orders', worker), 200, `working, minute ${minutes}`)
+  }
+})
+
+t.test('a refresh tells the time left, and keeps no forgotten tab signed in', async t => {
+  const cookie = await gateway.signIn()
+  const answers: unknown[] = []
+  for (let times = 0; times < 4; times++) {
+    pass(9 * minute)
+    const { json: body, headers } = await refresh(cookie)
+    const { idleIn, absoluteIn, user } = body.data ?? {}
+    answers.push([body.errorCode, user?.username, idleIn, absoluteIn])
+    if (times < 3) {
+      t.equal(headers.get('x-session-idle-in'), String(idleIn))
+      t.equal(headers.get('x-session-absolute-in'), String(absoluteIn))
+    }
+  }
+  t.same(answers, [
+    [undefined, 'alice', 1260, 3060],
+    [undefined, 'alice', 720, 2520],
+    [undefined, 'alice', 180, 1980],
+    ['session.idle', undefined, undefined, undefined]
+  ])
+  t.equal(await status('/api/orders', cookie), 401)
+})
+
+t.test('use between refreshes keeps a session alive until its absolute end', async t => {
+  const cookie = await gateway.signIn()
+  for (let times = 1; times <= 2; times++) {
+    pass(20 * minute)
+    t.equal(await status('/api/orders', cookie), 200)
+    const { data } = (await refresh(cookie)).json
+    t.equal(data.absoluteIn, 3600 - 1200 * times)
+    t.ok(data.idleIn > 20 * 60 - 60 && data.idleIn <= data.absoluteIn, 'extended')
+    t.equal((await session(cookie)).json.data.idleIn, data.idleIn)
+  }
+  pass(20 * minute)
+  t.match(await refresh(cookie), { status: 401, json: { errorCode: 'session.absolute' } })
+})
+
+t.test('only the session’s cookie refreshes; without config nothing does', async t => {
+  const [, value = ''] = (await gateway.signIn()).split('=')
+  const fields: ReadonlyArray<Record<string, string>> = [
+    { authorization: `Bearer ${value}` },
+    { 'x-access-token': value },
+    { cookie: 'console_sid=forged.forged' }
+  ]
+  for (const headers of fields) {
+    const refreshToken = { refreshToken: value }
+    const path = `${refreshPath}?token=${value}`
+    const refused = await gateway.call(path, { ...post, headers, json: refreshToken })
+    t.match(refused, { status: 401, json: { errorCode: 'session.none' } })
+  }
+  const without = await testGateway(t.after)
+  t.equal((await without.call(refreshPath, post)).status, 404)
+})
+
+/**
+ * A console that refreshes on a code and repeats the request, without any bound of its own, until a
+ * sign-out code or a success comes.
+ */
+function loopingConsole(send: (path: string, options?: object) => Promise<{ json: any }>) {
+  let requests = 0
+  const ask = async (target: string, options?: object) => {
+    if (++requests > 50) throw new Error('it loops')
+    return (await send(target, options)).json
+  }
+  const load = async (): Promise<string> => {
+    for (;;) {
+      const { code } = await ask('/api/orders')
+      if (code !== '9999') return code
+      const refreshed = await ask(refreshPath, post)
+      if (refreshed.code !== '0000') return refreshed.code
+    }
+  }
+  return { load, requests: () => requests }
+}
+
+t.test('after the end a console that would loop makes three requests at most', async t => {
+  const errors = { 'session.*': { code: '8888', status: 200 } }
+  const custom = { refreshCodes: ['9999'], errors }
+  const envelope = { dialect: 'custom', successCode: '0000', custom }
+  const looped = await testGateway(t.after, files({ envelope }))
+  const cookie = await looped.signIn()
+  const send = async (target: string, options: object = {}) =>
+    await looped.call(target, { cookie, ...options })
+  pass(9 * 60 * minute)
+  for (const start of ['a request', 'a refresh']) {
+    const console = loopingConsole(send)
+    if (start === 'a refresh') {
+      t.match(await send(refreshPath, post), { status: 200, json: { code: '8888' } })
+    }
+    t.equal(await console.load(), '8888', start)
+    t.ok(console.requests() <= 3, `${console.requests()} requests`)
+  }
+})
+
+t.end()

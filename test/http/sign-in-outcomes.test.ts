@@ -1,0 +1,229 @@
+/** Sign-ins at back-ends that say more than yes and no. */
+import t, { type Test } from 'tap'
+import { noLockout, password, testGateway } from '../support/gateway.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const path = '/api/auth/admin/login'
+type Answer = Parameters<typeof testUpstream>[1]
+
+const outcomes = {
+  outcomes: [
+    { is: 'refused', path: 'msg', startsWith: ['password', 'unknown'] },
+    { is: 'challenge', path: 'msg', startsWith: ['captcha', 'password wrong and captcha'] },
+    { is: 'blocked', path: 'msg', startsWith: ['blocked'] },
+    { is: 'expired-password', path: 'msg', startsWith: ['<i>expired'] },
+    { is: 'success', path: 'code', in: [200] }
+  ],
+  message: 'msg',
+  passHeaders: ['tenant-id']
+}
+
+/** Refuses each sign-in with the user name as its message, but for `alice`. */
+const byName: Answer = (incoming, response, seen) => {
+  const { username } = JSON.parse(String(seen.body)) as { username: string }
+  const body = username === 'alice' ? { code: 200, id: 7 } : { code: 500, msg: username }
+  json(200, body)(incoming, response, seen)
+}
+const saying = (msg: string) => json(200, { code: 500, msg })
+
+interface Setting {
+  readonly answer?: Answer
+  readonly lockout?: object
+  /** Whether a users file is asked after the back-end. */
+  readonly beforeFile?: boolean
+}
+
+async function openGateway(
+  t: Pick<Test, 'after'>,
+  { answer = byName, lockout = {}, beforeFile = false }: Setting = {}
+) {
+  const backend = await testUpstream(t.after, answer)
+  const { gateway: at, routes } = signInAt(backend.url, outcomes)
+  const file = { 'users-file': { kind: 'users-file' } }
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      identity: { prefix: beforeFile },
+      login: { sources: { ...at.login.sources, ...(beforeFile && file) } }
+    },
+    routes,
+    limits: { limits: {}, lockout: { ...noLockout, ...lockout } }
+  })
+  const signIn = async (username: string, typed = password, headers: Record<string, string> = {}) =>
+    await gateway.call(path, { json: { username, password: typed }, headers })
+  return { gateway, signIn }
+}
+
+t.test('each outcome has its own code, and the back-end’s message where config says', async t => {
+  const { gateway, signIn } = await openGateway(t)
+  const challenge = 'captcha wrong'
+  for (const [username, status, errorCode, message, outcome] of [
+    ['password wrong', 401, 'login.refused', 'password wrong', 'refused'],
+    [challenge, 400, 'login.challenge', challenge, 'challenge'],
+    ['blocked by <b>root</b>', 403, 'login.blocked', 'This account is blocked.', 'blocked'],
+    ['<i>expired</i>', 403, 'login.expired-password', 'Your password has', 'expired-password']
+  ] as const) {
+    const answer = await signIn(username)
+    t.match(answer, { status, json: { errorCode } }, username)
+    t.ok(answer.json.message.startsWith(message), `${username}: ${answer.json.message}`)
+    t.same(answer.headers.getSetCookie(), [])
+    const metrics = await (await gateway.ops('/metrics')).text()
+    t.match(metrics, `console_gateway_sign_ins_total{source="b",outcome="${outcome}"} 1`)
+  }
+  t.equal((await signIn('alice')).status, 200)
+  t.match(
+    gateway.log.filter(({ event }) => String(event).startsWith('login.')),
+    [
+      { event: 'login.refused', user: 'password wrong' },
+      { event: 'login.challenge', user: challenge },
+      { event: 'login.refused', outcome: 'blocked' },
+      { event: 'login.refused', outcome: 'expired-password' }
+    ]
+  )
+  for (const [username, status, errorCode] of [
+    ['what fits none of the tests', 502, 'upstream.invalid'],
+    ['password wrong and captcha too: the first counts', 401, 'login.refused']
+  ] as const) {
+    t.match(await signIn(username), { status, json: { errorCode } }, username)
+  }
+})
+
+const after = (failures: number) => ({ failures, every: '1h' })
+const many = (count: number, ...rows: Array<readonly [username: string, status: number]>) =>
+  Array.from({ length: count }, () => rows).flat()
+
+/** Sign-ins one after another at a gateway of their own, each with its status. */
+const counted: Record<string, [Setting, ReadonlyArray<readonly [string, number, object?]>]> = {
+  'a wrong captcha locks no account, up to its bound of 50': [
+    { lockout: { account: after(3) } },
+    [...many(53, ['captcha wrong', 400]), ['captcha wrong', 429], ['CAPTCHA  wrong ', 429]]
+  ],
+  'a blocked account and an expired password count as refused': [
+    { lockout: { account: after(2) } },
+    ['blocked', '<i>expired'].flatMap(name => [...many(2, [name, 403]), [name, 429] as const])
+  ],
+  'a wrong captcha counts for its address': [
+    { lockout: { address: after(3) } },
+    ['1', '2', '3', '4'].map(n => [`captcha ${n}`, n === '4' ? 429 : 400] as const)
+  ],
+  'a source with a wrong captcha does not end the search, and hides no guess': [
+    { answer: saying('captcha wrong'), beforeFile: true, lockout: { account: after(2) } },
+    [
+      ['bob', 200],
+      ['alice', 400, { password: 'guess' }],
+      ['alice', 400, { password: 'guess' }],
+      ['alice', 429, { password: 'guess' }]
+    ]
+  ],
+  'a users file that does not know the name makes no guess of a wrong captcha': [
+    { answer: saying('captcha wrong'), beforeFile: true, lockout: { account: after(2) } },
+    many(3, ['zoe', 400])
+  ],
+  'a blocked account is not asked for at the next source': [
+    { answer: saying('blocked'), beforeFile: true },
+    [['alice', 403]]
+  ],
+  'a request that makes a source fail hides no guess at another one': [
+    { beforeFile: true, lockout: { account: after(2) } },
+    [400, 400, 429].map(status => {
+      return ['alice', status, { password: 'guess', tenant: 'x'.repeat(1025) }] as const
+    })
+  ]
+}
+for (const [title, [setting, rows]] of Object.entries(counted)) {
+  t.test(title, async t => {
+    const { signIn } = await openGateway(t, setting)
+    for (const [index, [username, status, more = {}]] of rows.entries()) {
+      const { password: typed, tenant } = more as { password?: string; tenant?: string }
+      const answer = await signIn(
+        username,
+        typed,
+        tenant === undefined ? {} : { 'tenant-id': tenant }
+      )
+      t.equal(answer.status, status, `${index + 1}: ${username}`)
+      const locked = title.includes('address') ? 'limit.exceeded' : 'login.locked'
+      if (status === 429) t.equal(answer.json.errorCode, locked)
+    }
+  })
+}
+
+const second = {
+  user: {
+    from: { path: '/getInfo', query: { with: 'roles' } },
+    id: 'user.userId',
+    name: 'user.nickName',
+    roles: 'user.roles.roleKey',
+    roleMap: { admin: 'administrator' }
+  },
+  token: 'token',
+  outcomes: [
+    { is: 'refused', path: 'code', in: [500] },
+    { is: 'success', path: 'code', in: [200] }
+  ],
+  passHeaders: ['tenant-id'],
+  passCookies: ['theme'],
+  logout: { path: '/logout' }
+}
+const roles = [{ roleKey: 'admin' }, { roleKey: 'common' }]
+const info = { code: 200, user: { userId: 12, nickName: 'Ann', roles } }
+let told: readonly [status: number, answer: object] = [200, info]
+const backend = await testUpstream(t.after, (incoming, response, seen) => {
+  const [status, answer] = seen.url.startsWith('/getInfo')
+    ? told
+    : [200, { code: 200, token: 't-1' }]
+  json(status, answer)(incoming, response, seen)
+})
+const twice = signInAt(backend.url, second)
+const gateway = await testGateway(t.after, {
+  gateway: twice.gateway,
+  routes: { upstreams: { b: { ...twice.routes.upstreams.b, credential: 'bearer' } } }
+})
+const signIn = async (headers: Record<string, string> = {}) => {
+  backend.seen.length = 0
+  return await gateway.call(`${path}?lang=zh`, { json: { username: 'ann', password }, headers })
+}
+
+t.test('a second call tells the user, with the token of the first', async t => {
+  const headers = { 'tenant-id': '{token}', 'x-other': '1', 'cookie': 'a=1; theme=d%20k; b=2' }
+  const answer = await signIn(headers)
+  t.match(answer, { status: 200, json: { currentAuthority: 'administrator' } })
+  const [first, getInfo] = backend.seen
+  t.match(first, { url: '/login', headers: { 'tenant-id': '{token}', 'cookie': 'theme=d%20k' } })
+  t.match(getInfo, {
+    method: 'GET',
+    url: '/getInfo?with=roles',
+    headers: { 'authorization': 'Bearer t-1', 'tenant-id': '{token}' }
+  })
+  t.notOk(getInfo?.headers.cookie)
+  for (const seen of backend.seen) t.notOk(seen.headers['x-other'])
+  t.match(
+    gateway.log.find(({ event }) => event === 'login'),
+    { user: 'ann', userId: '12', roles: ['administrator', 'common'] }
+  )
+})
+
+t.test('a second call that fails is a failed sign-in, signed out at the back-end', async t => {
+  for (const answer of [
+    [200, { code: 401, msg: 'x' }],
+    [500, info],
+    [200, { code: 200, user: {} }]
+  ] as const) {
+    told = answer
+    t.match(await signIn(), { status: 502, json: { errorCode: 'upstream.invalid' } })
+    await until('the sign-out', () => backend.seen.length === 3)
+    t.match(backend.seen[2], { url: '/logout', headers: { authorization: 'Bearer t-1' } })
+  }
+})
+
+t.test('what is too long is refused, and no failure', async t => {
+  const long = 'x'.repeat(1025)
+  for (const headers of [{ 'tenant-id': long }, { cookie: `theme=${long}` }]) {
+    const answer = await signIn(headers as Record<string, string>)
+    t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } })
+    t.notMatch(answer.text, 'xxx')
+    t.same(backend.seen, [])
+  }
+})
+
+t.end()

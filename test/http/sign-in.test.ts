@@ -1,0 +1,312 @@
+/** Sign-in and sign-out: what they take, what they answer, and the cookies that they set. */
+import { Signer } from '@fastify/cookie'
+import t from 'tap'
+import { stopClock, wallClock } from '../support/clock.ts'
+import { type Called, cookieOf, password, testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { testUsers } from '../support/users.ts'
+
+const path = '/api/auth/admin/login'
+const logout = '/api/account/logout'
+const profile = '/api/account/profile'
+const right = { username: 'alice', password }
+const week = 7 * 86_400_000
+
+const session = { remembered: { absolute: '7d', idle: '1d' } }
+const gateway = await testGateway(t.after, {
+  gateway: { session, envelope: { tokenCookies: ['TOKEN__', 'token'] } },
+  limits: { lockout: {} }
+})
+const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+
+const written = ({ headers }: Called, name = 'console_sid') =>
+  headers.getSetCookie().find(each => each.split('=')[0]?.endsWith(name)) ?? ''
+const expiresOf = (answer: Called) => Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
+
+t.test('a right password opens a session and answers as both kinds of console expect', async t => {
+  const body = { ...right, type: 'mobile-or-so', autoLogin: false }
+  const answer = await gateway.call(path, { json: body })
+  t.match(answer, {
+    status: 200,
+    json: {
+      ok: true,
+      code: 0,
+      message: 'OK',
+      success: true,
+      data: { authToken: '', status: 'ok' },
+      status: 'ok',
+      type: 'mobile-or-so',
+      currentAuthority: 'admin'
+    }
+  })
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  t.match((await gateway.call(profile, { cookie: cookieOf(answer) })).json, {
+    data: { username: 'alice', userid: '1' }
+  })
+  const line = await gateway.logged(({ event }) => event === 'login')
+  t.match(line, { user: 'alice', source: 'users-file' })
+})
+
+t.test('the dialects have their members where their consoles look', async t => {
+  for (const [envelope, success, error] of [
+    [
+      { dialect: 'ant-design-pro' },
+      { success: true, status: 'ok', type: 'account', currentAuthority: 'admin' },
+      {
+        success: false,
+        errorCode: 'session.none',
+        errorMessage: /\w/,
+        showType: 9,
+        data: { isLogin: false }
+      }
+    ],
+    [
+      { dialect: 'base-response', successCode: 200 },
+      { ok: true, code: 200, message: 'OK', data: { authToken: '' } },
+      { ok: false, code: 401, message: /\w/ }
+    ]
+  ] as const) {
+    const { call } = await testGateway(t.after, { gateway: { envelope } })
+    t.match((await call(path, { json: right })).json, success)
+    t.match((await call(profile)).json, error)
+  }
+})
+
+t.test('the cookie is opaque and bound; readable tokens are expired, behind it', async t => {
+  const answer = await gateway.call(path, { json: right, headers: { cookie: 'token=old' } })
+  t.same(
+    answer.headers.getSetCookie().map(field => field.split('=')[0]),
+    ['console_sid', 'console_known', 'TOKEN__', 'token']
+  )
+  const random = '[A-Za-z0-9_-]{48}\\.[^;]+'
+  t.match(written(answer), new RegExp(`^console_sid=${random}; Path=/; HttpOnly; SameSite=Strict$`))
+  t.match(written(answer, 'TOKEN__'), /^TOKEN__=; Max-Age=0; Path=\//)
+})
+
+t.test('over https it is __Host- and Secure, also when it is cleared', async t => {
+  const answer = await secure.call(path, { json: right })
+  t.match(written(answer), /^__Host-console_sid=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
+  const cookie = cookieOf(answer)
+  t.match((await secure.call(profile, { cookie })).json, { data: { username: 'alice' } })
+  t.ok((await secure.call(profile)).headers.get('strict-transport-security'))
+  const cleared = /^__Host-console_sid=; Max-Age=0; Path=\/;.* HttpOnly; Secure; SameSite=Strict$/
+  t.match(written(await secure.call(logout, { cookie })), cleared)
+})
+
+t.test('who asks to be remembered gets a cookie that outlives the browser', async t => {
+  stopClock(t.after)
+  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
+  t.equal(expiresOf(answer), Math.floor((Date.now() + week) / 1000) * 1000)
+})
+
+t.test('a remembered cookie ends by the wall clock, also after that was set', async t => {
+  const setClock = wallClock(t.after)
+  setClock(30 * 86_400_000)
+  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
+  t.ok(Math.abs(expiresOf(answer) - Date.now() - week) < 60_000, written(answer))
+})
+
+t.test('a second sign-in ends the first session of this browser', async t => {
+  const first = await gateway.signIn()
+  const second = cookieOf(await gateway.call(path, { json: right, cookie: first }))
+  const old = await gateway.call(profile, { cookie: first })
+  t.match(old, { status: 401, json: { errorCode: 'session.replaced' } })
+  t.same(old.headers.getSetCookie(), [], 'the new cookie of another tab is not cleared')
+  t.equal((await gateway.call(profile, { cookie: second })).status, 200)
+})
+
+t.test('a failed sign-in keeps a cookie that an older secret signed', async t => {
+  const environment = {
+    YOUNG: 'a newer secret of at least 32 characters',
+    OLD: 'an older secret of at least 32 characters'
+  }
+  const secrets = ['${YOUNG}', '${OLD}']
+  const rotated = await testGateway(t.after, { gateway: { session: { secrets } } }, environment)
+  const [, value = ''] = (await rotated.signIn()).split('=')
+  const [id = ''] = decodeURIComponent(value).split('.')
+  const cookie = `console_sid=${encodeURIComponent(new Signer(environment.OLD).sign(id))}`
+  const isIn = async () => (await rotated.call(profile, { cookie })).status === 200
+  t.ok(await isIn())
+  const wrong = await rotated.call(path, { json: { ...right, password: 'wrong' }, cookie })
+  t.same([wrong.status, wrong.headers.getSetCookie()], [401, []])
+  t.ok(await isIn())
+})
+
+t.test('fields have their names of config, and the first that is wrong is told', async t => {
+  const fields = { username: 'user/na~me', password: 'pass.word', remember: 'keep it' }
+  const { call } = await testGateway(t.after, { gateway: { login: { fields } } })
+  const needs = {
+    object: 'Sign-in needs a JSON object.',
+    username: 'Sign-in needs "user/na~me", a text of 1 to 255 characters.',
+    password: 'Sign-in needs "pass.word", a text of 1 to 1024 characters.',
+    remember: '"keep it" is true or false.'
+  }
+  const named = { 'user/na~me': 'alice' }
+  const whole = { ...named, 'pass.word': 'wrong' }
+  // Two units of JavaScript, one character of Unicode.
+  const wide = '😀'
+  for (const [need, body] of [
+    [needs.object, []],
+    [needs.object, 'text'],
+    [needs.object, null],
+    [needs.username, {}],
+    [needs.username, right],
+    [needs.username, { 'user/na~me': 5, 'keep it': 'x' }],
+    [needs.username, { ...whole, 'user/na~me': wide.repeat(128) }],
+    [needs.password, { ...named, 'keep it': 'x' }],
+    [needs.password, { ...whole, 'pass.word': wide.repeat(513) }],
+    [needs.remember, { ...whole, 'keep it': 1 }],
+    [needs.remember, { ...whole, 'keep it': 'true' }]
+  ] as const) {
+    t.match(
+      await call(path, { method: 'POST', json: body }),
+      { status: 400, json: { errorCode: 'request.malformed', message: need } },
+      JSON.stringify(body).slice(0, 60)
+    )
+  }
+  for (const [status, body] of [
+    [200, { ...named, 'pass.word': password }],
+    [401, { ...whole, 'keep it': null }],
+    [401, { ...whole, 'type': 5, 'user/na~me': wide.repeat(127) }]
+  ] as const) {
+    t.equal((await call(path, { json: body })).status, status)
+  }
+})
+
+t.test('sources are asked in their order; a file decides on the names in it', async t => {
+  const backend = await testUpstream(t.after, (incoming, response, seen) => {
+    const { login, secret } = JSON.parse(String(seen.body) || '{}')
+    const user = { code: 200, user: { id: 7, roles: 'ADMIN' }, token: 'backend-token' }
+    const isRight = login === 'carol' && secret === 'pw'
+    json(200, isRight ? user : { code: 401 })(incoming, response, seen)
+  })
+  const atBackEnd = {
+    kind: 'upstream-login',
+    upstream: 'backend',
+    path: '/login',
+    body: { login: '{username}', secret: '{password}' },
+    outcomes: [
+      { is: 'refused', path: 'code', in: [401] },
+      { is: 'success', path: 'code', in: [200] }
+    ],
+    user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
+    token: 'token'
+  }
+  const { call } = await testGateway(t.after, {
+    gateway: {
+      login: { sources: { 'users-file': { kind: 'users-file' }, 'backend': atBackEnd } },
+      identity: { prefix: true }
+    },
+    routes: {
+      upstreams: { backend: { url: backend.url, credential: 'bearer' } },
+      routes: { echo: { path: '/api/echo', upstream: 'backend' } }
+    },
+    users: { users: { ...testUsers, bob: { ...testUsers.bob, disabled: true } } }
+  })
+  const signIn = async (username: string, typed: string, more: object = {}) =>
+    await call(path, { json: { username, password: typed, ...more } })
+  t.equal((await signIn('alice', password)).status, 200)
+  t.equal((await signIn('alice', 'mistyped')).status, 401)
+  t.equal((await signIn('bob', password)).status, 401, 'who is disabled there')
+  t.equal(backend.seen.length, 0, 'no other source sees such a name, nor its password')
+  const answer = await signIn('carol', 'pw', { tenant: 'acme' })
+  t.match(answer.json, { success: true, currentAuthority: 'admin' })
+  t.notMatch(answer.text, 'backend-token')
+  t.match(JSON.parse(String(backend.seen[0]?.body)), { login: 'carol', tenant: 'acme' })
+  const forged = { authorization: 'Bearer forged' }
+  await call('/api/echo', { cookie: cookieOf(answer), headers: forged })
+  t.match(backend.seen.at(-1)?.headers, {
+    'authorization': 'Bearer backend-token',
+    'x-user-id': 'backend/7',
+    'x-user-name': 'carol'
+  })
+  const refused = { status: 401, json: { errorCode: 'login.refused' } }
+  t.match(await signIn('carol', 'no'), refused)
+  await backend.close()
+  const down = { status: 502, json: { errorCode: 'upstream.refused' } }
+  t.match(await signIn('carol', 'pw'), down, 'never "wrong password"')
+  t.equal((await signIn('alice', password)).status, 200, 'whom the file knows is not affected')
+})
+
+t.test('a back-end gets the token of its own sessions, no other source’s', async t => {
+  const of = async (name: string) =>
+    await testUpstream(t.after, json(200, { id: '1', token: `of-${name}` }))
+  const [orders, stock] = [await of('orders'), await of('stock')]
+  const source = (name: string) => ({
+    kind: 'upstream-login',
+    upstream: name,
+    path: '/login',
+    user: { id: 'id' },
+    token: 'token',
+    body: { user: `${name}:{username}`, password: '{password}' }
+  })
+  const { call, signIn } = await testGateway(t.after, {
+    gateway: {
+      login: { sources: { orders: source('orders'), stock: source('stock') } },
+      identity: { prefix: true }
+    },
+    routes: {
+      upstreams: {
+        orders: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
+        stock: { url: stock.url, credential: { from: 'stock', as: 'header:x-token' } }
+      },
+      routes: {
+        orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
+        stock: { path: '/api/stock', upstream: 'stock' },
+        both: {
+          path: '/api/both',
+          parts: {
+            own: { upstream: 'orders', rewrite: '/a' },
+            others: { upstream: 'stock', rewrite: '/b', required: false }
+          }
+        }
+      }
+    }
+  })
+  const cookie = await signIn('carol')
+  for (const method of ['GET', 'POST']) {
+    t.equal((await call('/api/orders', { cookie, method })).status, 200)
+    t.equal(orders.seen.at(-1)?.headers.authorization, 'Bearer of-orders')
+  }
+  const refused = { status: 403, json: { errorCode: 'route.credential' } }
+  t.match(await call('/api/stock', { cookie }), refused)
+  await call('/api/both', { cookie })
+  t.equal(orders.seen.at(-1)?.url, '/a')
+  t.equal(stock.seen.length, 0, 'the other back-end is not even asked')
+})
+
+t.test('GET and POST sign out, whatever body a console sends with it', async t => {
+  for (const [method, body, type] of [
+    ['GET', undefined, undefined],
+    ['POST', undefined, undefined],
+    ['POST', '', 'application/json'],
+    ['POST', '{}', 'application/json'],
+    ['POST', 'not json', 'application/json'],
+    ['POST', 'a=1', 'application/x-www-form-urlencoded'],
+    ['POST', 'x', 'text/plain']
+  ] as const) {
+    const cookie = await gateway.signIn()
+    const answer = await gateway.call(logout, {
+      method,
+      cookie,
+      ...(body !== undefined && { body, headers: { 'content-type': type } })
+    })
+    t.match(
+      answer,
+      { status: 200, json: { ok: true, success: true, data: {} } },
+      `${method} ${body}`
+    )
+    t.match(answer.headers.getSetCookie(), [
+      /^console_sid=; Max-Age=0; Path=\/.*HttpOnly; SameSite=Strict$/,
+      /^TOKEN__=; Max-Age=0/
+    ])
+    t.match(await gateway.call(profile, { cookie }), {
+      status: 401,
+      json: { errorCode: 'session.revoked' }
+    })
+  }
+  const lines = gateway.log.filter(({ event, user }) => event === 'logout' && user === 'alice')
+  t.equal(lines.length, 7)
+})
+
+t.end()
