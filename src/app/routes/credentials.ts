@@ -1,4 +1,4 @@
-/** What an upstream needs of a session: a credential that is valid, or a token of the gateway's own. */
+/** What an upstream needs of a session: a valid credential, or a token of the gateway's own. */
 import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
