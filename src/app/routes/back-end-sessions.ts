@@ -13,8 +13,7 @@ import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './compile.ts'
-import { type EndedTest, saysEnded, unconfirmed } from './ended.ts'
-import { createOwnTokenReader } from './credentials.ts'
+import { createOwnTokenReader, type EndedTest, saysEnded, unconfirmed } from './credentials.ts'
 
 /**
  * Reads the response to a call of a session.
