@@ -98,7 +98,7 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
         const latest = sessions.credentials.withHeld(current.live)
         const held = latest.session.credential
         if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
-        await sessions.endRefused(latest)
+        await sessions.end(latest, 'upstream', { by: 'upstream' })
       }
       throw new GatewayError('session.upstream')
     }
