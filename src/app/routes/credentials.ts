@@ -10,10 +10,11 @@ import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 
 /** @returns gets a session the credential that an upstream takes, or renews one that expires */
-export function createEnsuring({ exchanges, tokenRefresh, upstream }: Gateway, name: string) {
+export function createEnsuring(gateway: Gateway, name: string) {
+  const { exchanges, tokenRefresh, sessions, upstream } = gateway
   const exchange = exchanges.get(name)
   const isNeeded = credentialOf(upstream(name).config.credential).as !== 'none'
-  return async (live: Live, trail: Trail): Promise<Live> => {
+  const ensure = async (live: Live, trail: Trail): Promise<Live> => {
     try {
       const fresh = await tokenRefresh.ensureFresh(live, trail)
       return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
@@ -22,6 +23,10 @@ export function createEnsuring({ exchanges, tokenRefresh, upstream }: Gateway, n
       if (isNeeded || !isAway) throw error
       return live
     }
+  }
+  return (live: Live, trail: Trail): Live | Promise<Live> => {
+    const isLasting = exchange === undefined && live.session.credential?.expiresAt === undefined
+    return isLasting ? sessions.credentials.withHeld(live) : ensure(live, trail)
   }
 }
 
