@@ -1,6 +1,6 @@
 /** The story of a request in plain words: what was decided, asked and answered, step by step. */
 import errorAdvice from '../errors/advice.json' with { type: 'json' }
-import { errorKinds } from '../errors/errors.ts'
+import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import type { KeptRequest } from './failures.ts'
 import type { AttemptJson, FullRequestJson, LimitJson } from './request-json.ts'
 
@@ -138,13 +138,16 @@ function* responseSteps(request: FullRequestJson): Generator<Step> {
 }
 
 function* errorSteps({ code, reason }: FullRequestJson): Generator<Step> {
-  // A replica of another version may have codes that this one does not know.
-  const isKnown = code !== undefined && Object.hasOwn(errorKinds, code)
-  if (code !== undefined) {
-    yield { name: 'error', text: isKnown ? `${code}: ${errorKinds[code].en}` : code }
-  }
+  const known = adviceOf(code)
+  if (code !== undefined) yield { name: 'error', text: known ? `${code}: ${known.message}` : code }
   if (reason !== undefined) yield { name: 'reason', text: reason }
-  if (isKnown) yield { name: 'to do', text: errorAdvice[code] }
+  if (known !== undefined) yield { name: 'to do', text: known.advice }
+}
+
+/** What an error says, and what to do; a replica of another version may have one of its own. */
+export function adviceOf(code: ErrorCode | undefined) {
+  if (code === undefined || !Object.hasOwn(errorKinds, code)) return undefined
+  return { message: errorKinds[code].en, advice: errorAdvice[code] }
 }
 
 export function formatMs(ms: number): string {

@@ -1,9 +1,8 @@
 /** Requests of all replicas that failed, were slow or changed something. */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import errorAdvice from '../errors/advice.json' with { type: 'json' }
-import { errorKinds } from '../errors/errors.ts'
-import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
+import type { FoundRequests } from '../observability/failures.ts'
+import { adviceOf } from '../observability/request-story.ts'
 import { addRead, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 
@@ -45,14 +44,10 @@ export function addRequestRoutes(ops: FastifyInstance, { failures }: Desk): void
     answer,
     read: async ({ id }) => {
       const found = await failures.find({ id })
-      return { ...found, requests: found.requests.map(withAdvice) }
+      return {
+        ...found,
+        requests: found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
+      }
     }
   })
-}
-
-function withAdvice(request: KeptRequest): KeptRequest {
-  const { code } = request
-  // A replica of another version may have codes that this one does not know.
-  if (code === undefined || !Object.hasOwn(errorKinds, code)) return request
-  return Object.assign({}, request, { message: errorKinds[code].en, advice: errorAdvice[code] })
 }

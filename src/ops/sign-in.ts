@@ -1,6 +1,7 @@
 /** Sign-in and sign-out of operators: by a password, a provider, the operators' secret, or a link. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { isSameSecret } from './access.ts'
 import { doInLedger } from './act-ledger.ts'
 import { addRoute } from './routes.ts'
@@ -43,8 +44,14 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   const { takesPasswords, providers } = options.vouching()
   const nameless = secret === undefined ? undefined : ('secret' as const)
   const byName = takesPasswords ? ('password' as const) : undefined
-  const links = createLinks()
-  const makeLink = (ms: number) => options.urlOf(`/ops/link/${links.make(ms)}`)
+  /** Tokens that are good once. */
+  const links = new LRUCache<string, true>({ max: maxLinks })
+  const makeLink = (ms: number) => {
+    const token = randomBytes(24).toString('base64url')
+    // For the library 0 is no end.
+    if (ms > 0) links.set(token, true, { ttl: ms })
+    return options.urlOf(`/ops/link/${token}`)
+  }
 
   const ofMe = { path: '/me', summary: 'The operator of this request, and the end of the session.' }
   addRoute(ops, 'GET', ofMe, async ({ operator }) => ({ ...operator }))
@@ -70,30 +77,11 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
-      const isGood = links.take(token)
+      const isGood = links.has(token) && links.delete(token)
       if (isGood) await signIn(options, reply, localOperator.name, async () => localOperator)
       return isGood
     },
     signOut: async (reply: FastifyReply) => await signOut(options, reply)
-  }
-}
-
-/** Tokens that are good once, with their ends by a monotonic clock. */
-function createLinks() {
-  const ends = new Map<string, number>()
-  return {
-    make: (ms: number): string => {
-      const token = randomBytes(24).toString('base64url')
-      ends.set(token, performance.now() + ms)
-      const [oldest = ''] = ends.keys()
-      if (ends.size > maxLinks) ends.delete(oldest)
-      return token
-    },
-    take: (token: string): boolean => {
-      const end = ends.get(token) ?? -Infinity
-      ends.delete(token)
-      return performance.now() < end
-    }
   }
 }
 

@@ -18,11 +18,6 @@ import { createPublicServer, type PublicServer } from './server.ts'
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
-/** How far start and stop are. */
-interface Life {
-  phase: Phase
-}
-
 /**
  * @param environment the values of references in config, at reloads
  * @throws when a listener cannot be opened; everything opened before is closed again
@@ -36,7 +31,7 @@ export async function startGateway(
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   // Closed in reverse: at the end, and when a later step of the start fails.
   await using opening = new AsyncDisposableStack()
-  const life: Life = { phase: 'starting' }
+  let phase: Phase = 'starting'
   let operators: Operators | undefined
   const server = createPublicServer(config, log)
   const { services, generations } = server
@@ -56,7 +51,7 @@ export async function startGateway(
   measureConfig(server, reloader)
   const state = () => {
     const running = { ...generations.current, draining: generations.draining() }
-    return stateOf(life.phase, services, running, reloader.state)
+    return stateOf(phase, services, running, reloader.state)
   }
   const fleet = createFleet({
     id: services.replica,
@@ -73,7 +68,7 @@ export async function startGateway(
   // A maintenance that was begun before the start is in force from the first request on.
   await fleet.begin()
   const url = await server.listen(held)
-  life.phase = 'serving'
+  phase = 'serving'
   reloader.begin()
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   return {
@@ -84,7 +79,9 @@ export async function startGateway(
     opsLink: operators.makeLink,
     /** Reads the config files and runs their config, or returns why not. */
     reload: async (by: Trigger) => await reloader.reload(by),
-    stop: createStop(life, server, opening.move())
+    stop: createStop(server, opening.move(), () => {
+      phase = 'stopping'
+    })
   }
 }
 
@@ -92,13 +89,13 @@ export async function startGateway(
  * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight after
  * `drain.grace`. Further calls wait for the same end.
  */
-function createStop(life: Life, server: PublicServer, opened: AsyncDisposableStack) {
+function createStop(server: PublicServer, opened: AsyncDisposableStack, onBegin: () => void) {
   const { log } = server.services
   const { drain } = server.generations.current.config.gateway
   let stopping: Promise<void> | undefined
 
   async function stop(noticeMs: number): Promise<void> {
-    life.phase = 'stopping'
+    onBegin()
     // Kept connections go elsewhere, or wait for the next process, before this one ends.
     if (noticeMs > 0) server.leave()
     log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)

@@ -1,5 +1,6 @@
 /** The gateway's present, its config and its replicas for operators, who may reload the config. */
 import type { FastifyInstance } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import { comparePlan } from '../config/risks.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
@@ -15,7 +16,6 @@ import {
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
 import type { Present, ReplicaState } from '../services/present.ts'
-import type { Generations } from './generation.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -34,6 +34,12 @@ const planFreshMs = 10_000
 export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
   const { server, reloader, state, fleet } = operated
   const plan = () => planOf(operated)
+  /** By generation. */
+  const plans = new LRUCache<number, ReturnType<typeof plan>>({
+    max: 1,
+    ttl: planFreshMs,
+    memoMethod: plan
+  })
   addRead(ops, {
     path: '/status',
     summary: 'What runs: version, config, state.',
@@ -61,23 +67,7 @@ export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
     run: async ({ yes }, { operator }) =>
       await reloader.reload('operator', { yes: yes === true, operator })
   })
-  return { replicas: fleet.list, plan: shared(server.generations, plan) }
-}
-
-/** All who ask within some seconds share what was read once, unless another generation runs. */
-function shared<T>(generations: Generations, read: () => Promise<T>): () => Promise<T> {
-  let readAt = -Infinity
-  let readOf = 0
-  let last: Promise<T>
-  return () => {
-    const { number } = generations.current
-    if (performance.now() - readAt >= planFreshMs || readOf !== number) {
-      readAt = performance.now()
-      readOf = number
-      last = read()
-    }
-    return last
-  }
+  return { replicas: fleet.list, plan: () => plans.memo(server.generations.current.number) }
 }
 
 async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {

@@ -42,9 +42,7 @@ export interface BackendSpec {
     /** The names of a notice's members. */
     readonly fields: { readonly id: string; readonly title: string }
     /** The parameters that look for a title, and that page. */
-    readonly search: string
-    readonly page: string
-    readonly size: string
+    readonly query: { readonly search: string; readonly page: string; readonly size: string }
     readonly defaultSize?: number
     readonly maxSize?: number
     /** A page beyond the last is the last. */
@@ -75,9 +73,6 @@ export interface BackendSpec {
   readonly bodyType?: string
   /** Default: 415. */
   readonly wrongType?: (type: string) => Response
-  /**
-   * Of a call that it does not have. Default: 404, and 405.
-   * @param knownPath whether the path has a call with another method
-   */
-  readonly otherwise?: (visit: Visit, knownPath: boolean) => Response
+  /** Of a call that it does not have. Default: 404. */
+  readonly otherwise?: (visit: Visit) => Response
 }

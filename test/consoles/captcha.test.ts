@@ -15,46 +15,43 @@ import { admin, captchaText } from './server.ts'
 /** Of the back-end's picture; otherwise the console gets a constant. */
 const rewritten = (rewrite: string) => ({ upstream: 'backend', rewrite, answer: null })
 const yudaoRoute = (name: string) => ({
-  ...{ path: `/admin-api/system/captcha/${name}`, methods: ['POST'] },
-  ...{ access: 'public', upstream: 'backend' }
+  path: `/admin-api/system/captcha/${name}`,
+  methods: ['POST'],
+  access: 'public',
+  upstream: 'backend'
 })
 
-/** The routes are as the page of the console's preset says. */
+/** The routes are as the page of the console's preset says; the call is that of the picture. */
 const captchas = [
-  {
-    console: ruoyi,
-    backend: ruoyiBackend,
-    routes: { 'ruoyi-captcha': rewritten('/captchaImage') },
-    picture: '/captchaImage'
-  },
-  {
-    console: jeecg,
-    backend: jeecgBackend,
-    routes: { 'jeecg-captcha': rewritten('/jeecg-boot/sys/randomImage/*') },
-    picture: '/jeecg-boot/sys/randomImage/'
-  },
-  {
-    console: yudao,
-    backend: yudaoBackend,
-    routes: { 'captcha-get': yudaoRoute('get'), 'captcha-check': yudaoRoute('check') },
-    picture: '/admin-api/system/captcha/get',
-    // The slider's own words: its check refuses before anything is sent to the sign-in.
-    wrongCaptcha: '验证失败'
-  },
-  {
-    console: ginVueAdmin,
-    backend: ginVueAdminBackend,
-    routes: { 'gin-vue-admin-captcha': rewritten('/base/captcha') },
-    picture: '/base/captcha'
-  }
-]
+  [ruoyi, ruoyiBackend, { 'ruoyi-captcha': rewritten('/captchaImage') }, '/captchaImage'],
+  [
+    jeecg,
+    jeecgBackend,
+    { 'jeecg-captcha': rewritten('/jeecg-boot/sys/randomImage/*') },
+    '/jeecg-boot/sys/randomImage/'
+  ],
+  [
+    yudao,
+    yudaoBackend,
+    { 'captcha-get': yudaoRoute('get'), 'captcha-check': yudaoRoute('check') },
+    '/admin-api/system/captcha/get'
+  ],
+  [
+    ginVueAdmin,
+    ginVueAdminBackend,
+    { 'gin-vue-admin-captcha': rewritten('/base/captcha') },
+    '/base/captcha'
+  ]
+] as const
+/** The slider's own words: its check refuses before anything is sent to the sign-in. */
+const ownWords: Readonly<Record<string, string>> = { yudao: '验证失败' }
 
 const { username, password } = admin
 const out = { at: 'sign-in', content: undefined }
 /** One refused password locks the account. */
 const lockout = { accountAndAddress: { failures: 1 }, address: 'off', knownBrowser: false }
 
-for (const { console: spec, backend: family, routes, picture, wrongCaptcha } of captchas) {
+for (const [spec, family, routes, picture] of captchas) {
   const options = { backend: { captcha: true }, routes, lockout }
   const title = `${spec.name} × ${family.name}`
   void t.test(`${title}: a wrong captcha locks nobody, and the right one lets in`, async t => {
@@ -63,7 +60,7 @@ for (const { console: spec, backend: family, routes, picture, wrongCaptcha } of 
     for (const attempt of [1, 2, 3]) {
       const wrong = await console.signIn({ username, password, captcha: '000000' })
       t.match(wrong, out, `attempt ${attempt}`)
-      t.strictSame(wrong.messages, [wrongCaptcha ?? family.wrongCaptcha])
+      t.strictSame(wrong.messages, [ownWords[spec.name] ?? family.wrongCaptcha])
     }
     const pictures = backend.calls.filter(({ path }) => path.startsWith(picture))
     t.equal(pictures.length, 3, 'each attempt has a picture of the back-end')

@@ -124,6 +124,8 @@ export interface ConsoleSpec extends Reading {
 }
 
 interface OwnCode {
+  readonly token: Json
+  readonly setToken: (token: string) => void
   readonly state: () => State
   readonly keep: (values: Readonly<Record<string, Json>>) => void
   readonly call: (name: string) => Promise<Json>
@@ -152,10 +154,7 @@ export const defaults = {
   keeps: ({ token }: Json) => ({ token }),
   onStart: ['user'],
   table: ({ list, total }: Json) => [list, total],
-  ownCode: ({ state, keep }: OwnCode) => ({
-    getToken: (): Json => state()['token'],
-    setToken: (token: string) => keep({ token })
-  })
+  ownCode: ({ token, setToken }: OwnCode) => ({ getToken: (): Json => token, setToken })
 } satisfies Partial<ConsoleSpec>
 
 /** The titles of a menu that are not hidden. */

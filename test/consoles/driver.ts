@@ -159,8 +159,9 @@ export class OpenConsole {
   ownCode(): object {
     const state = () => this.#state()
     const keep = (values: Readonly<Record<string, Json>>) => this.#keep(values)
+    const setToken = (token: string) => keep({ token })
     const call = (name: string) => this.#call(name)
-    return this.#spec.ownCode({ state, keep, call })
+    return this.#spec.ownCode({ token: state()['token'], setToken, state, keep, call })
   }
 
   async #step<Content>(act: () => Promise<Content | undefined>): Promise<Screen<Content>> {

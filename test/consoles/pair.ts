@@ -76,7 +76,7 @@ export async function startPair(
   const visit = elsewhere?.visit
   const { message, field } = spec.save
   const expected = {
-    username: elsewhere?.username ?? spec.loginName ?? admin.username,
+    username: (!elsewhere && spec.loginName) || admin.username,
     password: admin.password,
     name: admin.name,
     wrongPassword: [spec.wrongPassword, ...wrongPassword],
@@ -85,7 +85,7 @@ export async function startPair(
     ...(field !== undefined && { field }),
     ...(visit && { visitProvider: () => visit(console, page, gateway.url) }),
     endSession: () => gateway.ops('/ops/api/sessions/close', { json: { everyone: true } }),
-    ...(!elsewhere && { endAtBackend: () => backend.endAllSessions() }),
+    ...(!elsewhere && { endAtBackend: () => backend.tokens.endAll() }),
     passTime: (ms: number) => {
       passedMs += ms
     }
@@ -96,7 +96,7 @@ export async function startPair(
 function operatorsRoutes({ name, calls }: ConsoleSpec, { name: family, list, save }: BackendSpec) {
   const pair = `${name} × ${family}`
   const query = {
-    ...(list.search !== 'title' && { rename: { title: list.search } }),
+    ...(list.query.search !== 'title' && { rename: { title: list.query.search } }),
     ...(listQueries[pair] ?? listQueries[family])
   }
   const notices = renamesOf(list.fields)

@@ -41,7 +41,7 @@ for (const [spec, family, tokenLifetimeMs] of renewing) {
       }
       await console.signIn(expected)
       await grow()
-      backend.expireTokens()
+      backend.tokens.expireAccess()
       const before = page.sent.length
       const list = await console.list(2, 10)
       t.match(list, { at: 'inside', content: { total: 25 }, messages: [] }, 'the user sees nothing')
@@ -54,7 +54,7 @@ for (const [spec, family, tokenLifetimeMs] of renewing) {
       )
 
       await grow()
-      backend.endAllSessions()
+      backend.tokens.endAll()
       const refusedAt = page.sent.length
       t.match(await console.list(2, 10), { at: 'sign-in', content: undefined })
       const sent = page.sent.slice(refusedAt)

@@ -15,7 +15,7 @@ export const admin = {
   role: 'admin'
 }
 
-const notices = Array.from({ length: 25 }, (_, index) => ({
+export const notices = Array.from({ length: 25 }, (_, index) => ({
   id: index + 1,
   title: `Notice ${index + 1}`
 }))
@@ -41,10 +41,7 @@ export interface BackendOptions {
 export interface Backend {
   readonly url: string
   readonly calls: readonly Visit[]
-  /** All access tokens expire; refresh tokens stay valid. */
-  readonly expireTokens: () => void
-  /** All tokens end, as if an administrator had signed everybody out. */
-  readonly endAllSessions: () => void
+  readonly tokens: Tokens
 }
 
 /** A request that arrived whole, and what the back-end knows. */
@@ -73,8 +70,6 @@ export interface Visit {
 export interface Response {
   readonly status: number
   readonly json?: unknown
-  /** Sent as plain text, in place of `json`. */
-  readonly text?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -112,10 +107,12 @@ class Tokens {
     this.#grants = this.#grants.filter(each => each.access !== access)
   }
 
+  /** Refresh tokens stay valid. */
   expireAccess(): void {
     for (const grant of this.#grants) this.#expired.add(grant)
   }
 
+  /** As if an administrator had signed everybody out. */
   endAll(): void {
     this.#grants = []
   }
@@ -147,19 +144,11 @@ export async function startBackend(
   const { url } = await testUpstream(cleanUp, (_request, response, seen) => {
     const visit = visitOf(spec, seen, state)
     calls.push(visit)
-    const { status, json, text, headers } = responseOf(spec, visit)
-    const content = json === undefined ? text : JSON.stringify(json)
-    const type = json === undefined ? 'text/plain' : 'application/json'
-    response
-      .writeHead(status, { ...(content !== undefined && { 'content-type': type }), ...headers })
-      .end(content)
+    const { status, json, headers } = responseOf(spec, visit)
+    const type = json !== undefined && { 'content-type': 'application/json' }
+    response.writeHead(status, { ...type, ...headers }).end(JSON.stringify(json))
   })
-  return {
-    url,
-    calls,
-    expireTokens: () => tokens.expireAccess(),
-    endAllSessions: () => tokens.endAll()
-  }
+  return { url, calls, tokens }
 }
 
 const callsOf = (spec: BackendSpec): readonly string[] => [
@@ -181,10 +170,8 @@ function visitOf(
   const json: Json = type.startsWith('application/') ? parse(body) : undefined
   const token = tokenIn({ headers, query }) || undefined
   const isUser = state.tokens.isValid(token) || isJwtOfUser(token)
-  return {
-    ...{ method, path, endpoint, query, headers, type, body, json, token, isUser },
-    ...state
-  }
+  const call = { method, path, endpoint, query, headers, type, body, json, token, isUser }
+  return { ...call, ...state }
 }
 
 function responseOf(spec: BackendSpec, visit: Visit): Response {
@@ -193,8 +180,7 @@ function responseOf(spec: BackendSpec, visit: Visit): Response {
   const { signIn, open = {}, guarded, wrongType = () => ({ status: 415, json: {} }) } = spec
   const call = `${method} ${endpoint}`
   if (!callsOf(spec).includes(call)) {
-    const knownPath = pathsOf(spec).includes(endpoint)
-    return spec.otherwise?.(visit, knownPath) ?? { status: knownPath ? 405 : 404, json: {} }
+    return spec.otherwise?.(visit) ?? { status: 404, json: {} }
   }
   const isSignIn = call === signIn.at
   const answer = isSignIn ? (visit: Visit) => signedIn(spec, visit) : open[call]
@@ -223,11 +209,11 @@ function signedIn({ signIn, loginName = admin.username }: BackendSpec, visit: Vi
 }
 
 function listed({ list }: BackendSpec, { query, headers }: Visit): Response {
-  const { search, page: pageName, size: sizeName, defaultSize = 10, maxSize = Infinity } = list
-  const wanted = query.get(search) ?? ''
+  const { query: names, defaultSize = 10, maxSize = Infinity } = list
+  const wanted = query.get(names.search) ?? ''
   const found = notices.filter(({ title }) => title.includes(wanted))
-  const size = Math.min(Number(query.get(sizeName) ?? defaultSize), maxSize)
-  const page = Number(query.get(pageName) ?? 1)
+  const size = Math.min(Number(query.get(names.size) ?? defaultSize), maxSize)
+  const page = Number(query.get(names.page) ?? 1)
   const last = Math.max(1, Math.ceil(found.length / size))
   const shown = list.staysInside ? Math.min(page, last) : page
   const { fields } = list

@@ -331,6 +331,10 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   t.match(await signedIn.call('/ops/'), { status: 200, text: /redis: away/ })
   const metrics = await (await one.ops('/metrics')).text()
   t.notMatch(metrics, /^console_gateway_users_signed_in /m, 'no number where nobody can count')
+  for (const use of ['sessions', 'limits']) {
+    const times = `console_gateway_redis_command_seconds_count{use="${use}",outcome=`
+    for (const outcome of ['ok', 'failed']) t.match(metrics, `\n${times}"${outcome}"} `)
+  }
   const { status } = await signedIn.post('/ops/', new URLSearchParams({ act: 'sign-out' }))
   t.equal(status, 503, 'a sign-out that other replicas cannot know')
   t.equal((await signedIn.call('/ops/api/me')).status, 401, 'it holds here')

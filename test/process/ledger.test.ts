@@ -42,9 +42,7 @@ const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise
 /** A gateway as a process of its own. */
 async function startIn(t: Test, folder: string, more: Record<string, string> = {}) {
   const gateway = start(t.after, folder, { ...env, ...more })
-  const written = await gateway.says('listening on')
-  const urlOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(written)?.[1] ?? ''
-  const url = urlOf('url')
+  const { url, opsUrl } = await gateway.listens()
   const guess = async (username = 'eve') => {
     const response = await fetch(`${url}/api/auth/admin/login`, {
       method: 'POST',
@@ -57,7 +55,7 @@ async function startIn(t: Test, folder: string, more: Record<string, string> = {
     gateway.signal('SIGTERM')
     await gateway.ended
   }
-  return { ...gateway, url, opsUrl: urlOf('ops'), guess, stop }
+  return { ...gateway, url, opsUrl, guess, stop }
 }
 
 const verify = async (folder: string, ...words: string[]) =>

@@ -91,6 +91,8 @@ export class Ledger {
    * @throws the reason where that failed; then the line waits
    */
   async commit(entry: AuditEntry): Promise<void> {
+    if (this.#status.failing !== undefined) this.append(entry)
+    this.check()
     this.#waiting.push(factOf(entry))
     this.#mustSync = true
     await this.#write()

@@ -30,7 +30,7 @@ export interface Head {
 }
 
 interface Options {
-  /** Files of a ledger, or with `isCollected` files of a log that has its lines too. */
+  /** Files of a ledger, oldest first, or with `isCollected` those of a log that has its lines. */
   readonly files: readonly string[]
   readonly isCollected: boolean
   readonly keys: readonly KeyObject[]
@@ -81,27 +81,14 @@ export class Verification {
 
   async run(): Promise<Report> {
     const { files, isCollected } = this.#options
-    // First lines name other files and their ends, which the files are then held against.
-    if (!isCollected) for (const file of files) await this.#readFirst(file)
-    for (const file of files) await this.#readAll(file)
+    // First lines name the ends of older files, which are then held against them.
+    for (const file of isCollected ? files : files.toReversed()) await this.#readAll(file)
     for (const [chain, { file, kind, isFaulty }] of this.#chains) {
       if (!isFaulty && kind !== 'closed') this.#add('note', file, `chain ${chain} ${noEnd}`)
     }
     for (const chain of this.#named.keys()) this.#findMissing(chain)
     this.#report.chains = this.#chains.size
     return this.#report
-  }
-
-  async #readFirst(path: string): Promise<void> {
-    for await (const { bytes } of linesOf(path)) {
-      const line = readLine(bytes)
-      if (line === undefined || !this.#isSigned(line, '')) return
-      for (const [chain, mac] of Object.entries(line.others ?? {})) {
-        this.#name(chain, mac, basename(path))
-      }
-      for (const chain of line.pruned ?? []) this.#pruned.add(chain)
-      return
-    }
   }
 
   async #readAll(path: string): Promise<void> {
@@ -123,7 +110,7 @@ export class Verification {
 
   /** @returns whether it follows the line before */
   #take(line: Line, file: string, number: number): boolean {
-    const { seq, chain, at, kind, mac, count = 0 } = line
+    const { seq, chain, at, kind, mac, count = 0, others = {}, pruned = [] } = line
     const former = this.#chains.get(chain) ?? { file, seq: 0, mac: '', isFaulty: false }
     if (former.isFaulty) return false
     const isFaulty = seq !== former.seq + 1 || !this.#isSigned(line, former.mac)
@@ -134,6 +121,8 @@ export class Verification {
       return false
     }
     this.#named.get(chain)?.delete(mac)
+    for (const [other, end] of Object.entries(others)) this.#name(other, end, file)
+    for (const other of pruned) this.#pruned.add(other)
     const report = this.#report
     report.lines++
     if (kind === 'lost') report.lost += count
@@ -159,7 +148,8 @@ export class Verification {
   }
 
   #name(chain: string, mac: string, by: string): void {
-    if (mac === '') return
+    // One that was read before began at a time when the clock was ahead.
+    if (mac === '' || this.#chains.has(chain)) return
     const macs = this.#named.get(chain) ?? new Map<string, string>()
     this.#named.set(chain, macs.set(mac, by))
   }

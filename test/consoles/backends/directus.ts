@@ -43,9 +43,7 @@ export const directus: BackendSpec = {
   list: {
     path: '/items/notices',
     fields: { id: 'id', title: 'title' },
-    search: 'search',
-    page: 'page',
-    size: 'limit',
+    query: { search: 'search', page: 'page', size: 'limit' },
     defaultSize: 100,
     answer: ({ rows: data, total, query }) => {
       const wanted = (query.get('meta') ?? '').split(',')

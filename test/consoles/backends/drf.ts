@@ -3,7 +3,7 @@
  * documentation names for JSON Web Tokens. The tokens here are opaque: nobody reads one.
  */
 import type { BackendSpec } from '../backend.ts'
-import { admin, bearerIn, type Response } from '../server.ts'
+import { admin, type Response } from '../server.ts'
 
 /** DRF, exceptions.py:96: an error that is a text stands under `detail`. */
 const detail = (status: number, text: string): Response => ({ status, json: { detail: text } })
@@ -32,9 +32,7 @@ export const drf: BackendSpec = {
   list: {
     path: '/api/notices/',
     fields: { id: 'id', title: 'title' },
-    search: 'search',
-    page: 'page',
-    size: 'page_size',
+    query: { search: 'search', page: 'page', size: 'page_size' },
     answer: ({ rows, total, page, last, headers }) => {
       // django/core/paginator.py: the first page may be empty.
       if (!(page >= 1 && page <= last)) return detail(404, 'Invalid page.')
@@ -57,19 +55,13 @@ export const drf: BackendSpec = {
       return { status: 200, json: { id, username, first_name: name, email: '', groups: [role] } }
     }
   },
-  // simplejwt, authentication.py:117 and exceptions.py:38; DRF, views.py:179 without a token
-  unauthorized: request => {
-    if (bearerIn(request) === undefined) {
-      return unauthorized({ detail: 'Authentication credentials were not provided.' })
-    }
-    const message = {
-      token_class: 'AccessToken',
-      token_type: 'access',
-      message: 'Token is invalid'
-    }
-    const text = 'Given token not valid for any token type'
-    return unauthorized({ detail: text, code: 'token_not_valid', messages: [message] })
-  },
+  unauthorized: ({ token }) =>
+    token === undefined
+      ? unauthorized({ detail: 'Authentication credentials were not provided.' })
+      : unauthorized({
+          detail: 'Given token not valid for any token type',
+          code: 'token_not_valid'
+        }),
   // DRF, request.py:356: a body of another type than the parsers read.
   wrongType: type => detail(415, `Unsupported media type "${type}" in request.`)
 }

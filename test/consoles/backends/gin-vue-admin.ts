@@ -38,9 +38,7 @@ export const ginVueAdmin: BackendSpec = {
   list: {
     path: '/info/getInfoList',
     fields: { id: 'ID', title: 'title' },
-    search: 'title',
-    page: 'page',
-    size: 'pageSize',
+    query: { search: 'title', page: 'page', size: 'pageSize' },
     defaultSize: Infinity,
     maxSize: 100,
     answer: ({ rows: list, total, page, size: pageSize }) =>
@@ -72,7 +70,5 @@ export const ginVueAdmin: BackendSpec = {
     const msg = token === undefined ? '未登录或非法访问，请登录' : '登录已过期，请重新登录'
     return { status: 401, json: { code: 7, data: null, msg } }
   },
-  wrongType: () => fail('EOF'),
-  // gin's own: text/plain with status 404, for another method too.
-  otherwise: () => ({ status: 404, text: '404 page not found' })
+  wrongType: () => fail('EOF')
 }

@@ -48,9 +48,7 @@ export const jeecg: BackendSpec = {
   list: {
     path: '/jeecg-boot/sys/annountCement/list',
     fields: { id: 'id', title: 'titile' },
-    search: 'titile',
-    page: 'pageNo',
-    size: 'pageSize',
+    query: { search: 'titile', page: 'pageNo', size: 'pageSize' },
     answer: ({ rows: records, total, page: current, size, last: pages }) =>
       found({ records, total, size, current, pages })
   },
@@ -88,10 +86,7 @@ export const jeecg: BackendSpec = {
     return isSigned ? refuseSign(visit) : undefined
   },
   wrongType: type => error(`操作失败，Content-Type '${type}' is not supported`),
-  otherwise: ({ method }, knownPath) =>
-    knownPath
-      ? error(`不支持${method}请求方法，支持以下`, 405)
-      : error('路径不存在，请检查路径是否正确', 404)
+  otherwise: () => error('路径不存在，请检查路径是否正确', 404)
 }
 
 /** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */

@@ -63,9 +63,7 @@ export const jsonApi: BackendSpec = {
   list: {
     path: '/notices',
     fields: { id: 'id', title: 'attributes.title' },
-    search: 'filter[title]',
-    page: 'page[number]',
-    size: 'page[size]',
+    query: { search: 'filter[title]', page: 'page[number]', size: 'page[size]' },
     answer: ({ rows, total, query }) => {
       const known = ['filter', 'include', 'sort']
       const isUnknown = (name: string) => /^[a-z]+$/.test(name) && !known.includes(name)
@@ -75,7 +73,8 @@ export const jsonApi: BackendSpec = {
         return error(400, 'Invalid Query Parameter', `"${unknown}" is not a query parameter.`)
       }
       const data = rows.map(({ id, 'attributes.title': title }: Json) => ({
-        ...{ type: 'notices', id: String(id) },
+        type: 'notices',
+        id: String(id),
         attributes: { title }
       }))
       return document(200, { data, meta: { total } })

@@ -37,9 +37,7 @@ export const ruoyi: BackendSpec = {
   list: {
     path: '/system/notice/list',
     fields: { id: 'noticeId', title: 'noticeTitle' },
-    search: 'noticeTitle',
-    page: 'pageNum',
-    size: 'pageSize',
+    query: { search: 'noticeTitle', page: 'pageNum', size: 'pageSize' },
     staysInside: true,
     answer: ({ rows, total }) => {
       const more = { noticeType: '1', status: '0' }
@@ -80,10 +78,6 @@ export const ruoyi: BackendSpec = {
   unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`),
   // GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON.
   wrongType: type => error(`Content-Type '${type}' is not supported`),
-  otherwise: ({ method, path }, knownPath) =>
-    error(
-      knownPath
-        ? `Request method '${method}' is not supported`
-        : `No static resource ${path.slice(1)}.`
-    )
+  // GlobalExceptionHandler.java:107
+  otherwise: ({ path }) => error(`No static resource ${path.slice(1)}.`)
 }

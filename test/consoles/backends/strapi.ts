@@ -34,9 +34,11 @@ export const strapi: BackendSpec = {
   list: {
     path: '/api/notices',
     fields: { id: 'id', title: 'title' },
-    search: 'filters[title][$containsi]',
-    page: 'pagination[page]',
-    size: 'pagination[pageSize]',
+    query: {
+      search: 'filters[title][$containsi]',
+      page: 'pagination[page]',
+      size: 'pagination[pageSize]'
+    },
     defaultSize: 25,
     maxSize: 100,
     answer: ({ rows, total, page, size, last }) => {

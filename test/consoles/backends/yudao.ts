@@ -20,7 +20,9 @@ const noTitle = '请求参数不正确:公告标题不能为空'
 /** AuthLoginRespVO.java; times are milliseconds (YudaoJacksonAutoConfiguration.java:42). */
 const granted = ({ access, refresh }: Grant) =>
   success({
-    ...{ userId: admin.id, accessToken: access, refreshToken: refresh },
+    userId: admin.id,
+    accessToken: access,
+    refreshToken: refresh,
     expiresTime: Date.now() + 30 * 60_000
   })
 
@@ -50,9 +52,7 @@ export const yudao: BackendSpec = {
   list: {
     path: '/admin-api/system/notice/page',
     fields: { id: 'id', title: 'title' },
-    search: 'title',
-    page: 'pageNo',
-    size: 'pageSize',
+    query: { search: 'title', page: 'pageNo', size: 'pageSize' },
     answer: ({ rows, total, page, size }) => {
       if (page < 1) return error(400, '请求参数不正确:页码最小值为 1')
       if (size > 200) return error(400, '请求参数不正确:每页条数最大值为 200')
@@ -68,8 +68,10 @@ export const yudao: BackendSpec = {
   open: {
     'POST /admin-api/system/captcha/get': ({ captchas }) =>
       captcha({
-        ...{ token: captchas.show(), secretKey: '' },
-        ...{ originalImageBase64: captchaPicture, jigsawImageBase64: captchaPicture }
+        token: captchas.show(),
+        secretKey: '',
+        originalImageBase64: captchaPicture,
+        jigsawImageBase64: captchaPicture
       }),
     'POST /admin-api/system/captcha/check': ({ json }) =>
       json?.pointJson === captchaText ? captcha({ result: true }) : captcha(null, '验证失败'),
@@ -100,8 +102,5 @@ export const yudao: BackendSpec = {
     return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
   },
   wrongType: type => error(400, `请求类型不正确:Content type '${type}' not supported`),
-  otherwise: ({ method, path }, knownPath) =>
-    knownPath
-      ? error(405, `请求方法不正确:Request method '${method}' not supported`)
-      : error(404, `请求地址不存在:${path.slice(1)}`)
+  otherwise: ({ path }) => error(404, `请求地址不存在:${path.slice(1)}`)
 }

@@ -4,10 +4,7 @@ import type { ConsoleSpec } from '../console.ts'
 export const arco: ConsoleSpec = {
   name: 'arco',
   places: { token: { in: 'localStorage', key: 'token', as: 'text' } }, // utils/auth.ts:1
-  ownCode: ({ state, keep }) => ({
-    isLogin: () => Boolean(state()['token']),
-    setToken: (token: string) => keep({ token })
-  }),
+  ownCode: ({ token, setToken }) => ({ isLogin: () => Boolean(token), setToken }),
   isOk: body => body.code === 20000, // api/interceptor.ts:43 and :66
   message: ({ msg }) => msg || 'Error',
   statusMessage: () => 'Request Error', // api/interceptor.ts:70-76: errors of axios have no `msg`

@@ -12,9 +12,7 @@ export const baseResponse: ConsoleSpec = {
     token: { in: 'cookie', key: 'TOKEN__', as: 'text', expires: (_, now) => now + tokenLifetimeMs }
   },
   knownBy: [], // app.tsx:25-35 and :67-73
-  ownCode: ({ state, keep }) => ({
-    userStore: { getToken: state()['token'], setToken: (token: string) => keep({ token }) }
-  }),
+  ownCode: ({ token, setToken }) => ({ userStore: { getToken: token, setToken } }),
   isOk: body => Boolean(body?.ok) || (body?.ok !== false && body?.success !== false),
   message: ({ showType, message }) => (showType === 0 ? undefined : message),
   statusMessage: (_, body) => String(body.message || undefined), // requestErrorConfig.ts:72-76

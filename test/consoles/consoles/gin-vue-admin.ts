@@ -4,9 +4,7 @@ import { type ConsoleSpec, Fault, type Json, ShownFault, titlesOf } from '../con
 export const ginVueAdmin: ConsoleSpec = {
   name: 'gin-vue-admin',
   places: { token: { in: 'localStorage', key: 'token', as: 'text' } }, // pinia/modules/user.js:23
-  ownCode: ({ state, keep }) => ({
-    userStore: { token: state()['token'], setToken: (token: string) => keep({ token }) }
-  }),
+  ownCode: ({ token, setToken }) => ({ userStore: { token, setToken } }),
   headers: ({ token, user }) => ({ 'x-token': token, 'x-user-id': user?.ID }),
   message: ({ code, msg }) => (code === undefined ? undefined : msg || '请求失败'),
   // utils/request.js:156-158 and :222-253: a dialog with the message of the body

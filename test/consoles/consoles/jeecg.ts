@@ -21,12 +21,8 @@ export const jeecg: ConsoleSpec = {
     user: cached('USER__INFO__'),
     tenant: cached('TENANT_ID')
   },
-  ownCode: ({ state, keep, call }) => ({
-    userStore: {
-      getToken: state()['token'],
-      setToken: (token: string) => keep({ token }),
-      getUserInfoAction: () => call('user')
-    }
+  ownCode: ({ token, setToken, call }) => ({
+    userStore: { getToken: token, setToken, getUserInfoAction: () => call('user') }
   }),
   headers: ({ token, tenant, now }, path, sent) => ({
     'X-TIMESTAMP': now,
@@ -48,8 +44,10 @@ export const jeecg: ConsoleSpec = {
     signIn: {
       at: 'POST /jeecgboot/sys/login',
       body: ({ username, password, captcha = '' }, { now }) => ({
-        ...{ username, password: encrypt(password) },
-        ...{ captcha, checkKey: String(now) }
+        username,
+        password: encrypt(password),
+        captcha,
+        checkKey: String(now)
       })
     },
     user: { at: 'GET /jeecgboot/sys/user/getUserInfo', gives: body => body.result.userInfo },

@@ -13,13 +13,13 @@ const refusal = '请求接口错误, 错误码: '
 export const tdesign: ConsoleSpec = {
   name: 'tdesign',
   places: { token: { in: 'localStorage', key: 'user', member: 'token', as: 'JSON' } },
-  ownCode: ({ state, keep }) => ({
+  ownCode: ({ token, setToken }) => ({
     userStore: {
-      get token() {
-        return state()['token'] as unknown
+      get token(): Json {
+        return token
       },
-      set token(token) {
-        keep({ token })
+      set token(value: Json) {
+        setToken(value)
       }
     }
   }),

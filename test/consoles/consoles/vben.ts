@@ -16,10 +16,10 @@ export const vben: ConsoleSpec = {
   name: 'vben',
   places: { token: stored('accessToken'), codes: stored('accessCodes') },
   // router/guard.ts:66-86; store/auth.ts:36-39: without a truthy token nothing happens at all.
-  ownCode: ({ state, keep, call }) => ({
+  ownCode: ({ token, setToken, keep, call }) => ({
     accessStore: {
-      accessToken: state()['token'],
-      setAccessToken: (token: string) => keep({ token }),
+      accessToken: token,
+      setAccessToken: setToken,
       setAccessCodes: (codes: readonly string[]) => keep({ codes })
     },
     getAccessCodesApi: () => call('codes')

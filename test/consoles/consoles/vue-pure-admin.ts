@@ -15,8 +15,8 @@ export const vuePureAdmin: ConsoleSpec = {
   },
   // router/index.ts:152 and :172-176: no request asks whether the session is still there.
   knownBy: ['tabs', 'user'],
-  ownCode: ({ state, keep }) => ({
-    getToken: (): Json => state()['token'],
+  ownCode: ({ token, state, keep }) => ({
+    getToken: (): Json => token,
     setToken: (data: Json) => keep(keptOf(data, state()))
   }),
   headers: ({ token }) => ({

@@ -26,9 +26,9 @@ export const yudao: ConsoleSpec = {
     tenant: stored('tenantId'),
     user: stored('user')
   },
-  ownCode: ({ state, keep }) => ({
-    getAccessToken: (): Json => state()['token'],
-    setToken: ({ accessToken: token, refreshToken }: Json) => keep({ token, refreshToken })
+  ownCode: ({ token, keep }) => ({
+    getAccessToken: (): Json => token,
+    setToken: ({ accessToken, refreshToken }: Json) => keep({ token: accessToken, refreshToken })
   }),
   headers: ({ token, tenant }) => ({
     'Authorization': token && `Bearer ${token}`,
@@ -58,7 +58,10 @@ export const yudao: ConsoleSpec = {
     signIn: {
       at: 'POST /admin-api/system/auth/login',
       body: ({ username, password, captcha }, { puzzle }) => ({
-        ...{ tenantName, username, password, rememberMe: true },
+        tenantName,
+        username,
+        password,
+        rememberMe: true,
         captchaVerification: captcha && `${puzzle}---${captcha}`
       })
     },

@@ -8,7 +8,8 @@ import t, { type Test } from 'tap'
 import type { ConsoleSpec } from '../../consoles/console.ts'
 import { consoles } from '../../consoles/consoles.ts'
 import type { OpenConsole } from '../../consoles/driver.ts'
-import { alice, items, startPlain } from '../../consoles/plain.ts'
+import { alice, startPlain } from '../../consoles/plain.ts'
+import { notices } from '../../consoles/server.ts'
 import { testBrowser } from '../../support/chromium.ts'
 import { visit } from '../../browser/visit.ts'
 
@@ -50,7 +51,7 @@ async function useConsole(t: Test, spec: ConsoleSpec): Promise<void> {
   t.match(await first.evaluate(console => console.start()), { at: 'sign-in' })
   const user = { at: 'inside', content: { name: 'Alice Admin' } }
   t.match(await first.evaluate((console, credentials) => console.signIn(credentials), alice), user)
-  const list = { content: { rows: items.slice(10, 20), total: 25 } }
+  const list = { content: { rows: notices.slice(10, 20), total: 25 } }
   t.match(await first.evaluate(console => console.list(2, 10)), list)
   t.match(await first.evaluate(console => console.save({ title: 'New' })), {
     content: { saved: true }
