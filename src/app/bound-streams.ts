@@ -11,7 +11,7 @@ import type { Counter, Metrics } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './routes/bound-stream.ts'
 import type { OperatorsMaintenance } from './gateway.ts'
 import { mayUse } from './hooks/guard.ts'
-import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
+import { createClosings, type ClosingOf } from './hooks/maintenance.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
@@ -45,7 +45,7 @@ export class BoundStreams {
   readonly #asked = new Set<string>()
   readonly #ended: Counter
   #routes: Config['routes']['routes'] = {}
-  #closingOf: RefusalOf = () => undefined
+  #closingOf: ClosingOf = () => undefined
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   /** Of all generations, at a stop. */
   readonly #all = { isDrained: false }

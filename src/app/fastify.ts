@@ -1,27 +1,21 @@
 /** The Fastify instance of one generation, and the one way in which it answers errors. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import Fastify, {
-  LogController,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest
-} from 'fastify'
-import { toGatewayError } from '../errors/errors.ts'
-import { createTrust } from './hooks/address.ts'
-import { setCorsHeaders } from './hooks/cors.ts'
-import { createErrorHandler, recordUnrouted } from './hooks/errors.ts'
-import { readForwardedProto } from './hooks/address.ts'
-import { Trail } from '../observability/trail.ts'
+import Fastify, { LogController, type FastifyInstance } from 'fastify'
+import { createTrust, readForwardedProto } from './hooks/address.ts'
+import { createErrorHandler } from './hooks/errors.ts'
 import { schemaController } from './hooks/validation.ts'
-import { setStandardHeaders } from './hooks/sending.ts'
 import type { Gateway } from './gateway.ts'
+
+/** Of a request, its target among them; Node's parser refuses more. */
+export const maxHeaderSize = 16 * 1024
+/** Refused by the request policy. */
+const unreadable = '//'
 
 export function createFastify(gateway: Gateway): FastifyInstance {
   const { config, log } = gateway
   const { trustedProxies } = config.gateway.server
   const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
-  const answerError = createErrorHandler(gateway)
   const app = Fastify({
     // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.
     logController: new LogController({
@@ -35,23 +29,29 @@ export function createFastify(gateway: Gateway): FastifyInstance {
     exposeHeadRoutes: false,
     bodyLimit: config.limits.sizes.body,
     schemaController,
-    // The router cannot decode the path, so no hook runs: headers and log line are set here.
-    frameworkErrors: (error, request: FastifyRequest, reply: FastifyReply) => {
-      request.trail = new Trail(request.id, request.method, request.raw.url ?? '', request.ip)
-      setStandardHeaders(reply)
-      setCorsHeaders(reply)
-      answerError(error, request, reply)
-      recordUnrouted(gateway, request.trail, toGatewayError(error).code)
-    },
-    routerOptions: { maxParamLength: config.limits.sizes.url },
+    // The router would answer what it cannot read by itself, before any hook.
+    rewriteUrl: ({ url = '' }) => (isReadable(url) ? url : unreadable),
+    routerOptions: { maxParamLength: maxHeaderSize },
     // A build yields to requests, so plugins may take their time.
     pluginTimeout: 0
   })
   app.log = log
   app.decorate('gateway', gateway)
   if (trust !== undefined) readForwardedProto(app)
-  app.setErrorHandler(answerError)
+  app.setErrorHandler(createErrorHandler(gateway))
   return app
+}
+
+/** Whether the router can decode the path of a target. */
+function isReadable(target: string): boolean {
+  if (!target.startsWith('/')) return false
+  if (!target.includes('%')) return true
+  try {
+    decodeURI(target.split('?', 1)[0] ?? '')
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -14,14 +14,16 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:https
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { type ErrorCode, GatewayError } from '../errors/errors.ts'
+import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { countingErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { maxHeaders } from './hooks/request-policy.ts'
-import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
+import { unknownRoute } from './hooks/context.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
+import { maxHeaderSize } from './fastify.ts'
+import type { GatewayServices } from './gateway.ts'
 import { endSlowBodies, endStalledConnections } from './connections.ts'
 import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
 
@@ -30,7 +32,7 @@ const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-export type Records = UnroutedRecords & Pick<Services, 'metrics'>
+type Records = Pick<Services, 'log' | 'metrics'> & Pick<GatewayServices, 'failures'>
 
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
@@ -76,15 +78,25 @@ export function createListener(
 }
 
 /** Refuses what reaches no app. */
-function createRefuse({ envelope }: Config['gateway'], records: Records) {
+function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
-  const countError = countingErrors(records.metrics)
+  const countError = countingErrors(metrics)
   return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
     const requestId = randomUUID()
     // The parser may have given up before the method.
     const { method = '', url = '' } = request ?? {}
-    recordUnrouted(records, new Trail(requestId, method, url, socket.remoteAddress ?? ''), code)
+    const { remoteAddress: address } = socket
+    const { status } = errorKinds[code]
+    const line = { event: 'connection.refused', requestId, code, status, address }
+    const message = 'refused before it became a request'
     countError(code)
+    // A connection that was never used is not worth a line.
+    if (code === 'request.timeout') log.debug(line, message)
+    else {
+      log.info(line, message)
+      const trail = new Trail(requestId, method, url, address ?? '')
+      failures.add(Object.assign(trail, { route: unknownRoute, status, code }))
+    }
     const headers = {
       'content-type': errorType,
       'x-request-id': requestId,
@@ -100,7 +112,7 @@ export function createHttpServer(more: ServerOptions, tls: ServerTls | undefined
   const options = {
     headersTimeout,
     connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
+    maxHeaderSize,
     insecureHTTPParser: false,
     ...more
   }

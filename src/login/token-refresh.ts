@@ -127,7 +127,7 @@ async function renewOnce(
 async function afterRefusal(sessions: Sessions, live: Live): Promise<Live> {
   const current = await reread(sessions, live)
   if (!isSameCredential(current.session, live.session)) return current
-  await sessions.endRefused(live)
+  await sessions.end(live, 'upstream', { by: 'upstream' })
   throw new GatewayError('session.upstream')
 }
 

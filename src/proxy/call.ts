@@ -7,6 +7,7 @@
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { safeMethods } from '../observability/failures.ts'
 import { writeContext } from '../observability/traces/context.ts'
 import { TrailAttempt } from '../observability/trail.ts'
 import { type Address, createPick, type OnAddress } from './address.ts'
@@ -66,7 +67,8 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
   let place = asksForEvents(call) ? takeStream(context) : slots
   if (place === slots && !slots.tryTake()) await waitForSlot(slots, call)
   const startedAt = performance.now()
-  const run: Run = { call, startedAt, unreached: [], mayRepeat: isRepeatable(call) }
+  const mayRepeat = safeMethods.has(call.method) && (call.body ?? null) === null
+  const run: Run = { call, startedAt, unreached: [], mayRepeat }
   let address = pick()
   let failure: GatewayError | undefined
   while (address !== undefined) {
@@ -115,12 +117,6 @@ function asksForEvents({ headers: { accept } }: Call): boolean {
 
 function tooManyStreams(): GatewayError {
   return overloaded('too many event streams and WebSockets of the upstream are open', 'streams')
-}
-
-/** RFC 9110 §9.2.1. */
-function isRepeatable({ method, body }: Call): boolean {
-  const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-  return isSafe && (body === undefined || body === null)
 }
 
 /** @returns the address for another attempt, if there may be one */

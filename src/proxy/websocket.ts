@@ -1,5 +1,4 @@
 /** Opens a WebSocket to an upstream. */
-import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -21,13 +20,13 @@ interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
   readonly signal: AbortSignal
 }
 
-interface Opened {
-  /** Paused: `Relay` resumes it. Undefined where the upstream gave an ordinary response. */
-  readonly socket?: WebSocket
-  readonly response: UpstreamResponse
-}
+type Opened = WebSocket | UpstreamResponse
 
-/** @throws GatewayError `upstream.*`, or the reason of the signal */
+/**
+ * @returns the socket, paused: `Relay` resumes it; or the ordinary response of an upstream that does
+ *   not agree
+ * @throws GatewayError `upstream.*`, or the reason of the signal
+ */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
   const recordedAs = { trail, purpose: 'websocket' } as const
@@ -63,22 +62,21 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   signal.addEventListener('abort', onAbort)
   socket
     .on('error', reject)
-    .once('upgrade', response => {
-      // In the same turn: its first message may be there already.
-      socket.once('open', () => {
-        socket.pause()
-        resolve({ socket, response: responseIn(response) })
-      })
+    // In the same turn: its first message may be there already.
+    .once('open', () => {
+      socket.pause()
+      resolve(socket)
     })
     .once('unexpected-response', (_request, response) => {
-      const refusal = responseIn(adopt(response).setTimeout(timeoutMs, () => response.destroy()))
-      const fault = unreadable(refusal.status, refusal.headers)
-      if (fault === undefined) resolve({ response: refusal })
+      const body = adopt(response).setTimeout(timeoutMs, () => body.destroy())
+      const { statusCode: status = 0, headers: fields } = response
+      const fault = unreadable(status, fields)
+      if (fault === undefined) resolve({ status, headers: fields, body })
       else reject(fault)
     })
   try {
     const opened = await promise
-    recorded?.end(opened.response.status)
+    recorded?.end('status' in opened ? opened.status : 101)
     return opened
   } catch (error) {
     const failure = upstreamError(error)
@@ -91,11 +89,6 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
     // A connection may last for days: it holds on to nothing of its beginning.
     socket.off('error', reject).removeAllListeners('unexpected-response')
   }
-}
-
-function responseIn(message: IncomingMessage): UpstreamResponse {
-  const { statusCode: status = 0, headers } = message
-  return { status, headers, body: message }
 }
 
 /** The client's own handshake is with the gateway. */

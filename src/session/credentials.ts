@@ -26,9 +26,8 @@ export class Credentials {
   readonly #records: Records
   /** What responses changed: used here at once, and written a little later. */
   readonly #held = recentlyUsed<Held>(maxHeld)
-  /** Sessions whose credential was written in this turn. */
-  readonly #justWritten = new Set<string>()
-  #turns: NodeJS.Timeout | undefined
+  /** Sessions whose credential is written, if it changes, whenever one of these comes. */
+  readonly #turns = new Map<string, NodeJS.Timeout>()
 
   constructor(records: Records) {
     this.#records = records
@@ -64,16 +63,15 @@ export class Credentials {
     const isToken = change.token !== undefined
     const expiresAt = isToken ? session.credential?.expiresAt : former?.expiresAt
     this.#held.set(key, { live, change: { ...former?.change, ...change }, expiresAt })
-    if (!this.#justWritten.has(key)) void this.#writeHeld(key)
-    this.#turns ??= setInterval(() => this.#turn(), writeEveryMs).unref()
+    if (this.#turns.has(key)) return
+    void this.#writeHeld(key)
+    this.#turns.set(key, setInterval(() => this.#turn(key), writeEveryMs).unref())
   }
 
-  #turn(): void {
-    this.#justWritten.clear()
-    for (const key of this.#held.keys()) void this.#writeHeld(key)
-    if (this.#held.size > 0) return
-    clearInterval(this.#turns)
-    this.#turns = undefined
+  #turn(key: string): void {
+    if (this.#held.peek(key) !== undefined) return void this.#writeHeld(key)
+    clearInterval(this.#turns.get(key))
+    this.#turns.delete(key)
   }
 
   /** The session with the credential that this process holds for it, if it holds one. */
@@ -87,7 +85,6 @@ export class Credentials {
   async #writeHeld(key: string): Promise<void> {
     const held = this.#held.peek(key)
     if (held === undefined) return
-    this.#justWritten.add(key)
     try {
       await this.#write(held.live, session => ({ ...session, credential: changed(session, held) }))
       // Another response may have changed it while it was written.

@@ -240,11 +240,6 @@ export class Sessions {
     return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
   }
 
-  /** Ends a live session whose back-end refused its user. */
-  async endRefused(live: Live): Promise<boolean> {
-    return await this.end(live, 'upstream', { by: 'upstream' })
-  }
-
   /**
    * Ends sessions of a user: one by its public id, all but one, or all.
    * @returns how many were alive, and those of them that can be read

@@ -175,7 +175,7 @@ t.test('a user’s sessions: listed oldest first, ended one by one, all but one,
   t.same(await endedOf({ only: other.live.session.id }), [], 'of another user')
   t.equal((await endedOf({ except: third }, { cause: 'signed-out' })).length, 2)
   t.same(await listed(), [third])
-  t.equal(await sessions.endRefused(all[2]!.live), true)
+  t.equal(await sessions.end(all[2]!.live, 'upstream', { by: 'upstream' }), true)
   t.same(events.ended, [
     ['revoked', 1],
     ['signed-out', 2],

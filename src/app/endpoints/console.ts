@@ -2,7 +2,7 @@
  * Serves the console's files, so that page and gateway share an origin: history fallback, hashed
  * assets cached for a year.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fileIn } from '../../config/schema/resolved.ts'
 import { oidcPath } from '../../config/schema/oidc.ts'
 import { sendHop } from '../hooks/pages.ts'
@@ -87,8 +87,4 @@ export function opensPage({ method, raw, headers, server }: FastifyRequest): boo
     !isApi(path.slice(mount.length)) &&
     headers.accept?.includes('text/html') === true
   )
-}
-
-export function sendPage(reply: FastifyReply): FastifyReply {
-  return reply.sendFile('index.html')
 }

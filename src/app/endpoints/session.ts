@@ -8,6 +8,7 @@ import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
+import { safeMethods } from '../../observability/failures.ts'
 import { identityHeaders } from '../../proxy/request-headers.ts'
 import { describeSession, timeLeft } from '../../session/describe.ts'
 import { liveIn } from '../../session/store.ts'
@@ -15,7 +16,7 @@ import { signedInOf } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { recordSignOut } from '../hooks/audit.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
+import { requireOrigin } from '../hooks/same-origin.ts'
 import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
 import { createLogoutUrl } from './provider-logout.ts'
@@ -126,7 +127,7 @@ export function addCheck(scope: FastifyInstance): void {
       const { headers, trail, raw } = request
       // A proxy asks with GET, and names the method of the client's request in a header.
       const methods = [headers['x-forwarded-method'], headers['x-original-method']].flat()
-      if (!methods.every((method = 'GET') => isHarmless(method.toUpperCase()))) {
+      if (!methods.every((method = 'GET') => safeMethods.has(method.toUpperCase()))) {
         requireOrigin(request, server.origins)
       }
       const { session } = mustLive(request)

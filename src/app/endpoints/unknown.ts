@@ -14,7 +14,7 @@ import {
 } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { RequestHook } from '../hooks/context.ts'
-import { opensPage, sendPage } from './console.ts'
+import { opensPage } from './console.ts'
 
 export type KnownPaths = ReturnType<typeof collectMethods>
 
@@ -103,7 +103,7 @@ export function addUnknown(
         // RFC 9110 §15.5.6
         throw new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
       }
-      if (opensPage(request)) return sendPage(reply)
+      if (opensPage(request)) return reply.sendFile('index.html')
       const isDoubled = target.startsWith(`${app.gateway.mount}/api/api/`)
       throw new GatewayError('route.unknown', isDoubled ? { message: doubledBase } : {})
     }

@@ -34,7 +34,7 @@ export function addAccessLog(app: FastifyInstance): void {
     // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
     // disconnects.
     const address = clientAddress(request)
-    request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
+    request.trail = new Trail(request.id, request.method, request.originalUrl, address)
     const trace = tracer.begin(request.raw.headers)
     request.trail.trace = trace
     const routeConfig = request.routeOptions.config

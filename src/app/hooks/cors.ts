@@ -1,6 +1,6 @@
 /** CORS for the pages of other origins that config lists; without any, no hook is added. */
 import cors from '@fastify/cors'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 const exposedHeaders = [
   'x-request-id',
@@ -33,15 +33,4 @@ export async function addCors(app: FastifyInstance): Promise<void> {
       done(null, { ...options, preflight })
     }
   })
-}
-
-/** The headers of `addCors`, of a response that no hook runs for. */
-export function setCorsHeaders(reply: FastifyReply): void {
-  const { origin } = reply.request.headers
-  const { origins } = reply.server.gateway.config.gateway.server
-  if (origins.length === 0) return
-  reply.header('vary', 'Origin')
-  if (origin === undefined || !origins.includes(origin)) return
-  reply.header('access-control-allow-origin', origin)
-  reply.header('access-control-allow-credentials', 'true')
 }

@@ -1,14 +1,11 @@
 /** Sends the errors of all requests. */
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { holdsCredentialOf } from '../../login/leaked-credential.ts'
-import type { Failures } from '../../observability/failures.ts'
-import type { Trail } from '../../observability/trail.ts'
 import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
-import { unknownRoute } from './context.ts'
 import { sendNotice } from './pages.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
@@ -88,29 +85,4 @@ export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const { code } = cause as NodeJS.ErrnoException
   return `${cause.message === '' ? (code ?? cause.name) : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
-}
-
-export interface UnroutedRecords {
-  readonly log: FastifyBaseLogger
-  readonly failures?: Pick<Failures, 'add'> | undefined
-}
-
-/**
- * Writes the log line of a request that reaches no hook, and keeps it: Node's parser or the router
- * refused it.
- */
-export function recordUnrouted(
-  { log, failures }: UnroutedRecords,
-  trail: Trail,
-  code: ErrorCode
-): void {
-  const { requestId, address } = trail
-  const { status } = errorKinds[code]
-  const fields = { event: 'connection.refused', requestId, code, status }
-  const message = 'refused before it became a request'
-  const line = address === '' ? fields : { ...fields, address }
-  // A connection that was never used is not worth a line.
-  if (code === 'request.timeout') return log.debug(line, message)
-  log.info(line, message)
-  failures?.add(Object.assign(trail, { route: unknownRoute, status, code }))
 }

@@ -4,9 +4,8 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
+import { safeMethods } from '../../observability/failures.ts'
 import type { RequestHook } from './context.ts'
-
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * @param origins other origins whose pages may call
@@ -14,14 +13,9 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function sameOrigin(origins: readonly string[]): RequestHook {
   return function checkOrigin(request, _reply, done) {
-    const isRefused = !isHarmless(request.method) && !mayCall(request, origins)
+    const isRefused = !safeMethods.has(request.method) && !mayCall(request, origins)
     done(isRefused ? new GatewayError('origin.refused') : undefined)
   }
-}
-
-/** Whether a request of another page with this method does no harm. */
-export function isHarmless(method: string): boolean {
-  return safeMethods.has(method)
 }
 
 /** Whether a page of another site sent the browser here: then it has no strict cookies with it. */

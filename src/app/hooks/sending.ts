@@ -29,7 +29,7 @@ const standardHeaders = Object.entries({
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
 })
 
-export function setStandardHeaders(reply: FastifyReply): void {
+function setStandardHeaders(reply: FastifyReply): void {
   for (const [name, value] of standardHeaders) if (!reply.hasHeader(name)) reply.header(name, value)
   const { secure } = reply.server.gateway.cookie.options
   if (secure && !reply.hasHeader(transportHeader) && !isRedirected(reply.request)) {

@@ -13,8 +13,7 @@ import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './compile.ts'
-import { type EndedTest, saysEnded, unconfirmed } from './ended.ts'
-import { createOwnTokenReader } from './credentials.ts'
+import { createOwnTokenReader, type EndedTest, saysEnded, unconfirmed } from './credentials.ts'
 
 /**
  * Reads the response to a call of a session.
@@ -99,7 +98,7 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
         const latest = sessions.credentials.withHeld(current.live)
         const held = latest.session.credential
         if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
-        await sessions.endRefused(latest)
+        await sessions.end(latest, 'upstream', { by: 'upstream' })
       }
       throw new GatewayError('session.upstream')
     }

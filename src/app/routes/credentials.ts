@@ -1,18 +1,20 @@
-/** What an upstream needs of a session: a credential that is valid, or a token of the gateway's own. */
-import { credentialOf } from '../../config/schema/routes.ts'
+/** What an upstream takes of a session, and whether its response says that this has ended. */
+import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { readJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
+import { matchesTest } from '../../login/response-values.ts'
 import type { Trail } from '../../observability/trail.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
-import { saysEnded, unconfirmed } from './ended.ts'
 
 /** @returns gets a session the credential that an upstream takes, or renews one that expires */
-export function createEnsuring({ exchanges, tokenRefresh, upstream }: Gateway, name: string) {
+export function createEnsuring(gateway: Gateway, name: string) {
+  const { exchanges, tokenRefresh, sessions, upstream } = gateway
   const exchange = exchanges.get(name)
   const isNeeded = credentialOf(upstream(name).config.credential).as !== 'none'
-  return async (live: Live, trail: Trail): Promise<Live> => {
+  const ensure = async (live: Live, trail: Trail): Promise<Live> => {
     try {
       const fresh = await tokenRefresh.ensureFresh(live, trail)
       return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
@@ -21,6 +23,10 @@ export function createEnsuring({ exchanges, tokenRefresh, upstream }: Gateway, n
       if (isNeeded || !isAway) throw error
       return live
     }
+  }
+  return (live: Live, trail: Trail): Live | Promise<Live> => {
+    const isLasting = exchange === undefined && live.session.credential?.expiresAt === undefined
+    return isLasting ? sessions.credentials.withHeld(live) : ensure(live, trail)
   }
 }
 
@@ -70,4 +76,50 @@ export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
 function refused(): GatewayError {
   const cause = new Error('the back-end refuses the token by which the gateway names the user')
   return new GatewayError('upstream.error', { cause })
+}
+
+export type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
+
+/** A response that says so is short; a longer one is not read for it. */
+const maxBytes = 16 * 1024
+
+export function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
+  if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
+  if (test.path === undefined) return true
+  if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
+  if (!mayHold(test, headers, body)) return false
+  try {
+    return matchesTest(test, status, readJson(body, headers, maxBytes))
+  } catch {
+    return false
+  }
+}
+
+/** perf: most responses do not hold the value at all, so they need not be parsed for it. */
+function mayHold(
+  { in: values = [], startsWith = [] }: EndedTest,
+  headers: UpstreamResponse['headers'],
+  body: Buffer
+): boolean {
+  const texts = [...values, ...startsWith].map(String)
+  // Others may be written as escapes.
+  const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
+  const isPacked = headers['content-encoding'] !== undefined
+  return isPacked || !arePlain || texts.some(text => body.includes(text))
+}
+
+function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
+  const { pathname } = new URL(location, 'http://upstream')
+  return paths.some(path => pathname.startsWith(path))
+}
+
+/** Nobody is signed out yet: the page may try again. */
+export function unconfirmed(): GatewayError {
+  return new GatewayError('upstream.error', {
+    status: 503,
+    retryAfter: 1,
+    cause: new Error('the response says that the back-end’s session has ended, once')
+  })
 }

@@ -137,7 +137,8 @@ function createHandler(
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const { live, trail } = request
     const { raw } = reply
-    if (live !== undefined) request.live = await ensureCredential(live, trail)
+    const ensured = live && ensureCredential(live, trail)
+    request.live = ensured instanceof Promise ? await ensured : ensured
     if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
     else await answer(request, reply)
   }

@@ -20,13 +20,13 @@ export function compileOutgoing(
   { config, tokenNames, sealedCookies, credentialFor }: Gateway
 ): (request: FastifyRequest) => Outgoing {
   const { passHeaders, passCookies = [] } = target.written
-  const sealed = sealedCookies.get(target.upstreamName)
-  const passSealed = passCookies.filter(name => sealed?.names.has(name))
+  const { upstreamName } = target
+  const passSealed = passCookies.filter(name => sealedCookies.isSealed(upstreamName, name))
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
     tokenNames,
     upstream: target.upstream.config,
-    credentialFor: credentialFor(target.upstreamName),
+    credentialFor: credentialFor(upstreamName),
     passHeaders,
     passCookies: passCookies.filter(name => !passSealed.includes(name)),
     shaped: shaping !== undefined
@@ -48,8 +48,9 @@ export function compileOutgoing(
     if (toQuery !== undefined) query = toQuery(query)
     const caller = forwardedForOf(request)
     const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
-    if (sealed !== undefined && passSealed.length > 0) {
-      const all = [headers['cookie'] ?? [], sealed.open(raw.headers.cookie, passSealed)].flat()
+    if (passSealed.length > 0) {
+      const opened = sealedCookies.open(upstreamName, raw.headers.cookie, passSealed)
+      const all = [headers['cookie'] ?? [], opened].flat()
       if (all.length > 0) headers['cookie'] = all.join('; ')
     }
     return { method, path: target.rewrite.toUpstream(url) + query, headers }

@@ -50,7 +50,6 @@ function compileFetch(
   const { tokenNames, sealedCookies, config } = gateway
   const { passHeaders, passCookies = [] } = route
   const upstream = gateway.upstream(part.upstream)
-  const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
     tokenNames,
@@ -59,7 +58,7 @@ function compileFetch(
     shaped: true,
     ...(part.upstream === route.upstream && {
       passHeaders,
-      passCookies: passCookies.filter(each => sealed?.has(each) !== true)
+      passCookies: passCookies.filter(each => !sealedCookies.isSealed(part.upstream, each))
     })
   })
   const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')

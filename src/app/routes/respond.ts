@@ -68,7 +68,7 @@ export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: r
 /** Chooses the upstream's headers for the client, and those that follow from them. */
 function createDescribing(
   { target, shaping, access }: ForwardedRoute,
-  { config, sealedCookies: allSealed }: Gateway,
+  { config, sealedCookies: sealed }: Gateway,
   routes: readonly Route[]
 ) {
   const { setCookies = [], framedByConsole, cache } = target.written
@@ -77,7 +77,6 @@ function createDescribing(
     mayCache: access === 'public' && shaping?.parts === undefined,
     shaped: shaping !== undefined
   })
-  const sealed = allSealed.get(target.upstreamName)
   const mapPlaces = createPlaces(target, routes)
   const setSealed = sealedCookies(setCookies)
   const { origins } = config.gateway.server
@@ -100,7 +99,8 @@ function createDescribing(
       reply.header('cache-control', caching).header('vary', joinedVary(varyOf(reply), 'Cookie'))
       if (headers['age'] !== undefined) reply.header('age', headers['age'])
     }
-    const cookies = sealed === undefined ? [] : sealed.close(headers['set-cookie'], setSealed)
+    const setCookie = setSealed.length === 0 ? undefined : headers['set-cookie']
+    const cookies = setCookie ? sealed.close(target.upstreamName, setCookie, setSealed) : []
     for (const each of cookies) reply.header('set-cookie', each)
     // No cache may hold them.
     if (cookies.length > 0) reply.header('cache-control', 'no-store')

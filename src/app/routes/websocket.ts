@@ -65,7 +65,7 @@ export function createOpening(
       const { path, headers } = toOutgoing(request)
       const { trail } = request
       const startedAt = performance.now()
-      const { socket, response } = await openWebSocket({
+      const opened = await openWebSocket({
         upstream,
         path,
         maxMessage,
@@ -78,22 +78,22 @@ export function createOpening(
       })
       trail.upstreamMs = performance.now() - startedAt
       upgrade.onBroken = undefined
-      if (socket === undefined) {
+      if ('status' in opened) {
         const { live } = request
         // Browsers connect again by themselves, and have a new token then.
-        if (live && readOwnToken) await readOwnToken(live, trail, response)
-        return await respond(request, reply, response)
+        if (live && readOwnToken) await readOwnToken(live, trail, opened)
+        return await respond(request, reply, opened)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
-      const protocol = hidesProtocols ? offered[0] : socket.protocol
+      const protocol = hidesProtocols ? offered[0] : opened.protocol
       const client = accept(reply, upgrade, {
         maxPayload: maxMessage,
         // None, where the upstream chose none.
         handleProtocols: () => protocol || false
       })
-      if (client === undefined) return socket.terminate()
+      if (client === undefined) return opened.terminate()
       isKept = true
-      startRelay(route, request, [client, socket], release)
+      startRelay(route, request, [client, opened], release)
     } finally {
       if (!isKept) release()
     }

@@ -81,9 +81,9 @@ export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequ
   return {
     headers,
     cookie: (upstream, name) => {
-      const sealed = server.gateway.sealedCookies.get(upstream)
-      if (sealed?.names.has(name) !== true) return keepCookies(cookie, [name])
-      return sealed.open(cookie, [name]).join('')
+      const { isSealed, open } = server.gateway.sealedCookies
+      if (!isSealed(upstream, name)) return keepCookies(cookie, [name])
+      return open(upstream, cookie, [name]).join('')
     }
   }
 }

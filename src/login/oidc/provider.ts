@@ -44,7 +44,7 @@ export class Provider {
     this.#config = config
   }
 
-  /** The client of openid-client, once the provider was reached. @throws GatewayError `upstream.*` */
+  /** The client of openid-client, once the provider answered. @throws GatewayError `upstream.*` */
   async configuration(): Promise<client.Configuration> {
     this.#configuration ??= discover(this.#config)
     try {
