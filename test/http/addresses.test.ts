@@ -92,6 +92,8 @@ t.test('all addresses get requests, each with its own Host', async t => {
     t.ok(seen.length > 10, `${seen.length}`)
     t.ok(seen.every(({ headers }) => headers.host === new URL(url).host))
   }
+  const seen = backends.flatMap(backend => backend.seen)
+  t.equal(seen.length, 60, 'and no others: nothing is checked')
 })
 
 const bodies = { 'a body of a few bytes': 'body', 'a streamed upload': 'upload '.repeat(43_000) }
