@@ -131,7 +131,8 @@ export class BoundStreams {
     for (const entries of Map.groupBy(this.#entries, ({ live }) => live?.key).values()) {
       const { live, turn } = entries.at(-1) as Entry
       if (live === undefined) continue
-      const cached = sessions.cached(live.key)
+      // No store has the token of a machine.
+      const cached = live.sealed === '' ? live : sessions.cached(live.key)
       const now = sessions.now()
       // Known without the store: nothing moves the absolute end.
       if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')

@@ -4,6 +4,7 @@ import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { createTokenReader } from '../login/oidc/machines.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
@@ -102,6 +103,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
       refresh: answerOf(refresh?.answer)
     },
     cookie,
+    tokenIn: createTokenReader(config.gateway.login.sources, services.sessions),
     sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     sources,

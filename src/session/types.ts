@@ -78,7 +78,7 @@ export interface Live {
   readonly session: Session
   /** Its key in the store. */
   readonly key: string
-  /** As the store has it. */
+  /** As the store has it; empty for the token of a machine, which no store has. */
   readonly sealed: string
   readonly absoluteEnd: number
   /**

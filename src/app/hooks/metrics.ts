@@ -80,11 +80,10 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   )
 
   return (route: string, upstream: string | undefined): Meter => {
-    const totals = rates.ofRoute(route)
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
     return ({ method, status, isCut, ms, upstreamMs }) => {
-      totals.count(ms, isCut ? 0 : status)
+      rates.ofRoute(route).count(ms, isCut ? 0 : status)
       const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
       requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
       duration.observe(ms / 1000)

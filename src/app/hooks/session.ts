@@ -25,9 +25,11 @@ const twoSessions =
  * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions } = scope.gateway
+  const { sessions, tokenIn } = scope.gateway
   const keyOfRequest = createKeyReader(scope.gateway)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
+    const tokenOf = tokenIn(request.raw.headers.authorization)
+    if (tokenOf !== undefined) return readToken(request, tokenOf, done)
     const key = keyOfRequest(request)
     if (key instanceof GatewayError) return done(key)
     if (key === undefined) return done()
@@ -55,6 +57,31 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
+/** Of a request that carries a key or a machine's token: not every route takes them. */
+function refusalOfKeys(request: FastifyRequest): GatewayError | undefined {
+  request.hasKey = true
+  return request.routeConfig.keys === true ? undefined : new GatewayError('route.keys')
+}
+
+/** One that is invalid is refused by the guard, after limits. */
+function readToken(
+  request: FastifyRequest,
+  tokenOf: () => Promise<Live>,
+  done: (error?: Error) => void
+): void {
+  const refusal = refusalOfKeys(request)
+  if (refusal !== undefined) return done(refusal)
+  tokenOf().then(
+    live => {
+      setLive(request, live)
+      done()
+    },
+    (error: Error) => {
+      done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
+    }
+  )
+}
+
 /**
  * Reads by what a request names its session: a key for scripts, and then no cookie counts, or a
  * cookie.
@@ -64,12 +91,7 @@ function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
   return (request: FastifyRequest): string | GatewayError | undefined => {
     const { cookie: header, authorization } = request.raw.headers
     const key = keyIn(authorization)
-    if (key !== undefined) {
-      request.hasKey = true
-      const mayCall = request.routeConfig.keys === true
-      // One that is invalid is refused by the guard, after limits.
-      return mayCall ? key || undefined : new GatewayError('route.keys')
-    }
+    if (key !== undefined) return refusalOfKeys(request) ?? (key || undefined)
     if (header === undefined) return undefined
     if (!isAmbiguous(header)) return sessionKeyIn(header)
     return new GatewayError('request.malformed', { message: twoSessions })

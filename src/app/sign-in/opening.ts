@@ -7,6 +7,11 @@ import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { abandonSession, openSession } from '../hooks/session.ts'
 
+const insecure =
+  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
+  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
+  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
+
 /**
  * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
  * Where none is opened, that of the back-end ends as well.
@@ -55,11 +60,6 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   request.server.gateway.counters.onSignIn(source, 'accepted')
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }
-
-const insecure =
-  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /** The outcomes of refused sign-ins, as the metric counts them. */
 const outcomes: Partial<Record<ErrorCode, string>> = {

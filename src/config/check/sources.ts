@@ -64,7 +64,10 @@ const mutableClaims =
   /^(?:email|preferred_username|username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
 function checkOidc(source: OidcConfig, at: Path, report: Report): void {
-  const { issuer, user, path = '' } = source
+  const { issuer, user, audience, clientId, path = '' } = source
+  if (audience === clientId) {
+    report([...at, 'audience'], 'is that of ID tokens, which are no access tokens')
+  }
   if (path.endsWith('/')) report([...at, 'path'], 'must not end with a slash: others are below it')
   const { protocol, hostname } = new URL(issuer)
   if (protocol !== 'https:' && !isLoopback(hostname)) {
