@@ -28,7 +28,7 @@ const routesOf = (written: object) => {
 /** A gateway before these addresses. */
 async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
   const gateway = await testGateway(t.after, {
-    routes: routesOf({ urls: addresses, ...more }),
+    routes: routesOf({ url: addresses, ...more }),
     limits: {}
   })
   const ask = async (method = 'GET', body?: string, path = '/api/plain') =>
@@ -380,7 +380,7 @@ t.test('checks end with a reload that asks for none', async t => {
   const [old, other] = [await healthyBackend(t), await healthyBackend(t)]
   const first = await gatewayOf(t, [old.backend.url], { health })
   await until('it is checked', () => old.checks() > 2)
-  const unchecked = routesOf({ urls: [old.backend.url] })
+  const unchecked = routesOf({ url: [old.backend.url] })
   writeFileSync(join(first.folder, 'routes.yaml'), stringify(unchecked))
   t.match(await first.reload('operator'), { outcome: 'reloaded' })
   await gatewayOf(t, [other.backend.url], { health })
