@@ -137,6 +137,7 @@ const placeholders: Readonly<Record<string, string>> = {
  */
 function commandLines({ text }: Block): string[] {
   return text
+    .replaceAll(/\s*\\\n\s*/g, ' ')
     .split('\n')
     .filter(line => line.trim() !== '')
     .map(line =>

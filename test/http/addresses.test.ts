@@ -1,0 +1,400 @@
+/** An upstream of several addresses: who is asked, who is left out, and what is asked again. */
+import dns from 'node:dns'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
+import { killUnderLoad } from '../support/upstream-kills.ts'
+import { until } from '../support/until.ts'
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const routesOf = (written: object) => {
+  const route = { methods, access: 'public', upstream: 'b', rewrite: '/x' }
+  return {
+    upstreams: { b: written },
+    routes: {
+      plain: { ...route, path: '/api/plain' },
+      shaped: { ...route, path: '/api/shaped', shape: 's' }
+    },
+    shapes: { s: [{ wrap: 'list' }] }
+  }
+}
+
+/** A gateway before these addresses. */
+async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
+  const gateway = await testGateway(t.after, {
+    routes: routesOf({ url: addresses, ...more }),
+    limits: {}
+  })
+  const ask = async (method = 'GET', body?: string, path = '/api/plain') =>
+    await gateway.call(path, { method, ...(body !== undefined && { body }) })
+  const changes = () =>
+    gateway.log
+      .filter(({ event }) => String(event).startsWith('upstream.address.'))
+      .map(({ event, address }) => `${String(address)} ${String(event).split('.').at(-1)}`)
+  const became = async (...expected: string[]) => {
+    const isThere = (change: string) => changes().includes(change)
+    await until(expected.join(), () => expected.every(isThere))
+  }
+  /** Requests that its addresses have. */
+  const inFlight = async () => {
+    const { upstreams } = (await (await gateway.ops('/ops/api/status')).json()) as {
+      upstreams: Array<{ inFlight: number }>
+    }
+    return upstreams.map(upstream => upstream.inFlight).join()
+  }
+  return { ...gateway, ask, changes, became, inFlight }
+}
+
+const deadAddress = async () => `http://127.0.0.1:${await freePort()}`
+
+async function listenAt(t: Test, port: number, host: string, answer: () => string) {
+  const server = createServer((_request, response) => response.end(answer()))
+  await new Promise<void>(resolve => server.listen(port, host, resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+}
+
+/** An address that is left out is tried after ten seconds. */
+function skipTenSeconds(t: Test): void {
+  const now = performance.now.bind(performance)
+  t.after(() => Object.assign(performance, { now }))
+  Object.assign(performance, { now: () => now() + 10_000 })
+}
+
+/** A back-end with a health of its own, which counts checks apart from requests. */
+async function healthyBackend(t: Test) {
+  const state = { status: 204 }
+  const backend = await testUpstream(t.after, (_request, response, { url }) => {
+    response.writeHead(url === '/healthz' ? state.status : 200).end('{}')
+  })
+  const count = (isCheck: boolean) => () =>
+    backend.seen.filter(({ url }) => (url === '/healthz') === isCheck).length
+  return Object.assign(state, { backend, checks: count(true), requests: count(false) })
+}
+const health = { path: '/healthz', interval: '10ms' }
+
+t.test('all addresses get requests, each with its own Host', async t => {
+  const backends = await Promise.all([testUpstream(t.after), testUpstream(t.after)])
+  const { ask } = await gatewayOf(
+    t,
+    backends.map(({ url }) => url)
+  )
+  for (let count = 0; count < 60; count++) await ask()
+  for (const { seen, url } of backends) {
+    t.ok(seen.length > 10, `${seen.length}`)
+    t.ok(seen.every(({ headers }) => headers.host === new URL(url).host))
+  }
+  const seen = backends.flatMap(backend => backend.seen)
+  t.equal(seen.length, 60, 'and no others: nothing is checked')
+})
+
+const bodies = { 'a body of a few bytes': 'body', 'a streamed upload': 'upload '.repeat(43_000) }
+for (const [title, body] of Object.entries(bodies)) {
+  t.test(`a request of any method goes elsewhere where one refuses: ${title}`, async t => {
+    const backend = await testUpstream(t.after)
+    const dead = await deadAddress()
+    for (const method of methods.slice(1)) {
+      // The second one is asked first.
+      const { ask, changes } = await gatewayOf(t, [backend.url, dead])
+      t.equal((await ask(method, body)).status, 200, method)
+      t.equal(backend.seen.at(-1)?.body.toString() === body, true, 'it arrived whole')
+      t.same(changes(), [`${dead} open`])
+    }
+    t.equal(backend.seen.length, 4, 'and none twice')
+  })
+}
+
+t.test('an address that refused gets requests again once it listens, without one lost', async t => {
+  const backend = await testUpstream(t.after)
+  const port = await freePort()
+  const dead = `http://127.0.0.1:${port}`
+  const { ask, changes } = await gatewayOf(t, [backend.url, dead])
+  t.equal((await ask()).status, 200)
+  t.same(changes(), [`${dead} open`])
+  let answers = 0
+  await listenAt(t, port, '127.0.0.1', () => `${++answers}`)
+  skipTenSeconds(t)
+  await until('it answers', async () => {
+    t.equal((await ask('POST', 'x')).status, 200)
+    return answers > 0
+  })
+  t.same(changes(), [`${dead} open`, `${dead} closed`])
+})
+
+t.test('failing statuses leave an address out after five', async t => {
+  const [good, bad] = [await testUpstream(t.after), await testUpstream(t.after, json(503, {}))]
+  const { ask, changes } = await gatewayOf(t, [bad.url, good.url])
+  for (let count = 0; count < 100; count++) await ask()
+  t.equal(bad.seen.length, 5, 'and no more')
+  t.same(changes(), [`${bad.url} open`])
+})
+
+t.test('so does silence', async t => {
+  const [good, silent] = [await testUpstream(t.after), await rawUpstream(t.after, () => {})]
+  const { ask, changes } = await gatewayOf(t, [silent.url, good.url], { responseTimeout: '50ms' })
+  await until('the silent one is left out', async () => {
+    await ask()
+    return changes().length > 0
+  })
+  t.same(changes(), [`${silent.url} open`])
+})
+
+t.test('what the client does counts for nothing', async t => {
+  const [one, two] = [await rawUpstream(t.after, () => {}), await rawUpstream(t.after, () => {})]
+  const { url, log, changes, inFlight } = await gatewayOf(t, [one.url, two.url])
+  for (let count = 1; count <= 10; count++) {
+    const leaving = new AbortController()
+    const call = fetch(`${url}/api/plain`, { signal: leaving.signal })
+    await until('it has arrived', () => one.requests() + two.requests() === count)
+    leaving.abort()
+    await t.rejects(call)
+  }
+  const hasLeft = ({ status }: Record<string, unknown>) => status === 499
+  await until('all have left', () => log.filter(hasLeft).length === 10)
+  t.same(changes(), [])
+  await until('nothing is in flight', async () => (await inFlight()) === '0,0')
+})
+
+for (const count of [1, 2]) {
+  t.test(`where none of ${count} works, all get requests: failing statuses`, async t => {
+    const backends = await Promise.all(
+      Array.from({ length: count }, () => testUpstream(t.after, json(503, {})))
+    )
+    const urls = backends.map(({ url }) => url)
+    const { ask, changes } = await gatewayOf(t, urls)
+    for (let n = 0; n < 20; n++) t.equal((await ask()).status, 503)
+    t.same(changes().toSorted(), urls.map(url => `${url} open`).toSorted(), 'each said once')
+    for (const { seen } of backends) t.equal(seen.length, 20 / count)
+  })
+
+  t.test(`where none of ${count} works, all get requests: failing checks`, async t => {
+    const states = await Promise.all(Array.from({ length: count }, () => healthyBackend(t)))
+    for (const state of states) state.status = 503
+    const urls = states.map(({ backend }) => backend.url)
+    const { ask, became } = await gatewayOf(t, urls, { health })
+    await became(...urls.map(url => `${url} unhealthy`))
+    for (let n = 0; n < 20; n++) t.equal((await ask()).status, 200)
+    for (const { requests } of states) t.equal(requests(), 20 / count)
+  })
+}
+
+t.test(
+  'an address that is left out gets one request after 10 seconds, until that works',
+  async t => {
+    const held: Array<() => void> = []
+    let isMended = false
+    const bad = await testUpstream(t.after, (_request, response) => {
+      if (isMended) held.push(() => response.end())
+      else response.writeHead(503).end()
+    })
+    const good = await testUpstream(t.after)
+    const { ask, changes, became } = await gatewayOf(t, [bad.url, good.url])
+    for (let count = 0; count < 20; count++) await ask()
+    t.same(changes(), [`${bad.url} open`])
+    isMended = true
+    for (let count = 0; count < 10; count++) await ask()
+    t.equal(held.length, 0, 'it is left out')
+    skipTenSeconds(t)
+    const trials: Array<Promise<unknown>> = []
+    await until('it is tried', () => {
+      trials.push(ask())
+      return held.length === 1
+    })
+    for (let count = 0; count < 10; count++) await ask()
+    t.equal(held.length, 1, 'others wait for what becomes of it')
+    held[0]?.()
+    await Promise.all(trials)
+    await became(`${bad.url} closed`)
+  }
+)
+
+t.test('a name that has moved is followed within a minute', async t => {
+  const port = await freePort()
+  for (const host of ['127.0.0.1', '127.0.0.2']) await listenAt(t, port, host, () => host)
+  let address = '127.0.0.1'
+  const { lookup } = dns
+  t.after(() => Object.assign(dns, { lookup }))
+  const found = (_name: string, _options: object, done: (...found: unknown[]) => void) =>
+    done(null, [{ address, family: 4 }])
+  const { ask } = await gatewayOf(t, [`http://moving.test:${port}`])
+  const answer = async () => {
+    Object.assign(dns, { lookup: found })
+    const { text } = await ask()
+    return text
+  }
+  for (let count = 0; count < 3; count++) t.equal(await answer(), '127.0.0.1')
+  address = '127.0.0.2'
+  t.equal(await answer(), '127.0.0.1', 'connections are kept')
+  const { now } = Date
+  t.after(() => (Date.now = now))
+  Date.now = () => now() + 61_000
+  t.equal(await answer(), '127.0.0.2')
+})
+
+t.test('an address that stands still holds back no others: in flight counts', async t => {
+  const release: Array<() => void> = []
+  const slow = await testUpstream(t.after, (_request, response) => {
+    release.push(() => response.end('slow'))
+  })
+  const quick = await testUpstream(t.after)
+  const { ask, inFlight } = await gatewayOf(t, [slow.url, quick.url])
+  const askMany = () => Array.from({ length: 20 }, () => ask())
+  const first = askMany()
+  const isAnswered = async () => (await inFlight()).endsWith(',0')
+  await until('the quick one has answered its share', async () => {
+    return quick.seen.length + release.length === 20 && (await isAnswered())
+  })
+  const more = askMany()
+  await until('all have arrived', () => quick.seen.length + release.length === 40)
+  t.ok(quick.seen.length > 22, `the slow one got ${release.length} of 40`)
+  for (const answer of release) answer()
+  await Promise.all([...first, ...more])
+  await until('nothing is in flight', async () => (await inFlight()) === '0,0')
+})
+
+const whole = (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]')
+const half = (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n[1')
+const broken = (socket: Socket) => socket.destroy()
+
+const repeated = {
+  'a GET without an answer': { method: 'GET', path: '/api/plain', fault: broken },
+  'a HEAD without an answer': { method: 'HEAD', path: '/api/plain', fault: broken },
+  'a collected answer that breaks in the middle': {
+    method: 'GET',
+    path: '/api/shaped',
+    fault: half
+  }
+}
+for (const [title, { method, path, fault }] of Object.entries(repeated)) {
+  t.test(`asked again at another address, and once: ${title}`, async t => {
+    const [bad, worse] = [await rawUpstream(t.after, fault), await rawUpstream(t.after, fault)]
+    const good = await rawUpstream(t.after, whole)
+    const { ask } = await gatewayOf(t, [bad.url, good.url])
+    for (let count = 0; count < 20; count++) {
+      const answer = await ask(method, undefined, path)
+      t.equal(answer.status, 200)
+      if (path === '/api/shaped') t.match(answer.json, { total: 0 }, 'never spliced')
+    }
+    t.equal(good.requests(), 20)
+    t.ok(bad.requests() > 0)
+    const before = bad.requests()
+    const none = await gatewayOf(t, [bad.url, worse.url])
+    t.equal((await none.ask(method, undefined, path)).status, 502)
+    t.same([bad.requests() - before, worse.requests()], [1, 1])
+  })
+}
+
+t.test('no other request is asked again, with a body or without one', async t => {
+  const [one, two] = [await rawUpstream(t.after, broken), await rawUpstream(t.after, broken)]
+  const { ask } = await gatewayOf(t, [one.url, two.url])
+  let expected = 0
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    for (const body of [undefined, 'x']) {
+      t.match(await ask(method, body), { status: 502, json: { errorCode: 'upstream.reset' } })
+      t.equal(one.requests() + two.requests(), ++expected, `${method} ${body ?? ''}`)
+    }
+  }
+})
+
+t.test('a streamed response that breaks is cut, and its request goes nowhere else', async t => {
+  const start = 'a'.repeat(200_000)
+  const streamed = (socket: Socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n${start}`)
+    setImmediate(() => socket.end())
+  }
+  const [one, two] = [await rawUpstream(t.after, streamed), await rawUpstream(t.after, streamed)]
+  const { url } = await gatewayOf(t, [one.url, two.url])
+  const { body } = await fetch(`${url}/api/plain`)
+  let received = ''
+  await t.rejects(async () => {
+    for await (const chunk of body ?? []) received += Buffer.from(chunk).toString()
+  })
+  t.ok(start.startsWith(received))
+  t.equal(one.requests() + two.requests(), 1)
+})
+
+t.test('a kept connection that the back-end has closed loses no request', async t => {
+  // As servers do after an idle time; the FIN is on its way before the request.
+  const backend = await rawUpstream(t.after, socket => {
+    whole(socket)
+    socket.end()
+  })
+  const { ask } = await gatewayOf(t, [backend.url])
+  for (let count = 0; count < 100; count++) t.equal((await ask('POST', 'x')).status, 200)
+  t.equal(backend.requests(), 100)
+})
+
+t.test('a request that breaks at a working address is not sent to one that does not', async t => {
+  let answers = 0
+  const flaky = await rawUpstream(t.after, socket => {
+    answers++
+    if (answers === 2) socket.destroy()
+    else whole(socket)
+  })
+  const { ask } = await gatewayOf(t, [flaky.url, await deadAddress()])
+  for (let count = 0; count < 3; count++) t.equal((await ask()).status, 200)
+  t.equal(answers, 4)
+})
+
+t.test('an address whose checks fail gets no requests until one passes', async t => {
+  const [good, sick] = [await healthyBackend(t), await healthyBackend(t)]
+  const { url } = sick.backend
+  const headers = { 'x-tenant': 'acme' }
+  const addresses = [good.backend.url, url]
+  const { ask, changes, became } = await gatewayOf(t, addresses, { health, headers })
+  sick.status = 500
+  await became(`${url} unhealthy`)
+  t.ok(sick.checks() >= 2)
+  t.match(sick.backend.seen[0]?.headers, headers, 'what the upstream always gets')
+  for (let count = 0; count < 50; count++) await ask()
+  t.same([good.requests(), sick.requests()], [50, 0])
+  sick.status = 200
+  await became(`${url} healthy`)
+  await until('it gets requests', async () => {
+    await ask()
+    return sick.requests() > 0
+  })
+  t.same(changes(), [`${url} unhealthy`, `${url} healthy`])
+})
+
+t.test('silence, a closed port and any status but 2xx fail', async t => {
+  const [good, moved] = [await healthyBackend(t), await healthyBackend(t)]
+  good.status = 299
+  moved.status = 302
+  const silent = await testUpstream(t.after, () => {})
+  const bad = [moved.backend.url, silent.url, await deadAddress()]
+  const { became, changes } = await gatewayOf(t, [good.backend.url, ...bad], { health })
+  await became(...bad.map(url => `${url} unhealthy`))
+  t.equal(changes().length, 3)
+})
+
+t.test('checks end with a reload that asks for none', async t => {
+  const [old, other] = [await healthyBackend(t), await healthyBackend(t)]
+  const first = await gatewayOf(t, [old.backend.url], { health })
+  await until('it is checked', () => old.checks() > 2)
+  const unchecked = routesOf({ url: [old.backend.url] })
+  writeFileSync(join(first.folder, 'routes.yaml'), stringify(unchecked))
+  t.match(await first.reload('operator'), { outcome: 'reloaded' })
+  await gatewayOf(t, [other.backend.url], { health })
+  await until('no check comes while another one is checked five times', async () => {
+    const [before, others] = [old.checks(), other.checks()]
+    await until('another one is checked', () => other.checks() > others + 5)
+    return old.checks() === before
+  })
+  t.same(first.changes(), [])
+})
+
+/** A short run of what `test/long/upstreams.chaos.ts` does for a minute. */
+t.test('addresses that are killed under load cost no collected GET', async t => {
+  const { kills, requests } = await killUnderLoad(t, 5)
+  // A busy machine makes fewer of both.
+  t.ok(kills > 1 && requests > 10 * kills, `${kills} kills, ${requests} requests`)
+})
