@@ -17,7 +17,14 @@ function addInit(program: CliCommand): void {
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
     .option('--backend <preset>', 'its preset; unknown: init looks for itself (default)')
-    .option('--sign-in <where>', 'who vouches for users: backend (default), or file (users.yaml)')
+    .option(
+      '--sign-in <where>',
+      'who vouches for users: backend (default), file (users.yaml), oidc or ldap'
+    )
+    .option('--issuer <url>', 'of the OpenID provider')
+    .option('--client-id <id>', 'of the client that is registered there')
+    .option('--ldap-url <url>', 'of the directory')
+    .option('--ldap-base <dn>', 'of its users, such as ou=people,dc=example,dc=com')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
     .option('--login-fields <names>', 'of its body: username,password (default), and NAME=VALUE')
     .option('--login-format <format>', 'json (default) or form')
