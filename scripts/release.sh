@@ -11,7 +11,7 @@ said() { echo "release: $*" >&2; exit 1; }
 
 [ -z "$(git status --porcelain)" ] || said 'the checkout has changes that are not committed'
 [ "$(npm pkg get version)" = "\"$version\"" ] || said "package.json has another version: npm version --no-git-tag-version $version"
-grep -q "^## $version" CHANGELOG.md || said "CHANGELOG.md has no section \"## $version\""
+grep -q "^## $version, 20" CHANGELOG.md || said "CHANGELOG.md has no section \"## $version, DATE\""
 grep -q "^version: $version$" deploy/helm/console-gateway/Chart.yaml || said 'the chart has another version'
 
 npm ci --no-audit --no-fund

@@ -77,10 +77,10 @@ export class BoundStreams {
     return this.#entries.size
   }
 
-  /** Roles and maintenance of a config hold from now on, also for streams opened before. */
-  activate({ routes }: Config): void {
-    this.#routes = routes.routes
-    this.#closingOf = createClosings(routes, this.#options.maintenance)
+  /** The roles of a config hold from now on, also for streams opened before. */
+  activate(config: Config): void {
+    this.#routes = config.routes.routes
+    this.#closingOf = createClosings(config, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */

@@ -30,6 +30,7 @@ type Shared =
   | 'counts'
   | 'highestUse'
   | 'lockouts'
+  | 'sourceFaults'
   | 'inFlight'
   | 'metrics'
   | 'rates'

@@ -1,8 +1,8 @@
 /** `maintenance`: closes routes for a time, and opens them. */
-import { maintenanceInWords } from '../config/schema/maintenance.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/maintenance.ts'
+import { maintenanceInWords } from '../services/closing.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation } from './command.ts'
 
@@ -49,12 +49,11 @@ function timeOf(value: string | undefined): string | undefined {
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
 }
 
-function inWords({ shared, info, file, operators }: ShownMaintenance): string {
-  const lines = [`routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`]
-  if (operators.length === 0) lines.push('operators: close nothing')
-  for (const each of operators) {
-    lines.push(`operators: ${each.author} ${maintenanceInWords(each)}, since ${each.since}`)
-  }
+function inWords({ shared, info, operators }: ShownMaintenance): string {
+  const lines = operators.map(
+    each => `${each.author} ${maintenanceInWords(each)}, since ${each.since}`
+  )
+  if (operators.length === 0) lines.push('Nothing is closed.')
   if (shared) lines.push('in force at all replicas within a second')
   if (info !== undefined) lines.push(info)
   return `${printableLines(lines.join('\n'))}\n`

@@ -6,7 +6,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
-import { type MaintenanceConfig, maintenanceInWords } from './schema/maintenance.ts'
 import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
 import { inUnits, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
@@ -117,9 +116,6 @@ function compare(of: ComparedFile, path: Path, before: unknown, after: unknown):
 function describe(at: Node = {}, where: string, before: unknown, after: unknown): string {
   const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
   if (!isWhole && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
-  if (where === 'maintenance' && before === undefined) {
-    return `maintenance added: ${maintenanceInWords(after as MaintenanceConfig)}`
-  }
   if (before === undefined) {
     return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
   }

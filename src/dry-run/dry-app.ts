@@ -14,6 +14,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { firstUrlOf } from '../config/schema/upstreams.ts'
 import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { SourceFaults } from '../login/credential-source.ts'
 import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
@@ -103,23 +104,19 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     lifeTimes: gateway.session,
     perUser: gateway.session.perUser
   })
-  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
-  const metrics = new Metrics()
   const counts = new SharedCounts(undefined)
   const lockouts = createMemoryLockouts()
   let run = newRun()
   const services: GatewayServices = {
-    log,
+    ...unseen(),
     sessions,
     secrets,
     counts,
-    metrics,
     highestUse: new HighestUse(),
     lockouts,
+    sourceFaults: new SourceFaults(),
     inFlight: new Map(),
     rates: new RequestRates(),
-    drift: new Drift({ log, metrics }),
-    tracer: contextsOnly(),
     running: { begin: () => () => {} },
     shed: { count: () => {} },
     bindStream: () => () => {},
@@ -243,4 +240,11 @@ function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): 
       return upstream.fetchWhole(request)
     }
   }
+}
+
+/** Where requests leave what nobody reads. */
+function unseen() {
+  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  const metrics = new Metrics()
+  return { log, metrics, drift: new Drift({ log, metrics }), tracer: contextsOnly() }
 }

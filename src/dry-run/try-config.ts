@@ -21,9 +21,7 @@ export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
   if (faults.length > 0 || cases.length === 0) return faults
   // Only now: it loads the whole app.
   const { createDryApp } = await import('./dry-app.ts')
-  // Maintenance comes, and ends by the clock: what a config is meant to do is without it.
-  const { maintenance: _, ...routes } = config.routes
-  const app = await createDryApp({ ...config, routes })
+  const app = await createDryApp(config)
   try {
     for (const [name, expected] of cases) {
       await requestsInBetween()

@@ -92,9 +92,11 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
   }
 }
 
-/** Sign-in only where it is named. */
+/** A provider calls from one address for all its users. */
+const onlyWhereNamed = new Set([signInRoute, 'backchannel-logout'])
+
 function isForRoute({ routes }: LimitConfig, route: string): boolean {
-  return routes.length === 0 ? route !== signInRoute : routes.includes(route)
+  return routes.length === 0 ? !onlyWhereNamed.has(route) : routes.includes(route)
 }
 
 function isForMethod({ methods }: LimitConfig, method: string): boolean {

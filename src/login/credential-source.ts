@@ -1,4 +1,5 @@
 /** Credential sources: take a user name and password, give an identity. */
+import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -78,6 +79,40 @@ export type PasswordSource = CredentialSource & Required<Pick<CredentialSource, 
 
 export function takesPasswords(source: CredentialSource): source is PasswordSource {
   return source.verify !== undefined
+}
+
+/** Why a source did not answer when it was asked last. */
+export interface SourceFault {
+  readonly source: string
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  readonly reason: string
+}
+
+/** The sources that did not answer this process, for operators. */
+export class SourceFaults {
+  readonly #bySource = new Map<string, SourceFault>()
+
+  /** Awaits what a source was asked, and remembers whether it could tell. */
+  async watch<T>(source: string, asked: Promise<T>): Promise<T> {
+    try {
+      const result = await asked
+      this.#bySource.delete(source)
+      return result
+    } catch (error) {
+      if (error instanceof GatewayError && error.status >= 500) {
+        const reason = error.cause instanceof Error ? error.cause.message : error.message
+        const { since = Date.now() } = this.#bySource.get(source) ?? {}
+        this.#bySource.set(source, { source, since, reason })
+      }
+      throw error
+    }
+  }
+
+  /** @param names of the config */
+  read(names: readonly string[]): SourceFault[] {
+    return names.flatMap(name => this.#bySource.get(name) ?? [])
+  }
 }
 
 /** The request that ends a session. */

@@ -12,15 +12,21 @@ export const stateTexts = {
 
 /** The state of each part that is worth a word. */
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
-  const { phase, config, redis, ledger, maintenance, upstreams } = state
+  const { phase, config, redis, ledger, maintenance, upstreams, sourceFaults } = state
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
   const parts = {
     gateway: phase === 'serving' ? '' : phase,
-    maintenance: maintenance.map(({ name, detail }) => `${name} ${detail}`).join('; '),
+    maintenance: maintenance.map(({ author, detail }) => `${author} ${detail}`).join('; '),
     sessions: redis === undefined ? 'in this process' : '',
     config: configText(config),
     redis: redisText(redis),
     audit: ledgerText(ledger),
+    ...Object.fromEntries(
+      sourceFaults.map(({ source, since, reason }) => [
+        `sign-in ${source}`,
+        `does not answer since ${new Date(since).toISOString()}: ${reason}`
+      ])
+    ),
     ...Object.fromEntries(
       Array.from(byUpstream, ([name, all]) => [`upstream ${name}`, upstreamText(all)])
     )

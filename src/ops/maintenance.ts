@@ -1,11 +1,11 @@
 /** Shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { type BoundedClosing, type Closing, timePattern } from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
+import { type Closing, timePattern } from '../services/closing.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
-import { flag, list, maxNameLength, name, object, optional, text, time, union } from './schemas.ts'
+import { flag, list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
 
 export type ShownMaintenance = Static<typeof answer>
 
@@ -14,7 +14,6 @@ const written = (description: string) => text(description, { pattern: timePatter
 const routeNames = (description: string) =>
   optional(Type.Array(text('', { maxLength: maxNameLength }), { maxItems: maxListed, description }))
 
-/** As `maintenance` of routes.yaml, but its end is required. */
 const beginBody = object(
   {
     from: optional(written('The beginning; at once without it.')),
@@ -33,13 +32,10 @@ const beginBody = object(
   { additionalProperties: false }
 )
 
-const closing = Type.Unsafe<Closing>(
-  object({ ...beginBody.properties, until: optional(time) }, { description: 'As in routes.yaml.' })
-)
+const closing = Type.Unsafe<Closing>(object(beginBody.properties))
 const answer = object({
   shared: flag({ description: 'Whether it is in force at all replicas, within a second.' }),
   info: optional(text()),
-  file: union([closing, Type.Null()]),
   operators: list(Type.Intersect([closing, object({ author: text(), since: time })]))
 })
 
@@ -50,14 +46,14 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   const { maintenance: record, log } = desk
   addRead(ops, {
     path: '/maintenance',
-    summary: 'What is closed for maintenance, by routes.yaml and by operators.',
+    summary: 'What is closed for maintenance, and by whom.',
     answer,
     read: () => maintenanceOf(desk)
   })
   addAct(ops, {
     path: '/maintenance',
     kind: 'maintenance.begin',
-    summary: 'Closes routes until a time, at all replicas, beside what operators closed before.',
+    summary: 'Closes routes until a time, at all replicas, beside what was closed before.',
     hint:
       'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
       '"methods", "allowRoles" and "message" (at most 500 characters).',
@@ -75,7 +71,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   addAct(ops, {
     path: '/maintenance/end',
     kind: 'maintenance.end',
-    summary: 'Opens what operators closed, or some routes of it; routes.yaml stays in force.',
+    summary: 'Opens what operators closed, or some routes of it.',
     body: object({
       routes: routeNames('The routes to open; all that operators closed without it.')
     }),
@@ -88,11 +84,10 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-export function maintenanceOf({ maintenance: record, config }: Desk): ShownMaintenance {
+export function maintenanceOf({ maintenance: record }: Desk): ShownMaintenance {
   return {
     shared: record.isShared,
     ...(!record.isShared && { info: inThisProcess }),
-    file: config().routes.maintenance ?? null,
     operators: record
       .entries()
       .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
@@ -105,7 +100,7 @@ export function closableRoutes({ config }: Desk): string[] {
 }
 
 /** @throws GatewayError for a route that config does not have */
-function readMaintenance(body: Static<typeof beginBody>, desk: Desk): BoundedClosing {
+function readMaintenance(body: Static<typeof beginBody>, desk: Desk): Closing {
   const known = new Set(closableRoutes(desk))
   const unknown = body.routes?.find(route => !known.has(route))
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()

@@ -144,11 +144,9 @@ function providerFor(options: Options, source: OidcSource) {
       const protocol = sessions.isSecure ? 'https' : request.protocol
       const redirectUri = `${protocol}://${request.host.toLowerCase()}${path}/callback`
       // It asks for the password, so that nobody whom it knows still gets in by one click.
-      const [flow, url] = await source
-        .begin(redirectUri, landing, true)
+      return await flows
+        .begin(request, reply, source, { redirectUri, landing, asksAgain: true })
         .catch(error => refuse(options, request, error))
-      flows.keep(request, reply, flow)
-      return url
     },
     /** @returns where to go on. @throws GatewayError */
     finish: async (reply: FastifyReply): Promise<string | undefined> => {

@@ -17,7 +17,7 @@ import type { Entrant } from './session.ts'
 export type Vouching = ReturnType<typeof createVouching>
 
 export function createVouching(gateway: Gateway) {
-  const { sessions, config } = gateway
+  const { sessions, config, sourceFaults } = gateway
   const names = operatorSources(config.gateway)
   const ofOperators = gateway.sources.filter(({ name }) => names.includes(name))
   const sources = ofOperators.filter(takesPasswords)
@@ -40,7 +40,10 @@ export function createVouching(gateway: Gateway) {
       const attempt = await guard(request, username, leaving)
       const address = clientAddress(request)
       const signingIn = { username, password, extra: {}, address, requestId: request.id }
-      const session = await mustVouch(sources, signingIn, attempt, request.log)
+      const session = await mustVouch(sources, signingIn, attempt, {
+        log: request.log,
+        sourceFaults
+      })
       // The gateway alone needs to know the user: a session of the back-end is not kept.
       signOutAtSource({ sources, sessions }, session, request)
       const { identity, password: digest, source } = session

@@ -46,6 +46,7 @@ export function createOperators(operated: Operated) {
     sessions,
     flows: createFlows({
       secrets: services.secrets,
+      sourceFaults: services.sourceFaults,
       // Operators go on while Redis is away: a provider takes a code once.
       store: { lock: (...lock) => services.sessions.store.lock(...lock).catch(() => true) },
       secure: sessions.isSecure,

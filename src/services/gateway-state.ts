@@ -2,7 +2,7 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
-import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
+import { maintenanceInWords } from './closing.ts'
 import type { Services } from './services.ts'
 
 /** The state of the config files, compared with the running config. */
@@ -43,12 +43,6 @@ interface Described {
   }
 }
 
-/** In force; its name is that of the author: an operator, or `routes.yaml`. */
-interface Closed {
-  readonly name: string
-  readonly detail: string
-}
-
 export type GatewayState = ReturnType<typeof stateOf>
 
 /** The gateway's version, from package.json. */
@@ -58,10 +52,6 @@ const startedAt = new Date().toISOString()
 export function stateOf({ life, services, reloader, generations }: Described) {
   const { redis, upstreams, ledger, maintenance } = services
   const { config, number, requests } = generations.current
-  const byOperators = maintenance.entries().map(({ maintenance: closing, author }) => ({
-    name: author,
-    detail: maintenanceInWords(closing)
-  }))
   return {
     version,
     startedAt,
@@ -79,10 +69,15 @@ export function stateOf({ life, services, reloader, generations }: Described) {
     /** Undefined for a process without Redis. */
     redis,
     upstreams: upstreams.addresses(),
+    /** Credential sources that did not answer when they were asked last. */
+    sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     /** Undefined where config has no audit ledger. */
     ledger: ledger?.status(),
     refusing: refusingOf(config, services),
-    maintenance: [...closedByFile(config.routes.maintenance), ...byOperators]
+    maintenance: maintenance.entries().map(({ maintenance: closing, author }) => ({
+      author,
+      detail: maintenanceInWords(closing)
+    }))
   }
 }
 
@@ -97,11 +92,4 @@ function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
 /** Upstreams that are down make no replica unready: all would leave at once. */
 function isUsable(redis: Services['redis']): boolean {
   return redis === undefined || (redis.fault === undefined && redis.hasConnected)
-}
-
-function closedByFile(maintenance: MaintenanceConfig | undefined): Closed[] {
-  const { until } = maintenance ?? {}
-  const isOver = until !== undefined && Date.parse(until) <= Date.now()
-  if (maintenance === undefined || isOver) return []
-  return [{ name: 'routes.yaml', detail: maintenanceInWords(maintenance) }]
 }

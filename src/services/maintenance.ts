@@ -2,10 +2,10 @@
  * What operators closed: each closing has an author and an end. Replicas share it as a sealed text
  * in Redis, which the heartbeat reads; without Redis it is in force in this process alone.
  */
-import { type BoundedClosing, endOf, type MaintenanceEntry } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
+import { type Closing, endOf, type MaintenanceEntry } from './closing.ts'
 import type { Log } from './logger.ts'
 import type { Background } from './shared.ts'
 
@@ -35,7 +35,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
   const key = `${prefix}maintenance`
   let text = ''
   let all: readonly MaintenanceEntry[] = []
-  let current: readonly BoundedClosing[] = []
+  let current: readonly Closing[] = []
   const entries = () => all.filter(({ maintenance }) => endOf(maintenance.until) > Date.now())
 
   function set(next: readonly MaintenanceEntry[]): void {
@@ -87,7 +87,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
      * Adds to what is closed: here at once, at other replicas within a second.
      * @throws GatewayError `request.malformed` for an end that is past or too far away, `ops.redis`
      */
-    begin: async (maintenance: BoundedClosing, author: string): Promise<void> => {
+    begin: async (maintenance: Closing, author: string): Promise<void> => {
       const { until, from } = maintenance
       const leftMs = endOf(until) - Date.now()
       if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
@@ -112,7 +112,7 @@ function malformed(message: string): GatewayError {
 }
 
 /** Closings add up; one of the same routes and methods takes the place of the former. */
-function isSame(one: BoundedClosing, other: BoundedClosing): boolean {
+function isSame(one: Closing, other: Closing): boolean {
   const isAlike = (all: readonly string[], others: readonly string[]) =>
     new Set(all).symmetricDifference(new Set(others)).size === 0
   return isAlike(one.routes, other.routes) && isAlike(one.methods, other.methods)

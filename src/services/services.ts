@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import { Drift } from '../contract/drift.ts'
+import { SourceFaults } from '../login/credential-source.ts'
 import { createFileUsers } from '../login/file-users.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
@@ -83,6 +84,7 @@ export function createServices(config: Config, log: Log) {
     /** Those that sessions are held against. */
     fileUsers,
     sessions,
+    sourceFaults: new SourceFaults(),
     /** Those of operators. */
     signOuts: createSignOuts(),
     /** Newest first. */

@@ -61,17 +61,23 @@ export function createAnswer(
   }
 }
 
-/** A template with `userNames` alone, which check makes sure of. */
+/**
+ * A template with `userNames` alone, which check makes sure of. Members that the session has no
+ * value for are left out: a back-end could take null for any tenant.
+ */
 export function fillUser(config: Config, template: Json, session: Session): Json {
   const facts = { session } as AnswerFacts
-  return fill(template, name => readers[name](facts, config))
+  return fill(template, name => readers[name](facts, config), true)
 }
 
-function fill(template: Json, read: (name: SessionName) => Json): Json {
-  if (Array.isArray(template)) return template.map(item => fill(item, read))
+function fill(template: Json, read: (name: SessionName) => Json, leavesOut = false): Json {
+  if (Array.isArray(template)) return template.map(item => fill(item, read, leavesOut))
   if (isRecord(template)) {
     const filled: JsonRecord = {}
-    for (const [name, member] of Object.entries(template)) put(filled, name, fill(member, read))
+    for (const [name, member] of Object.entries(template)) {
+      const value = fill(member, read, leavesOut)
+      if (value !== null || !leavesOut) put(filled, name, value)
+    }
     return filled
   }
   const placeholder = placeholderOf(template)

@@ -5,6 +5,7 @@ import { BoundStreams } from '../../src/app/bound-streams.ts'
 import type { BoundStream } from '../../src/app/routes/bound-stream.ts'
 import { loadConfig } from '../../src/config/read/load.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
+import type { Closing } from '../../src/services/closing.ts'
 import { createLogger } from '../../src/services/logger.ts'
 import { createServices, type Services } from '../../src/services/services.ts'
 import { Sessions } from '../../src/session/sessions.ts'
@@ -57,6 +58,7 @@ async function replica(t: Test, redis: TestRedis, session: object = {}, commandT
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,
+    maintenance: services.maintenance,
     onError: error => t.error(error)
   })
   streams.activate(config)
@@ -136,21 +138,25 @@ t.test('new config counts for old streams: roles, maintenance, routes that are g
   await endsInTime(t, ofUser, 'route.forbidden', async () => streams.activate(narrowed))
   t.equal(ofAdmin.reason(), undefined)
 
-  const gone = addTo(streams, user.live, { route: 'gone', access })
-  const closed = await configOf(redis, { maintenance: { allowRoles: ['admin'] } })
-  const again = chat(user.live)
-  await endsInTime(t, again, 'maintenance', async () => streams.activate(closed))
-  t.equal(ofAdmin.reason(), undefined, 'a role that may go on goes on')
-  t.equal(gone.reason(), undefined, 'a route that is gone keeps what it was opened with')
-
-  const readOnly = await configOf(redis, { maintenance: { methods: ['POST'] } })
+  const gone = addTo(streams, admin.live, { route: 'gone', access })
+  const begin = async (closing: Partial<Closing>) => {
+    const end = new Date(Date.now() + 3_600_000).toISOString()
+    const all = { routes: [], methods: [], allowRoles: [], until: end }
+    await services.maintenance.begin({ ...all, ...closing }, 'operator')
+  }
+  streams.activate(await configOf(redis))
   const reading = chat(user.live)
-  streams.activate(readOnly)
-  const noAdmins = await configOf(redis, { maintenance: { routes: ['chat'] } })
+  await begin({ methods: ['POST'] })
   await services.sessions.end(user.live, 'revoked')
   await reading.endedAt
   t.equal(reading.reason(), 'session.revoked', 'read-only mode ended no stream')
-  await endsInTime(t, ofAdmin, 'maintenance', async () => streams.activate(noAdmins))
+
+  const again = chat((await signIn(services, ['user'])).live)
+  await endsInTime(t, again, 'maintenance', async () => await begin({ allowRoles: ['admin'] }))
+  t.equal(ofAdmin.reason(), undefined, 'a role that may go on goes on')
+  t.equal(gone.reason(), undefined, 'a route that is gone keeps what it was opened with')
+
+  await endsInTime(t, ofAdmin, 'maintenance', async () => await begin({ routes: ['chat'] }))
   t.equal(unbound.reason(), undefined, 'public routes are not bound')
 })
 

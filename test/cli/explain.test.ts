@@ -40,8 +40,6 @@ const cases: ReadonlyArray<readonly [asks: string, as?: 'alice' | 'bob' | undefi
     ['GET /x/api/currentUser', 'bob'],
     ['GET /x/api/session'],
     [login, undefined, { body: '{"username":1}' }],
-    ['GET /x/api/closed', 'bob'],
-    ['GET /x/api/closed', 'alice'],
     ['GET /x/api/together', 'bob'],
     ['GET /x/api/rare', 'alice'],
     ['OPTIONS /x/api/orders', undefined, { headers: friend }],
@@ -66,14 +64,12 @@ const files = (upstream: string) => ({
       },
       files: { path: '/api/files/*', access: 'public', upstream: 'backend', rewrite: '/store/*' },
       deep: { path: '/api/files/deep/*', upstream: 'backend' },
-      closed: { path: '/api/closed', upstream: 'backend' },
       rare: { path: '/api/rare', upstream: 'backend' },
       together: {
         path: '/api/together',
         parts: { a: { upstream: 'backend', rewrite: '/a', into: 'a' } }
       }
-    },
-    maintenance: { routes: ['closed'], allowRoles: ['admin'] }
+    }
   },
   limits: { limits: { rare: { by: 'user', max: 2, window: '1h', routes: ['rare'] } } }
 })

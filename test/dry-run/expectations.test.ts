@@ -83,11 +83,6 @@ t.test('what holds gives no fault: access, roles, aliases, rewrites, limits, sha
   t.same(await failures(expect), [])
 })
 
-t.test('routes are judged as they are without maintenance', async t => {
-  const expect = { open: { ...files, status: 200 }, guess: { ...guess, code: 'login.refused' } }
-  t.same(await failures(expect, { maintenance: { routes: ['files', 'login'] } }), [])
-})
-
 t.test('what does not hold is a fault that says what came instead', async t => {
   const some = { ...told, answer: { code: 0, data: { a: 1, list: [{ b: 2 }, 3] } } }
   t.same(

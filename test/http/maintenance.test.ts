@@ -180,10 +180,10 @@ t.test('case U3: the command names all that is closed, and opens one route', asy
   await gateway.act({ until: inMs(3_600_000), routes: ['orders'] })
   t.match(await maintenance('begin', '--until', '30m', '--route', 'notices'), {
     code: 0,
-    out: /operators: operator closes orders until .*\noperators: local closes notices until /
+    out: /operator closes orders until .*\nlocal closes notices until /
   })
   const ended = await maintenance('end', '--route', 'orders')
-  t.match(ended, { code: 0, out: /operators: local closes notices until / })
+  t.match(ended, { code: 0, out: /^local closes notices until / })
   t.notMatch(ended.out, /orders/)
   t.same(await gateway.closed(), ['notices'])
 })

@@ -27,6 +27,7 @@ async function gatewayWith(t: Test, provider: TestProvider, gateway: object = {}
   const files = {
     gateway: { login, session, console: { root: 'pages' }, ...gateway },
     routes,
+    limits: { limits: { addresses: { by: 'address', max: 20, window: '1h' } } },
     code: { 'pages/index.html': '<!doctype html><title>Console</title>' }
   }
   const SESSION_SECRET = 'a secret of at least thirty-two characters'
@@ -131,61 +132,64 @@ t.test('without sid all sessions of the user end; clocks and typ may be a little
   }
 })
 
-t.test('what is no logout token of the provider ends nothing', async t => {
-  const { provider, gateway } = await oneGateway(t)
-  const visitor = await signIn(gateway, provider)
-  const [idToken = ''] = provider.idTokens
-  const { sid } = decodeJwt(idToken)
-  const now = Math.floor(Date.now() / 1000)
-  const valid = claimsFor(provider, { sid })
-  const { kid = '' } = provider.key()
-  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
-  const [head, , signature] = (await signed(provider, valid)).split('.')
-  const body = Buffer.from(JSON.stringify({ ...valid, sub: 'bob' })).toString('base64url')
-  const withSecret = new SignJWT(valid).setProtectedHeader({ alg: 'HS256', kid })
-  const tokens: Record<string, string> = {
-    'no token': '',
-    'no JWT': 'a.b.c',
-    'an ID token': idToken,
-    'alg none': new UnsecuredJWT(valid).encode(),
-    'another key': await new SignJWT(valid).setProtectedHeader({ alg: 'ES256', kid }).sign(other),
-    'a secret': await withSecret.sign(Buffer.from(oidcClient.clientSecret)),
-    'other claims': [head, body, signature].join('.'),
-    'another type': await signed(provider, { sid }, { typ: 'at+jwt' }),
-    'a type that is no text': await signed(provider, { sid }, { typ: 5 })
+t.test(
+  'what is no logout token of the provider ends nothing, and none is over a limit',
+  async t => {
+    const { provider, gateway } = await oneGateway(t)
+    const visitor = await signIn(gateway, provider)
+    const [idToken = ''] = provider.idTokens
+    const { sid } = decodeJwt(idToken)
+    const now = Math.floor(Date.now() / 1000)
+    const valid = claimsFor(provider, { sid })
+    const { kid = '' } = provider.key()
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const [head, , signature] = (await signed(provider, valid)).split('.')
+    const body = Buffer.from(JSON.stringify({ ...valid, sub: 'bob' })).toString('base64url')
+    const withSecret = new SignJWT(valid).setProtectedHeader({ alg: 'HS256', kid })
+    const tokens: Record<string, string> = {
+      'no token': '',
+      'no JWT': 'a.b.c',
+      'an ID token': idToken,
+      'alg none': new UnsecuredJWT(valid).encode(),
+      'another key': await new SignJWT(valid).setProtectedHeader({ alg: 'ES256', kid }).sign(other),
+      'a secret': await withSecret.sign(Buffer.from(oidcClient.clientSecret)),
+      'other claims': [head, body, signature].join('.'),
+      'another type': await signed(provider, { sid }, { typ: 'at+jwt' }),
+      'a type that is no text': await signed(provider, { sid }, { typ: 5 })
+    }
+    for (const [what, more] of Object.entries({
+      'another client': { aud: 'other' },
+      'another provider': { iss: 'http://127.0.0.1:1' },
+      'a nonce': { nonce: 'n' },
+      'no events': { events: undefined },
+      'another event': { events: { other: {} } },
+      'an event that is none': { events: { [event]: true } },
+      'no id': { jti: undefined },
+      'nobody': { sid: undefined, sub: undefined },
+      'no time': { iat: undefined },
+      'no end': { exp: undefined },
+      'over': { iat: now - 300, exp: now - 130 },
+      'old': { iat: now - 800, exp: now + 100 },
+      'not yet': { iat: now + 2000, exp: now + 3000 }
+    })) {
+      tokens[what] = await signed(provider, { sid, ...more })
+    }
+    for (const [what, token] of Object.entries(tokens)) {
+      const answer = await send(gateway, token)
+      t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, what)
+      t.equal(answer.headers.get('cache-control'), 'no-store')
+    }
+    const json = { 'content-type': 'application/json' }
+    t.equal((await send(gateway, '', { headers: json, body: '{}' })).status, 415)
+    t.equal((await send(gateway, 'x'.repeat(20_000))).status, 413)
+    t.equal(await isAlive(visitor), true)
+    t.equal((await send(gateway, await signed(provider, { sid }))).status, 200)
+    t.equal(await isAlive(visitor), false)
+    for (const token of Object.values(tokens).filter(({ length }) => length > 9)) {
+      t.notOk(JSON.stringify(gateway.log).includes(token), 'no log has it')
+    }
   }
-  for (const [what, more] of Object.entries({
-    'another client': { aud: 'other' },
-    'another provider': { iss: 'http://127.0.0.1:1' },
-    'a nonce': { nonce: 'n' },
-    'no events': { events: undefined },
-    'another event': { events: { other: {} } },
-    'an event that is none': { events: { [event]: true } },
-    'no id': { jti: undefined },
-    'nobody': { sid: undefined, sub: undefined },
-    'no time': { iat: undefined },
-    'no end': { exp: undefined },
-    'over': { iat: now - 300, exp: now - 130 },
-    'old': { iat: now - 800, exp: now + 100 },
-    'not yet': { iat: now + 2000, exp: now + 3000 }
-  })) {
-    tokens[what] = await signed(provider, { sid, ...more })
-  }
-  for (const [what, token] of Object.entries(tokens)) {
-    const answer = await send(gateway, token)
-    t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, what)
-    t.equal(answer.headers.get('cache-control'), 'no-store')
-  }
-  const json = { 'content-type': 'application/json' }
-  t.equal((await send(gateway, '', { headers: json, body: '{}' })).status, 415)
-  t.equal((await send(gateway, 'x'.repeat(20_000))).status, 413)
-  t.equal(await isAlive(visitor), true)
-  t.equal((await send(gateway, await signed(provider, { sid }))).status, 200)
-  t.equal(await isAlive(visitor), false)
-  for (const token of Object.values(tokens).filter(({ length }) => length > 9)) {
-    t.notOk(JSON.stringify(gateway.log).includes(token), 'no log has it')
-  }
-})
+)
 
 t.test('a sign-in that began before the logout of its user opens no session', async t => {
   const { provider, gateway } = await oneGateway(t)

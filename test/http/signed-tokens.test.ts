@@ -56,7 +56,6 @@ t.test('HS256: the usual claims, and those of config', async t => {
     roles: ['admin', 'user'],
     email: 'alice@example.com',
     main: 'admin',
-    none: null,
     fixed: [1]
   })
   t.equal(exp - iat, 60)

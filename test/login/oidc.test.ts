@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { identityOf } from '../../src/login/oidc/claims.ts'
 import { Provider } from '../../src/login/oidc/provider.ts'
+import type { Status } from '../../src/ops/state-schemas.ts'
 import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
@@ -56,11 +57,16 @@ const visitor = () => oidcVisitor(() => gateway.url, provider)
 const hour = 3_600_000
 
 t.test(
-  'the gateway starts while its provider is away, and a sign-in is 503 until it is back',
+  'the gateway starts while its provider is away, and a sign-in is 503 until it is back, as operators see',
   async t => {
+    const signInState = async () => {
+      const { parts } = (await (await gateway.ops('/ops/api/status')).json()) as Status
+      return parts['sign-in sso'] ?? ''
+    }
     const { start, ask } = visitor()
     const { status, text: page, headers } = await start()
     t.equal(status, 503)
+    t.match(await signInState(), /^does not answer since 20\S+: the OpenID provider: /)
     t.match(page, `href="${oidcPath}"`, 'a page, which goes nowhere by itself')
     t.notMatch(page, 'http-equiv')
     t.match(headers.get('content-type'), 'text/html')
@@ -71,6 +77,7 @@ t.test(
     provider.fault = undefined
     provider.register(gateway.url)
     await until('the provider is asked again', async () => (await start()).status === 302)
+    t.equal(await signInState(), '')
   }
 )
 
@@ -272,7 +279,10 @@ t.test('a session ends where the provider refuses its token, or its user', async
   const { alice = {} } = provider.accounts
   const ways = {
     'a claim of `require` is gone': () => (alice['staff'] = false),
-    'its refresh token has expired': () => (provider.clockShift = 25 * hour)
+    'its refresh token has expired': () => (provider.clockShift = 25 * hour),
+    'it tells of another user': () => (provider.claims = { sub: 'bob' }),
+    'it is another issuer': () => (provider.claims = { iss: 'https://sso.example.com' }),
+    'its token is for another client': () => (provider.claims = { aud: 'another' })
   }
   for (const [way, change] of Object.entries(ways)) {
     const { call } = await withExpired(t)
@@ -280,7 +290,7 @@ t.test('a session ends where the provider refuses its token, or its user', async
     t.match((await call('/api/orders')).json, { errorCode: 'session.upstream' }, way)
     t.match((await call('/api/session')).json, { errorCode: 'session.upstream' }, way)
     alice['staff'] = true
-    provider.clockShift = 0
+    Object.assign(provider, { clockShift: 0, claims: undefined })
   }
 })
 

@@ -1,4 +1,4 @@
-/** Maintenance that operators begin: at all replicas, beside that of routes.yaml. */
+/** Maintenance that operators begin: what it closes, and at all replicas. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import { wallClock } from '../support/clock.ts'
 import { start } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { askOps } from '../support/ops.ts'
+import { askOps, beginMaintenance } from '../support/ops.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -16,14 +16,15 @@ const environment = { SESSION_SECRET: 'a secret of at least thirty-two character
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 const path = '/ops/api/maintenance'
 
-const routes = (url: string, maintenance?: object) => ({
+const aliases = { '/api/newest': '/api/news' }
+
+const routes = (url: string) => ({
   upstreams: { b: { url } },
   routes: {
     orders: { path: '/api/orders', upstream: 'b', access: 'public', methods: ['GET', 'POST'] },
     news: { path: '/api/news', upstream: 'b', access: 'public' },
     stock: { path: '/api/stock', upstream: 'b' }
-  },
-  ...(maintenance !== undefined && { maintenance })
+  }
 })
 
 const shared = (url: string) => ({
@@ -53,7 +54,6 @@ t.test('without Redis it closes the routes of this process, and says so', async 
     info:
       'No Redis is configured: this maintenance is in force in this process alone, and ends ' +
       'with it.',
-    file: null,
     operators: []
   })
   const body = { until: inMs(60_000), routes: ['orders'], methods: ['POST'], message: 'Wait.' }
@@ -91,26 +91,57 @@ t.test('a body that does not fit changes nothing', async t => {
   t.equal((await gateway.call('/api/news')).status, 200)
 })
 
-t.test('that of routes.yaml stays in force beside it, also across a reload', async t => {
+t.test('roles go on, the latest end counts, and a reload opens nothing', async t => {
   const { url } = await testUpstream(t.after)
-  const file = { routes: ['news'], until: inMs(3_600_000), message: 'By file.' }
-  const gateway = await testGateway(t.after, { routes: routes(url, file) })
-  await gateway.ops(path, { json: { until: inMs(60_000), allowRoles: ['admin'] } })
-  t.match(await (await gateway.ops(path)).json(), {
-    file: { message: 'By file.' },
-    operators: [{ allowRoles: ['admin'] }]
+  const gateway = await testGateway(t.after, { routes: routes(url) })
+  await gateway.ops(path, {
+    json: { routes: ['news'], until: inMs(3_600_000), message: 'Stock-taking.' }
   })
+  await gateway.ops(path, { json: { until: inMs(60_000), allowRoles: ['admin'] } })
   const admin = await gateway.signIn('alice')
   t.equal((await gateway.call('/api/stock', { cookie: admin })).status, 200)
   const user = await gateway.signIn('bob')
   t.equal((await gateway.call('/api/stock', { cookie: user })).status, 503)
-  t.match(await gateway.call('/api/news'), { json: { message: 'By file.' } }, 'the later end')
+  t.match(await gateway.call('/api/news'), { json: { message: 'Stock-taking.' } })
 
-  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes(url)))
+  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify({ ...routes(url), aliases }))
   t.equal((await gateway.reload('operator')).outcome, 'reloaded')
-  t.match(await gateway.call('/api/news'), { status: 503 })
+  t.match(await gateway.call('/api/newest'), { status: 503 })
   await gateway.ops(`${path}/end`, { json: {} })
-  t.equal((await gateway.call('/api/news')).status, 200)
+  t.equal((await gateway.call('/api/newest')).status, 200)
+})
+
+t.test('changes alone: reading, sign-in, sign-out, profile and session go on', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  await beginMaintenance(gateway.opsUrl, { methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
+  const cookie = await gateway.signIn()
+  t.match(await gateway.call('/api/orders', { json: {}, cookie }), {
+    status: 503,
+    json: { success: false, ok: false, message: /closed for maintenance/ }
+  })
+  t.equal(backend.seen.length, 0)
+  const statusOf = async (path: string, method?: string) =>
+    (await gateway.call(path, { cookie, ...(method !== undefined && { method }) })).status
+  t.equal(await statusOf('/api/orders'), 200)
+  t.equal(await statusOf('/api/account/profile'), 200)
+  t.equal(await statusOf('/api/session/extend', 'POST'), 200)
+  t.equal(await statusOf('/api/account/logout', 'POST'), 200)
+  await beginMaintenance(gateway.opsUrl, { methods: ['GET'] })
+  t.equal(await statusOf('/api/news', 'HEAD'), 503, 'HEAD is GET')
+})
+
+t.test('who may not pass anyway is told that; sign-in is closed by its name alone', async t => {
+  const { call, opsUrl } = await testGateway(t.after, { routes: routes('http://127.0.0.1:9') })
+  await beginMaintenance(opsUrl)
+  t.match((await call('/api/stock')).json, { errorCode: 'session.none' })
+  t.equal((await call('/api/nothing')).status, 404)
+  t.equal((await call('/api/stock', { method: 'PUT' })).status, 405)
+  const signIn = async () =>
+    await call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } })
+  t.equal((await signIn()).status, 401)
+  await beginMaintenance(opsUrl, { routes: ['login'] })
+  t.match(await signIn(), { status: 503, json: { errorCode: 'maintenance' } })
 })
 
 t.test('it holds at another replica, and after a restart', async t => {

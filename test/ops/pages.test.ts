@@ -355,11 +355,23 @@ t.test('what needs attention stands on each page: limits, lockouts, a restart', 
   t.match(text, /Wait for a restart: log\.level/)
 })
 
-t.test('what needs attention stands on each page: upstream, replicas, Redis', async t => {
+t.test('what needs attention stands on each page: upstream, sign-in, replicas, Redis', async t => {
   const redis = await testRedis(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
+  const directory = {
+    kind: 'ldap',
+    urls: [`ldap://127.0.0.1:${await freePort()}`],
+    base: 'dc=example',
+    bind: { dn: 'cn=gateway', password: '${SECRET}' },
+    user: { username: 'uid', id: 'entryUUID', name: 'cn' }
+  }
   const files = (extra: object) => ({
-    gateway: { redis: { url: redis.url }, session: { secrets: ['${SECRET}'] } },
+    gateway: {
+      redis: { url: redis.url },
+      session: { secrets: ['${SECRET}'] },
+      identity: { source: 'x-user-source' },
+      login: { sources: { people: { kind: 'users-file', file: 'users.yaml' }, corp: directory } }
+    },
     routes: {
       upstreams: { gone: { url: dead } },
       routes: { gone: { path: '/api/gone', upstream: 'gone', access: 'public' }, ...extra }
@@ -368,9 +380,12 @@ t.test('what needs attention stands on each page: upstream, replicas, Redis', as
   const { gateway } = await start(t, files({}))
   await start(t, files({ more: { path: '/api/more', upstream: 'gone' } }))
   for (let count = 0; count < 10; count++) await gateway.call('/api/gone')
+  const nobody = { json: { username: 'nobody', password: 'wrong' } }
+  t.equal((await gateway.call('/api/auth/admin/login', nobody)).status, 503)
   const text = async () => textOf(await (await gateway.ops('/ops/limits')).text())
   await until('both replicas are known', async () => /different configs/.test(await text()))
   t.match(await text(), `Upstreams are down: gone (${dead})`)
+  t.match(await text(), /Sign-in corp does not answer: ldap:\S+ connect ECONNREFUSED/)
   const { call } = await operatorAt(gateway.opsUrl)
   await redis.kill()
   await until('it is noticed', async () => /Redis does not answer/.test(await text()))

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 // @ts-expect-error: it has no types
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { Provider, type ClientMetadata, type Configuration, type JWK } from 'oidc-provider'
+import { decodeJwt, importJWK, type JWK as JoseKey, SignJWT } from 'jose'
 import { listen } from './ports.ts'
 
 export const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
@@ -78,6 +79,16 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     provider.on('grant.error', ({ oidc }, { message }) => {
       self.grants.push(`${String(oidc.params?.['grant_type'])}: ${message}`)
     })
+    provider.use(async (context, next) => {
+      await next()
+      const { id_token: idToken } = (context.body ?? {}) as { id_token?: string }
+      if (self.claims === undefined || idToken === undefined) return
+      const token = new SignJWT({ ...decodeJwt(idToken), ...self.claims })
+      const signed = token.setProtectedHeader({ alg: 'ES256', kid: self.key().kid ?? '' })
+      Object.assign(context.body as object, {
+        id_token: await signed.sign(await importJWK(self.key() as JoseKey, 'ES256'))
+      })
+    })
     handle = provider.callback()
   }
 
@@ -89,6 +100,8 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     tokenSeconds: 3600,
     /** Of its clock, in milliseconds. */
     clockShift: 0,
+    /** Of ID tokens, in place of the right ones. */
+    claims: undefined as object | undefined,
     /** What happens to requests whose path fits `faultAt`. */
     fault: undefined as Fault | undefined,
     faultAt: /./,

@@ -28,3 +28,11 @@ export async function askOps(
     ...(signal !== undefined && { signal })
   })
 }
+
+/** Closes routes for an hour, unless `closing` says otherwise. */
+export async function beginMaintenance(opsUrl: string, closing: object = {}): Promise<void> {
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const json = { until, ...closing }
+  const { status } = await askOps(opsUrl, '/ops/api/maintenance', { json })
+  if (status !== 200) throw new Error(`maintenance: ${status}`)
+}

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { beginMaintenance } from '../support/ops.ts'
 import { raw, request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
@@ -41,8 +42,7 @@ t.test(
           page: route({ path: '/api/page', rewrite: '/page' }),
           closed: route({ path: '/api/closed' }),
           quiet: route({ path: '/api/quiet', rewrite: '/broken', errorStatus: 'ok' })
-        },
-        maintenance: { routes: ['closed'] }
+        }
       },
       limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } }
     })
@@ -52,6 +52,7 @@ t.test(
     const cookie = await gateway.signIn('bob')
     const evil = { origin: 'https://evil.example' }
     await gateway.call('/api/rare')
+    await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
     const cases = [
       [403, 'route.forbidden', '/api/admins', { cookie }],
       [403, 'origin.refused', '/api/admins', { cookie, method: 'POST', headers: evil }],

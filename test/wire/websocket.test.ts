@@ -11,6 +11,7 @@ import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
+import { beginMaintenance } from '../support/ops.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
@@ -513,8 +514,7 @@ t.test('new config counts for connections that are older', async t => {
   write(routes(backend.url))
   await gateway.reload('operator')
   const third = closed(await dial(`${gateway.url}/api/chat`, { cookie }))
-  write(routes(backend.url, {}, { maintenance: { routes: ['chat'] } }))
-  await gateway.reload('operator')
+  await beginMaintenance(gateway.opsUrl, { routes: ['chat'] })
   t.same(await third, { code: 1013, reason: 'maintenance' })
   t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), { status: 503 })
 })

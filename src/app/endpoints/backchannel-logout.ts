@@ -25,7 +25,7 @@ export function addBackChannelLogout(scope: FastifyInstance): void {
       url: `${source.path}/backchannel-logout`,
       bodyLimit: maxBody,
       // Providers read the status.
-      config: { route: 'logout', access: 'public', maxBody, errorStatus: 'own' },
+      config: { route: 'backchannel-logout', access: 'public', maxBody, errorStatus: 'own' },
       handler: async (request, reply) => {
         const ended = await logout(request, source)
         const fields = { event: 'logout.provider', source: source.name, closed: ended.length }

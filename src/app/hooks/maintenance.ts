@@ -1,15 +1,15 @@
-/** Closes routes for a time, except for roles that config or the operator names. */
-import type { Closing } from '../../config/schema/maintenance.ts'
+/** Closes routes for a time, except for roles that the operator names. */
 import { withHead } from '../../config/schema/public-path.ts'
-import type { RoutesConfig } from '../../config/schema/routes.ts'
+import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import type { Closing } from '../../services/closing.ts'
 import type { Session } from '../../session/types.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
 
 /** The reason why a route is closed, and for how long. */
 interface Refusal {
-  readonly config: Closing
+  readonly closing: Closing
   readonly msLeft: number
 }
 
@@ -20,12 +20,10 @@ export type RefusalOf = (
   session: Session | undefined
 ) => Refusal | undefined
 
-/** By the maintenance of config and that of operators, which may be in force together. */
 export function createClosings(
-  { routes, maintenance }: Pick<RoutesConfig, 'routes' | 'maintenance'>,
+  { routes: { routes } }: Pick<Config, 'routes'>,
   operators?: OperatorsMaintenance
 ): RefusalOf {
-  const ofConfig = maintenance === undefined ? [] : [maintenance]
   const isRoute = (name: string) => Object.hasOwn(routes, name)
 
   function msLeft(closing: Closing, route: string, method: string): number {
@@ -33,17 +31,17 @@ export function createClosings(
     const isNamed = closing.routes.length > 0 ? closing.routes.includes(route) : isRoute(route)
     if (!isNamed || (methods.length > 0 && !withHead(methods).includes(method))) return 0
     if (from !== undefined && Date.now() < Date.parse(from)) return 0
-    return until === undefined ? Infinity : Math.max(0, Date.parse(until) - Date.now())
+    return Math.max(0, Date.parse(until) - Date.now())
   }
 
   return (route, method, session) => {
     // Nobody's roles are known on public routes.
     const roles = session?.identity.roles ?? []
     let longest: Refusal | undefined
-    for (const config of [...ofConfig, ...(operators?.current ?? [])]) {
-      if (config.allowRoles.some(role => roles.includes(role))) continue
-      const ms = msLeft(config, route, method)
-      if (ms > (longest?.msLeft ?? 0)) longest = { config, msLeft: ms }
+    for (const closing of operators?.current ?? []) {
+      if (closing.allowRoles.some(role => roles.includes(role))) continue
+      const ms = msLeft(closing, route, method)
+      if (ms > (longest?.msLeft ?? 0)) longest = { closing, msLeft: ms }
     }
     return longest
   }
@@ -51,7 +49,7 @@ export function createClosings(
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
 export function createMaintenance({ config, maintenance: operators }: Gateway): RequestHook {
-  const refusalOf = createClosings(config.routes, operators)
+  const refusalOf = createClosings(config, operators)
   return function refuseClosed(request, _reply, done) {
     const { route = unknownRoute } = request.routeConfig
     const refusal = refusalOf(route, request.method, request.live?.session)
@@ -59,13 +57,10 @@ export function createMaintenance({ config, maintenance: operators }: Gateway): 
   }
 }
 
-/** Of a closing without an end. */
-const retryAfterMs = 60_000
-
-function errorOf({ config: { message, until }, msLeft }: Refusal): GatewayError {
+function errorOf({ closing: { message, until }, msLeft }: Refusal): GatewayError {
   return new GatewayError('maintenance', {
-    retryAfter: (msLeft === Infinity ? retryAfterMs : msLeft) / 1000,
+    retryAfter: msLeft / 1000,
     ...(message !== undefined && { message }),
-    ...(until !== undefined && { extra: { until } })
+    extra: { until }
   })
 }

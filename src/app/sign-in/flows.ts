@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
+import type { SourceFaults } from '../../login/credential-source.ts'
 import type { Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
 import type { Gateway } from '../gateway.ts'
@@ -25,11 +26,17 @@ interface Options extends Pick<Gateway, 'secrets'> {
   readonly secure: boolean
   /** Begins the cookies' names, since cookies do not know the ports of a host. */
   readonly of: 'console' | 'console_ops'
+  readonly sourceFaults: SourceFaults
+}
+
+interface Beginning extends Pick<Flow, 'redirectUri' | 'landing'> {
+  /** Whether the provider shall ask for the password also where it knows the user. */
+  readonly asksAgain: boolean
 }
 
 export type Flows = ReturnType<typeof createFlows>
 
-export function createFlows({ secrets, store, secure, of }: Options) {
+export function createFlows({ secrets, store, secure, of, sourceFaults }: Options) {
   // Lax: it comes along from another site.
   const options = { path: '/', secure, httpOnly: true, sameSite: 'lax' } as const
   const prefix = `${secure ? '__Host-' : ''}${of}_flow_`
@@ -50,13 +57,22 @@ export function createFlows({ secrets, store, secure, of }: Options) {
   }
 
   return {
-    keep(request: FastifyRequest, reply: FastifyReply, flow: Flow): void {
+    /** @returns where the browser goes. @throws GatewayError `upstream.*` */
+    async begin(
+      request: FastifyRequest,
+      reply: FastifyReply,
+      source: OidcSource,
+      { redirectUri, landing, asksAgain }: Beginning
+    ): Promise<string> {
+      const beginning = source.begin(redirectUri, landing, asksAgain)
+      const [flow, url] = await sourceFaults.watch(source.name, beginning)
       // Browsers send the oldest first (RFC 6265 §5.4).
       const others = Object.keys(request.cookies).filter(name => name.startsWith(prefix))
       for (const name of others.slice(0, -(maxFlows - 1))) reply.clearCookie(name, options)
       const name = prefix + idOf(flow.state)
       const sealed = seal.close(name, JSON.stringify({ ...flow, until: Date.now() + flowMs }))
       reply.setCookie(name, sealed, { ...options, maxAge: flowMs / 1000 })
+      return url
     },
     /**
      * Ends the sign-in that the state of a request belongs to.
@@ -72,8 +88,9 @@ export function createFlows({ secrets, store, secure, of }: Options) {
       const flow = await take(request, source.name)
       const isFirst = flow?.isFirst === true
       if (!isFirst && !isSignedIn) throw new GatewayError('login.refused', { message: stranger })
-      const vouched = isFirst ? await source.complete(flow, queryOf(request)) : undefined
-      return { landing: flow?.landing, vouched }
+      if (!isFirst) return { landing: flow?.landing }
+      const completing = source.complete(flow, queryOf(request))
+      return { landing: flow.landing, vouched: await sourceFaults.watch(source.name, completing) }
     },
     /** Whether the last session ended by a sign-out, or by an operator, and not by its time. */
     wasSignedOut: ({ cookies, ended }: FastifyRequest): boolean =>

@@ -52,7 +52,7 @@ async function signIn(
 ): Promise<unknown> {
   const { trail } = request
   const { gateway } = request.server
-  const { envelope, sessions } = gateway
+  const { envelope, sessions, sourceFaults } = gateway
   // No coding is decoded here, and a coded body must not be read as it is.
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
@@ -74,7 +74,7 @@ async function signIn(
     trail,
     request: consoleRequest(request)
   }
-  const vouched = await mustVouch(sources, signingIn, attempt, request.log)
+  const vouched = await mustVouch(sources, signingIn, attempt, { log: request.log, sourceFaults })
   trail.source = vouched.source
   let opened: Live
   try {

@@ -19,9 +19,15 @@ import { unopened } from './vouching.ts'
 export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {
   const { gateway } = scope
   const toLanding = createLanding(gateway.mount, isEndpoint)
-  const { secrets, cookie } = gateway
+  const { secrets, cookie, sourceFaults } = gateway
   const { store } = gateway.sessions
-  const flows = createFlows({ secrets, store, secure: cookie.options.secure, of: 'console' })
+  const flows = createFlows({
+    secrets,
+    store,
+    secure: cookie.options.secure,
+    of: 'console',
+    sourceFaults
+  })
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
     const { path } = source
     const start = gateway.mount + path
@@ -32,9 +38,9 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
       const { returnTo } = request.query as Record<string, unknown>
       const redirectUri = `${publicOrigin(request)}${start}/callback`
       const asksAgain = flows.wasSignedOut(request)
-      const [flow, url] = await source.begin(redirectUri, toLanding(returnTo), asksAgain)
-      flows.keep(request, reply, flow)
-      return reply.redirect(url, 302)
+      const landing = toLanding(returnTo)
+      const beginning = { redirectUri, landing, asksAgain }
+      return reply.redirect(await flows.begin(request, reply, source, beginning), 302)
     })
     scope.get(`${path}/callback`, { config }, (request, reply) =>
       sendHop(reply, `${start}/finish?${queryOf(request)}`)

@@ -8,7 +8,8 @@ import type {
   ConsoleRequest,
   PasswordSource,
   Refusal,
-  SignInAttempt
+  SignInAttempt,
+  SourceFaults
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { Session } from '../../session/types.ts'
@@ -16,6 +17,10 @@ import type { AttemptHandle } from './guard.ts'
 
 /** Members of a session that are set when it is opened. */
 export const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
+
+interface Asking extends Pick<FastifyRequest, 'log'> {
+  readonly sourceFaults: SourceFaults
+}
 
 /**
  * The session that may be opened for the user for whom a source vouches. The refusal of all of them
@@ -27,13 +32,13 @@ export async function mustVouch(
   sources: readonly PasswordSource[],
   signIn: SignInAttempt,
   attempt: AttemptHandle,
-  log: FastifyRequest['log']
+  { log, sourceFaults }: Asking
 ): Promise<Session> {
   const refusals: Array<Refusal & { readonly source: string }> = []
   let failure: unknown
   for (const source of sources) {
     try {
-      const result = await source.verify(signIn)
+      const result = await sourceFaults.watch(source.name, source.verify(signIn))
       if (result.vouched) {
         const { vouched: _, ...user } = result
         return { ...unopened, ...user, source: source.name, address: signIn.address }

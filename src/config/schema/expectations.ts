@@ -57,7 +57,7 @@ export const expectSchema = named(
   expectation,
   'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
     'them. If one fails, the config is refused. Upstreams only record the request, stores are ' +
-    'empty, every sign-in is refused, and maintenance closes nothing.',
+    'empty, and every sign-in is refused.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 

@@ -1,7 +1,6 @@
 /** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
 import { isIP } from 'node:net'
 import { isPort, splitHostPort, splitPublicHost } from './host-port.ts'
-import { endOf } from './maintenance.ts'
 import { hasDotSegments, hasDotSegmentsUpstream } from './public-path.ts'
 
 const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
@@ -33,7 +32,6 @@ const formats: Readonly<Record<string, Format>> = {
     const canonical = new URL(origin).origin
     return unless(canonical === origin, `the origin as browsers write it: ${canonical}`)
   },
-  'x-time': time => unless(!Number.isNaN(endOf(time)), 'a valid time such as 2026-12-01T06:00:00Z'),
   'x-public-path': path => unless(!hasDotSegments(path), 'a path without empty or dot segments'),
   'x-upstream-path': path =>
     unless(!hasDotSegmentsUpstream(path), 'a path without empty or dot segments')

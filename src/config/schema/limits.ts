@@ -60,7 +60,7 @@ const limit = closed(
       { default: 'enforce' }
     ),
     routes: list(
-      name('The name of a route, or `login`, `logout`, `profile` or `session`.', {
+      name('The name of a route, or of an endpoint such as `login` or `profile`.', {
         names: 'route or endpoint'
       }),
       'Only these routes. Default: all public paths.'

@@ -3,14 +3,21 @@ import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
 /** Names of endpoints in config, limits and logs. No route can have one of these names. */
-export const endpointNames = ['login', 'logout', 'profile', 'session', 'jwks'] as const
+export const endpointNames = [
+  'login',
+  'logout',
+  'profile',
+  'session',
+  'jwks',
+  'backchannel-logout'
+] as const
 
-export type EndpointName = (typeof endpointNames)[number]
+type EndpointName = (typeof endpointNames)[number]
 
 type Endpoints = RoutesConfig['endpoints']
 
 interface OwnRoute {
-  readonly name: EndpointName
+  readonly name: Exclude<EndpointName, 'backchannel-logout'>
   /** The member of `endpoints` that has its path; by default its name. */
   readonly section?: keyof Endpoints
   /** What follows that path. */

@@ -2,7 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'
-import { maintenanceSchema } from './maintenance.ts'
 import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
@@ -33,7 +32,6 @@ export const routesSchema = Type.Object(
     ),
     paging: consolePaging,
     shapes: shapesSchema,
-    maintenance: maintenanceSchema,
     expect: expectSchema
   },
   {

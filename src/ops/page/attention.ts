@@ -9,7 +9,7 @@ type Replicas = ReplicasStatus['replicas']
 const notAgain = 'and the gateway will not start again with them'
 
 export function attention(state: GatewayState, replicas: Replicas, lockouts: number): Notice[] {
-  const { config, redis, upstreams, ledger, maintenance, refusing } = state
+  const { config, redis, upstreams, ledger, maintenance, refusing, sourceFaults } = state
   const { restartNeeded, files } = config
   const [fault] = files.faults ?? []
   const down = upstreams.filter(each => each.state !== 'up')
@@ -21,9 +21,13 @@ export function attention(state: GatewayState, replicas: Replicas, lockouts: num
     ['bad', 'config', fault && `The config files are refused, ${notAgain}: ${fault}`],
     ['bad', '', ledger?.failing && `The audit ledger cannot be written: ${ledger.failing.reason}`],
     ['bad', '', down.length > 0 && `Upstreams are down: ${namesOf(down)}`],
+    ...sourceFaults.map(
+      ({ source, reason }) => ['bad', '', `Sign-in ${source} does not answer: ${reason}`] as const
+    ),
     ['bad', '', silent.length > 0 && `Replicas are silent: ${hostsOf(silent)}`],
     ...maintenance.map(
-      ({ name, detail }) => ['warn', 'maintenance', `Maintenance by ${name}: ${detail}`] as const
+      ({ author, detail }) =>
+        ['warn', 'maintenance', `Maintenance by ${author}: ${detail}`] as const
     ),
     ['warn', '', hashes.size > 1 && `Replicas run different configs: ${hostsOf(replicas)}`],
     [

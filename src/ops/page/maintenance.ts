@@ -1,6 +1,6 @@
-/** Maintenance: what is closed, by the files and by operators; begins and ends it. */
+/** Maintenance: what is closed, and by whom; begins and ends it. */
 import type { ShownMaintenance } from '../maintenance.ts'
-import { type Closing, maintenanceInWords } from '../../config/schema/maintenance.ts'
+import { maintenanceInWords } from '../../services/closing.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, pill, table } from './parts.ts'
@@ -8,29 +8,18 @@ import { act, card, type Column, pill, table } from './parts.ts'
 const path = '/maintenance'
 const writing = ['POST', 'PUT', 'PATCH', 'DELETE']
 
-interface Row extends Closing {
-  readonly by: Html | string
-  /** Otherwise its routes can be opened here. */
-  readonly isOfFile?: boolean
-}
+type Row = ShownMaintenance['operators'][number]
 
 const columns: ReadonlyArray<Column<Row>> = [
-  ['By', '', ({ by }) => by],
+  ['By', '', ({ author, since }) => html`${author} <small>since ${time(since)}</small>`],
   ['What', 'wide', maintenanceInWords],
-  ['Ends', '', ({ until }) => (until === undefined ? 'with the file' : ago(until))],
+  ['Ends', '', ({ until }) => ago(until)],
   ['Message', 'extra', ({ message }) => message],
-  ['Act', '', row => row.isOfFile !== true && row.routes.map(openRoute)]
+  ['Act', '', ({ routes }) => routes.map(openRoute)]
 ]
 
 export function maintenancePage(shown: ShownMaintenance, routes: readonly string[]): Html {
-  const { operators, file, info } = shown
-  const rows: Row[] = [
-    ...operators.map(({ author, since, ...row }) => ({
-      ...row,
-      by: html`${author} <small>since ${time(since)}</small>`
-    })),
-    ...(file === null ? [] : [{ ...file, by: 'routes.yaml', isOfFile: true }])
-  ]
+  const { operators, info } = shown
   const begin = act({
     path,
     body: {},
@@ -43,14 +32,14 @@ export function maintenancePage(shown: ShownMaintenance, routes: readonly string
     path: `${path}/end`,
     body: {},
     label: 'End all',
-    text: 'Opens all that operators closed, at once. What routes.yaml closes stays closed.'
+    text: 'Opens all that operators closed, at once.'
   })
-  const state = rows.length > 0 ? pill('warn', 'closed') : pill('ok', 'open')
+  const state = operators.length > 0 ? pill('warn', 'closed') : pill('ok', 'open')
   return html`
     ${info !== undefined && html`<p class="notice warn">${info}</p>`}
     ${card(
       { title: 'Closed', tools: [state, operators.length > 0 && end, begin] },
-      table(rows, columns, 'Nothing is closed.')
+      table(operators, columns, 'Nothing is closed.')
     )}
   `
 }

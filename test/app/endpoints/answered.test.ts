@@ -1,5 +1,6 @@
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
+import { beginMaintenance } from '../../support/ops.ts'
 import { raw } from '../../support/raw.ts'
 import { signInAt } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -159,13 +160,13 @@ t.test('limits and maintenance hold as for other routes', async t => {
   const route = { path: '/api/flag', access: 'public', answer: { json: 1 } }
   const gateway = await testGateway(t.after, {
     routes: {
-      routes: { flag: route, closed: { ...route, path: '/api/closed' } },
-      maintenance: { message: 'Back soon.', routes: ['closed'] }
+      routes: { flag: route, closed: { ...route, path: '/api/closed' } }
     },
     limits: {
       limits: { flags: { by: 'address', max: 2, window: '1m', routes: ['flag'] } }
     }
   })
+  await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
   const statuses = []
   for (let count = 0; count < 3; count++) statuses.push((await gateway.call('/api/flag')).status)
   t.same(statuses, [200, 200, 429])

@@ -213,10 +213,6 @@ const changes: Readonly<Record<string, Change>> = {
     delete base['routes'][random.pick(Object.keys(base['routes']))]
     return { file: 'routes.yaml', tree: base }
   },
-  'maintenance': (base, random) => ({
-    file: 'routes.yaml',
-    tree: { ...base, maintenance: { methods: random.pick([['POST'], ['GET', 'POST']]) } }
-  }),
   'another shape': base => {
     base['shapes'].rows = [{ pick: ['rows', 'total'] }, { wrap: 'envelope' }]
     return { file: 'routes.yaml', tree: base }

@@ -131,23 +131,6 @@ t.test('a fault is told once, however often the same files are saved', async t =
   await until('another fault is told', () => refusals() === 2)
 })
 
-t.test('maintenance is told with what it closes', async t => {
-  const backend = await testUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routesTo(backend.url, ['a', 'b']) })
-  const closed = {
-    routes: ['a'],
-    methods: ['POST'],
-    allowRoles: ['admin'],
-    until: '2100-01-01T06:00:00Z'
-  }
-  write(gateway, 'routes.yaml', { ...routesTo(backend.url, ['a', 'b']), maintenance: closed })
-  t.match(await gateway.reload('operator'), {
-    changes: [
-      'maintenance added: closes a (POST) but for the roles admin until 2100-01-01T06:00:00Z'
-    ]
-  })
-})
-
 t.test(
   'counters and sessions live on, and a raised limit helps those who were refused at once',
   async t => {

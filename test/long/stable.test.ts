@@ -1,0 +1,143 @@
+/**
+ * What is stable from 0.3.0 on: a rolling update to this version, and back, with one Redis, the same
+ * folder and the ledger. Before 0.3.0 is released there is no tag, and this version stands for both.
+ */
+import { execFile, execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { configFolder, password } from '../support/gateway.ts'
+import { callOnce, opsSecret, startGatewayProcess } from '../support/gateway-process.ts'
+import { linesIn } from '../support/ledger.ts'
+import { testRedis } from '../support/redis.ts'
+import { cookieIn } from '../support/sign-in.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const tag = 'v0.3.0'
+const here = '.'
+const environment = {
+  SESSION_SECRET: 'a secret of at least thirty-two characters',
+  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
+  OPS_SECRET: opsSecret
+}
+
+/** The folder of the released version. */
+function released(): string {
+  const isReleased = !readFileSync('CHANGELOG.md', 'utf8').includes('## 0.3.0, unreleased')
+  if (!isReleased) return here
+  const folder = temporaryFolder()
+  const archive = execFileSync('git', ['archive', tag], { maxBuffer: 1024 ** 3 })
+  execFileSync('tar', ['-x', '-C', folder], { input: archive })
+  symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
+  return folder
+}
+
+async function command(checkout: string, ...words: string[]): Promise<string> {
+  const program = join(checkout, 'src/launch.js')
+  const env = { ...process.env, ...environment }
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], { env })
+  return stdout
+}
+
+async function start(t: Test, checkout: string, folder: string) {
+  const gateway = await startGatewayProcess(t.after, { checkout, folder, environment })
+  await until('it is ready', async () => (await gateway.ask('/readyz')).status === 200)
+  const call = async (path: string, headers: Record<string, string> = {}, body?: object) => {
+    const answer = await callOnce(gateway.url + path, { headers, json: body })
+    return { ...answer, json: JSON.parse(answer.body) }
+  }
+  return {
+    ...gateway,
+    call,
+    signIn: async (username: string) => {
+      const answer = await call('/api/auth/admin/login', {}, { username, password })
+      return { ...answer, cookie: cookieIn(answer.headers['set-cookie']) }
+    },
+    act: async (path: string, body?: object) => {
+      const { status, body: text } = await gateway.ask(`/ops/api${path}`, { json: body })
+      if (status >= 300) throw new Error(`${path}: ${status} ${text}`)
+      return JSON.parse(text)
+    }
+  }
+}
+
+const old = released()
+
+const ways = { [`from ${tag}`]: [old, here], [`back to ${tag}`]: [here, old] } as const
+
+for (const [way, [from, to]] of Object.entries(ways)) {
+  t.test(`sessions, keys, blocks, maintenance, failures and ledger: ${way}`, async t => {
+    const redis = await testRedis(t.after)
+    const upstream = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 1 }))
+    const folder = await configFolder({
+      gateway: {
+        redis: { url: redis.url },
+        session: { secrets: ['${SESSION_SECRET}'] },
+        audit: { key: '${AUDIT_KEY}' },
+        ops: { listen: '127.0.0.1:0', secret: '${OPS_SECRET}' }
+      },
+      routes: {
+        upstreams: { b: { url: upstream.url } },
+        routes: {
+          orders: { path: '/api/orders', upstream: 'b', shape: 'page', keys: true },
+          closed: { path: '/api/closed', upstream: 'b' },
+          admins: { path: '/api/admins', upstream: 'b', access: { roles: ['nobody'] } }
+        },
+        shapes: { page: [{ paging: { list: 'rows', total: 'total' } }] }
+      }
+    })
+    const end = new Date(Date.now() + 3_600_000).toISOString()
+    const first = await start(t, from, folder)
+    const [alice, elsewhere] = [await first.signIn('alice'), await first.signIn('alice')]
+    const { key } = await first.act('/keys/create', { name: 'nightly', roles: ['user'] })
+    await first.act('/users/block', { name: 'bob' })
+    await first.act('/maintenance', { routes: ['closed'], until: end })
+    const refused = await first.call('/api/admins', { cookie: alice.cookie })
+    t.equal(refused.status, 403)
+
+    const second = await start(t, to, folder)
+    t.match(await second.call('/api/account/profile', { cookie: alice.cookie }), { status: 200 })
+    const orders = { status: 200, json: { data: [{ id: 1 }], total: 1 } }
+    t.match(await second.call('/api/orders', { cookie: alice.cookie }), orders)
+    t.match(await second.call('/api/orders', { authorization: `Bearer ${key}` }), orders)
+    t.match(await second.signIn('bob'), { status: 403, json: { errorCode: 'login.blocked' } })
+    t.match(await second.call('/api/closed', { cookie: alice.cookie }), { status: 503 })
+    await until('the failure is told', async () => {
+      const { requests } = await second.act(`/requests/${String(refused.headers['x-request-id'])}`)
+      return requests.length === 1
+    })
+    const { replicas } = await second.act('/replicas')
+    t.equal(replicas.length, 2)
+    t.equal(replicas[0].configHash, replicas[1].configHash)
+
+    await second.call('/api/account/logout', { cookie: elsewhere.cookie })
+    const session = async (cookie: string) => (await first.call('/api/session', { cookie })).status
+    t.equal(await session(alice.cookie), 200)
+    await until('it is over there, too', async () => (await session(elsewhere.cookie)) === 401)
+    t.equal(await session((await second.signIn('alice')).cookie), 200)
+    await second.stop()
+    await first.stop()
+    t.match(linesIn(folder), [{}, {}])
+    t.match(await command(to, 'audit', 'verify', '--config', folder), /\S/)
+  })
+}
+
+t.test('folders of the release have no fault in this version', async t => {
+  const demo = join(old, 'config')
+  const presets = readdirSync(join(old, 'presets/console')).map(file => file.replace('.yaml', ''))
+  t.ok(presets.length >= 9)
+  const folders = await Promise.all(
+    presets.map(
+      async preset =>
+        await configFolder({ gateway: { extends: preset, server: { hosts: ['c.example.com'] } } })
+    )
+  )
+  for (const [index, folder] of [demo, ...folders].entries()) {
+    await t.resolves(command(here, 'check', '--config', folder), presets[index - 1] ?? 'the demo')
+  }
+})
+
+t.end()
