@@ -103,7 +103,8 @@ function routesOf({ url, headers, upstream, routes, presets, other }: Draft): ob
   }
 }
 
-function filled<T extends object>(mapping: T): T | undefined {
+/** Undefined for an empty mapping. */
+export function filled<T extends object>(mapping: T): T | undefined {
   return Object.keys(mapping).length === 0 ? undefined : mapping
 }
 
