@@ -9,6 +9,7 @@
  *     200, 429 limit.exceeded          its status, and the code of an error
  *     ? limits.reset                   the last line of the log with this event, or of this ID
  *     ? backend                        the last request that the back-end got
+ *     ? users.yaml                     the text of a file
  *     ! limits.yaml max: 5 → max: 50   changes a file
  *
  * Several blanks are as one; lines after `//` are remarks.
@@ -128,6 +129,7 @@ async function printedBy(stage: Stage, asked: string): Promise<string> {
     const { method, url, headers } = stage.backend.seen.at(-1) ?? {}
     return `${method} ${url} ${JSON.stringify(headers)}`
   }
+  if (rest.endsWith('.yaml')) return readFileSync(join(stage.folder, rest), 'utf8').trimEnd()
   if (kind === '?') return await lineOfLog(stage, rest)
   return await printedByRequest(stage, Number(kind?.[0]) || 1, rest)
 }
