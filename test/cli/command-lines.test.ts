@@ -13,7 +13,6 @@ t.test('an option of another subcommand is refused', async t => {
     'maintenance --until 30m',
     'maintenance show --message x',
     'presets show drf --json',
-    'presets --merged',
     'sessions list --everyone',
     'users set-password x --role y',
     'users add carol --url http://x',
