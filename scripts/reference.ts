@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
-import { boundsInWords } from '../src/config/schema/primitives.ts'
+import { inUnits } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/node.ts'
 import { presetText } from '../src/config/read/presets.ts'
 import { presetKinds, presetsOfKind } from '../src/config/schema/presets.ts'
@@ -16,6 +16,7 @@ const shortNames: Readonly<Record<string, string>> = {
   'a duration such as 500ms, 30s, 5m or 8h': 'a duration',
   'a size such as 4KiB, 1MiB or 1GiB': 'a size',
   'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)': 'a secret',
+  'at least 32 characters; make one with `console-gateway generate-secret`': 'a secret',
   'names joined by dots, such as result.items': 'a member',
   'a name in lower case with dashes': 'a name',
   'a path that begins with /, with /* at its end at most': 'a path',
@@ -68,7 +69,7 @@ for (const [file, page] of [
 
 function configurationPage(): string {
   const parts = fileSchemas.map(([, schema]) =>
-    [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n')
+    [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema)].join('\n')
   )
   return `# Configuration
 
@@ -134,8 +135,8 @@ function presetPages(): Array<readonly [string, string]> {
   ]
 }
 
-function section(schema: Node, prefix: string): string[] {
-  return ['| Key | Value | Default | Description |', '|---|---|---|---|', ...rows(schema, prefix)]
+function section(schema: Node): string[] {
+  return ['| Key | Value | Default | Description |', '|---|---|---|---|', ...rows(schema, '')]
 }
 
 /** @param above the enclosing schemas: a recursive schema is written once */
@@ -169,8 +170,8 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
 }
 
 /** The place of a mapping with the same keys, which are listed once. */
-function formerPlace(member: Node, key: string): string | undefined {
-  const { properties = {} } = member.anyOf?.find(isDescribed) ?? member
+function formerPlace({ items, ...member }: Node, key: string): string | undefined {
+  const { properties = {} } = member.anyOf?.find(isDescribed) ?? items ?? member
   const keys = Object.entries(properties).map(([name, { description }]) => [name, description])
   if (keys.length < 2) return undefined
   const text = JSON.stringify(keys)
@@ -232,30 +233,30 @@ function row(key: string, member: Node, required: boolean, more = ''): string {
   const isObject = isSection && member.type === 'object'
   const preset =
     member.default === undefined || isObject ? '' : `\`${JSON.stringify(member.default)}\``
-  const examples = member.examples
-  const example =
-    examples === undefined
-      ? ''
-      : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
+  const [example] = member.examples ?? []
+  const exampleText = example === undefined ? '' : ` For example \`${JSON.stringify(example)}\`.`
   const restart = member.restart === false ? ' A change needs no restart.' : ''
-  const full = (member.description ?? '') + example
-  const text = cell(textOnce(full, key) + restart + more)
+  const full = (member.description ?? '') + exampleText
+  const said = textOnce(full, key)
+  const text = cell(said.startsWith('As `') && more !== '' ? more.trim() : said + restart + more)
   const cells = [`\`${key}\``, valueText(member), required ? '**required**' : cell(preset), text]
   return `| ${cells.join(' | ')} |`
 }
 
-/** A long text stands there once. */
+/** A text that is longer than its former place stands there once. */
 function textOnce(text: string, key: string): string {
   const former = texts.get(text)
-  if (text.length > 120 && former !== undefined) return `As \`${former}\`.`
-  texts.set(text, key)
-  return text
+  if (former === undefined) texts.set(text, key)
+  const short = `As \`${former}\`.`
+  return former !== undefined && short.length < text.length ? short : text
 }
 
 function valueText(member: Node): string {
   if (member.expected !== undefined) {
     const expected = shortNames[member.expected] ?? member.expected
-    return cell([expected, ...boundsInWords(member)].join(', '))
+    const bound =
+      member.format === 'x-size' ? `, at most ${inUnits('x-size', member.maximum ?? 0)}` : ''
+    return cell(expected + bound)
   }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
   if (member.type === 'integer') return wholeNumberText(member)

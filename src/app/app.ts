@@ -5,8 +5,7 @@ import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
 import { addBackChannelLogout } from './endpoints/backchannel-logout.ts'
 import { addConsole } from './endpoints/console.ts'
-import { addJwks } from './endpoints/jwks.ts'
-import { addBodiless } from './endpoints/own.ts'
+import { addBodiless, addJwks } from './endpoints/own.ts'
 import { addLogoutPage } from './endpoints/provider-logout.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown, collectMethods, type KnownPaths } from './endpoints/unknown.ts'
@@ -14,7 +13,7 @@ import { createFastify } from './fastify.ts'
 import { createGateway, type GatewayServices } from './gateway.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit } from './hooks/audit.ts'
-import { addCors, answerPreflights } from './hooks/cors.ts'
+import { addCors } from './hooks/cors.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard } from './hooks/guard.ts'
 import { redirectToHttps } from './hooks/https-redirect.ts'
@@ -24,7 +23,7 @@ import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addCompression, addSending } from './hooks/sending.ts'
-import { addSessionReader, addSessions, addTokenRefresh } from './hooks/session.ts'
+import { addSessionReader, addSessions } from './hooks/session.ts'
 import { readForms, readJsonBodies } from './hooks/validation.ts'
 import { compileRoutes } from './routes/compile.ts'
 import { addForwarded, addOwnRoute } from './routes/handler.ts'
@@ -71,7 +70,6 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   if (gateway.config.gateway.server.tls?.redirect !== undefined) {
     app.addHook('onRequest', redirectToHttps(gateway))
   }
-  answerPreflights(app)
 
   // Then each group of endpoints, after hooks of its own.
   await registerRateLimit(app)
@@ -121,18 +119,7 @@ async function addBehindSession(
   addBodiless(scope, addRefresh)
   addBodiless(scope, addCheck)
   const ofSession = routes.filter(({ access }) => access !== 'public')
-  const local = ofSession.filter(
-    ({ target, shaping }) => target === undefined && shaping?.parts === undefined
-  )
-  addOwnRoutes(scope, local)
-  // The others need the credential of the session, which is renewed before.
-  scope.register(async inner => {
-    inner.removeAllContentTypeParsers()
-    addTokenRefresh(inner)
-    const asking = ofSession.filter(route => !local.includes(route))
-    addOwnRoutes(inner, asking)
-    await addForwarded(inner, asking, routes)
-  })
+  scope.register(inner => addRoutes(inner, ofSession, routes))
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
@@ -147,14 +134,20 @@ async function addPublic(
   addLogoutPage(scope)
   scope.register(async inner => addBackChannelLogout(inner))
   const open = routes.filter(({ access }) => access === 'public')
-  addOwnRoutes(scope, open)
-  await addForwarded(scope, open, routes)
+  scope.register(inner => addRoutes(inner, open, routes))
 }
 
-function addOwnRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
+/** @param all routes of the app */
+async function addRoutes(
+  scope: FastifyInstance,
+  routes: readonly Route[],
+  all: readonly Route[]
+): Promise<void> {
+  scope.removeAllContentTypeParsers()
   addBodiless(scope, inner => {
     for (const route of routes) if (route.target === undefined) addOwnRoute(inner, route)
   })
+  await addForwarded(scope, routes, all)
 }
 
 function addHooks(scope: FastifyInstance, hooks: Hooks): void {

@@ -15,8 +15,6 @@ import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
-/** The ends of a drain are spread in steps of this. */
-const drainStepMs = 50
 
 interface Entry extends BoundStream {
   live: Live | undefined
@@ -104,16 +102,11 @@ export class BoundStreams {
   drain(overMs: number, of: Entry['scope'] = this.#all): void {
     of.isDrained = true
     const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
-    const startedAt = performance.now()
-    let ended = 0
-    const endDue = () => {
-      const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
-      const due = Math.min(entries.length, Math.ceil(entries.length * share))
-      this.#end(entries.slice(ended, due), 'gateway.stopping')
-      ended = due
-      if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
+    if (overMs === 0) return this.#end(entries, 'gateway.stopping')
+    for (const [index, entry] of entries.entries()) {
+      const afterMs = (overMs * index) / entries.length
+      setTimeout(() => this.#end([entry], 'gateway.stopping'), afterMs).unref()
     }
-    endDue()
   }
 
   close(): void {

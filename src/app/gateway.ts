@@ -54,7 +54,7 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
      */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
-  readonly shed: Pick<ShedLog, 'count'>
+  readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance
@@ -116,7 +116,17 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     }),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
+    warnOnce: createWarnOnce(log),
     /** `server.mount`, the prefix of every public path. */
     mount: mountOf(config)
+  }
+}
+
+/** @returns logs a warning once for each key: the next request has the same fault */
+function createWarnOnce(log: Services['log']) {
+  const warned = new Set<string>()
+  return (key: string, fields: object, message: string): void => {
+    if (!warned.has(key)) log.warn(fields, message)
+    warned.add(key)
   }
 }

@@ -26,35 +26,29 @@ import { endSlowBodies, endStalledConnections } from './connections.ts'
 import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
 
 /** How long a client may take to send its headers, or to agree on keys. */
-export const headersTimeout = 10_000
+const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 export type Records = UnroutedRecords & Pick<Services, 'metrics'>
 
-/** @param takesUpgrades otherwise they are ordinary requests */
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handle: Handler,
-  records: Records,
-  takesUpgrades = false
+  records: Records
 ): Server {
   const { log } = records
   const { server: settings } = gateway
   const refuse = createRefuse(gateway, records)
   const options = {
-    headersTimeout,
     // Long bodies have a minimum rate, short ones `endSlowBodies`.
     requestTimeout: 0,
     keepAliveTimeout: settings.keepAlive,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    insecureHTTPParser: false,
     // A request without a body has no stream to be read and ended.
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: (request: IncomingMessage) => takesUpgrades && isUpgrade(request)
+    shouldUpgradeCallback: isUpgrade
   }
   const server = adopt(createHttpServer(options, serverTls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
@@ -102,7 +96,14 @@ function createRefuse({ envelope }: Config['gateway'], records: Records) {
 }
 
 /** Of http or https. */
-export function createHttpServer(options: ServerOptions, tls: ServerTls | undefined): Server {
+export function createHttpServer(more: ServerOptions, tls: ServerTls | undefined): Server {
+  const options = {
+    headersTimeout,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+    insecureHTTPParser: false,
+    ...more
+  }
   if (tls === undefined) return adopt(createServer(options))
   const secure = {
     ...secureContextOf(tls),

@@ -24,6 +24,20 @@ export interface Taken {
   readonly mayBeShared?: boolean
 }
 
+/** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
+export const operatorsApart = 'ops-'
+
+/** What a key names, such as `account alice`; a known browser's id is not shown. */
+export function partsOf({ key }: Pick<Bucket, 'key'>) {
+  const isOfOperators = key.startsWith(operatorsApart)
+  const own = isOfOperators ? key.slice(operatorsApart.length) : key
+  const [kind = '', first = '', second = ''] = own.split(' ')
+  const named = kind === 'address' ? { address: first } : { account: first }
+  const both = kind === 'accountAndAddress' ? { ...named, address: second } : named
+  const of: { readonly account?: string; readonly address?: string } = both
+  return { isOfOperators, kind, of }
+}
+
 export interface Lock {
   readonly key: string
   /** Milliseconds until one more failure is free. */

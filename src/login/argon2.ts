@@ -1,7 +1,7 @@
 /** Password hashes: argon2id in PHC strings, computed in the thread pool, few at a time. */
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { createConcurrency } from './concurrency.ts'
+import { Slots } from '../limits/slots.ts'
 
 /** What a hash takes: memory in KiB. */
 export interface Cost {
@@ -26,7 +26,7 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
 )
 
 /** Hashing fills cores and memory: two at once, and beyond 100 that wait a sign-in is refused. */
-const runHash = createConcurrency(2, 100)
+const hashing = new Slots(2, 100)
 
 /** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
 export async function hashPassword(password: string, cost: Cost = recommended): Promise<string> {
@@ -62,6 +62,8 @@ export function decoyHash(like?: Hash): Hash {
 export async function verifyPassword(password: string, hash: Hash): Promise<boolean> {
   const { memory, passes, parallelism, salt: nonce, tag } = hash
   const parameters = { message: password, nonce, memory, passes, parallelism }
-  const derived = await runHash(() => derive('argon2id', { ...parameters, tagLength: tag.length }))
+  const derived = await hashing.run(() =>
+    derive('argon2id', { ...parameters, tagLength: tag.length })
+  )
   return timingSafeEqual(derived, tag)
 }

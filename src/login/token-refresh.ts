@@ -48,32 +48,27 @@ export function createTokenRefresh(options: Options) {
     const { credential, source: name } = live.session
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
-    return source?.renew === undefined ? live : await ensure(live, source, trail)
+    return source?.renew === undefined ? live : await ensureToken(live, source, trail)
   }
 
   /**
-   * The session with a valid token of an upstream that gives it one.
+   * The session with a valid token of an issuer.
    * @param refused the token that the upstream took for one that is over: another one is needed
-   * @throws GatewayError as the exchange does where there is no valid token
+   * @throws GatewayError as the issuer does where there is no valid token
    */
   async function ensureToken(
     lookedUp: Live,
-    exchange: TokenExchange,
+    issuer: Issuer,
     trail?: Trail,
     refused?: string
   ): Promise<Live> {
     const live = sessions.credentials.withHeld(lookedUp)
-    return await ensure(live, exchange, trail, refused)
-  }
-
-  async function ensure(live: Live, issuer: Issuer, trail?: Trail, refused?: string) {
-    const { upstream = '' } = issuer
     const credential = credentialIn(live.session, issuer.upstream)
     const isRefused = refused !== undefined && credential?.token === refused
     const isOver = credential === undefined || isRefused
     const end = isOver ? 0 : (credential.expiresAt ?? Infinity)
     if (Date.now() < end - renewBeforeMs) return live
-    const key = `${upstream} ${live.key}`
+    const key = `${issuer.upstream ?? ''} ${live.key}`
     if (Date.now() < end && steadyNow() < (pauses.peek(key) ?? 0)) return live
     let renewal = running.get(key)
     if (renewal === undefined) {

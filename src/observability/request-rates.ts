@@ -23,21 +23,17 @@ export class RouteCounts {
     ;(this.buckets[index] as number)++
   }
 
-  /** @param times -1 takes them away */
-  add(counts: RouteCounts, times = 1): this {
-    this.requests += times * counts.requests
-    this.errors += times * counts.errors
-    this.refused += times * counts.refused
-    for (const [index, count] of counts.buckets.entries()) {
-      ;(this.buckets[index] as number) += times * count
-    }
-    return this
+  add({ requests, errors, refused, buckets: counts }: RouteCounts): void {
+    this.requests += requests
+    this.errors += errors
+    this.refused += refused
+    for (const [index, count] of counts.entries()) (this.buckets[index] as number) += count
   }
 }
 
 /** Of all generations. */
 export class RequestRates {
-  readonly #routes = new Map<string, RouteCounts>()
+  #routes = new Map<string, RouteCounts>()
   inFlight = 0
 
   ofRoute(name: string): RouteCounts {
@@ -46,13 +42,10 @@ export class RequestRates {
     return counts
   }
 
-  /** By route, since it was read `before`; without that since the start. */
-  read(before?: ReadonlyMap<string, RouteCounts>): Map<string, RouteCounts> {
-    const none = new RouteCounts()
-    const since = ([route, counts]: [string, RouteCounts]) => {
-      const own = new RouteCounts().add(counts).add(before?.get(route) ?? none, -1)
-      return [route, own] as const
-    }
-    return new Map(Array.from(this.#routes, since))
+  /** By route, since they were taken last. */
+  take(): ReadonlyMap<string, RouteCounts> {
+    const taken = this.#routes
+    this.#routes = new Map()
+    return taken
   }
 }

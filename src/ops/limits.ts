@@ -8,10 +8,10 @@ import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
-import { type SignedIn, type UserId, userKey } from '../session/types.ts'
+import { type UserId, userKey } from '../session/types.ts'
 import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
 import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
-import { findUsers } from './users.ts'
+import { findNamed } from './users.ts'
 
 export type LimitRow = Static<typeof limitRow>
 export type CallerLimit = Static<typeof callerLimit>
@@ -117,8 +117,7 @@ async function countAnew(desk: Desk, caller: string) {
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {
   const { gateway, users } = config()
   if (isIP(named) !== 0) return [callerOfAddress(countedAddress({ ip: named }))]
-  const isNamed = ({ id, username }: SignedIn) => id === named || username === named
-  const signedIn = await findUsers(sessions.store, named, isNamed)
+  const signedIn = await findNamed(sessions.store, named)
   // They may have no session.
   const ids = [named, ...idsOf(users, named)]
   const sources = [...Object.keys(gateway.login.sources), keySource]

@@ -5,21 +5,14 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createConnections, endStalledConnections } from '../app/connections.ts'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { createHttpServer, headersTimeout, setCertificate } from '../app/listener.ts'
+import { createHttpServer, setCertificate } from '../app/listener.ts'
 import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { opsHeaders } from './responses.ts'
 
-const options = {
-  headersTimeout,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 72_000,
-  connectionsCheckingInterval: 1000,
-  maxHeaderSize: 16 * 1024,
-  insecureHTTPParser: false
-}
+const options = { requestTimeout: 30_000, keepAliveTimeout: 72_000 }
 /** A client that takes nothing of its responses for this time loses its connection. */
 const stallMs = 30_000
 const maxConnections = 1000

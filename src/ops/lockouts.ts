@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import { countedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
-import type { Lock } from '../limits/lockouts.ts'
+import { challenge } from '../app/sign-in/guard.ts'
+import { type Lock, operatorsApart, partsOf } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
 import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
 import { count, list, object, optional, text, time } from './schemas.ts'
@@ -87,7 +87,8 @@ function keysOf({ account, address }: LockoutsOf): LockoutsOf {
 async function locksOf({ lockouts }: Desk, wanted: LockoutsOf): Promise<Lock[]> {
   const all = await orUnavailable(lockouts.list(), 'lockouts')
   return all.filter(lock => {
-    const { kind, account, address } = partsOf(lock)
+    const { kind, of } = partsOf(lock)
+    const { account, address } = of
     if (kind === challenge) return false
     if (wanted.account === undefined && wanted.address === undefined) return true
     const isOfAccount = account !== undefined && account === wanted.account
@@ -105,21 +106,9 @@ function countedKeys({ account, address }: LockoutsOf): string[] {
   return keys.flatMap(key => [key, operatorsApart + key])
 }
 
-/** Of `KIND OF …`, such as `account alice`; a known browser's id is not shown. */
-function partsOf({ key }: Lock): LockoutsOf & { readonly kind: string } {
-  const own = isOfOperators(key) ? key.slice(operatorsApart.length) : key
-  const [kind = '', first = '', second] = own.split(' ')
-  if (kind === 'address') return { kind, address: first }
-  return { kind, account: first, ...(kind === 'accountAndAddress' && { address: second }) }
-}
-
-function isOfOperators(key: string): boolean {
-  return key.startsWith(operatorsApart)
-}
-
 function toJson(lock: Lock): LockoutJson {
-  const { kind, ...of } = partsOf(lock)
-  const place = isOfOperators(lock.key) ? ' at the operators’ page' : ''
+  const { kind, of, isOfOperators } = partsOf(lock)
+  const place = isOfOperators ? ' at the operators’ page' : ''
   const until = new Date(Date.now() + lock.waitMs).toISOString()
   return { kind: `${kindNames[kind] ?? kind}${place}`, ...of, until }
 }

@@ -6,7 +6,9 @@
 import { randomUUID } from 'node:crypto'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
 import { opsCookie } from '../config/schema/ops.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { Services } from '../services/services.ts'
+import type { Background } from '../services/shared.ts'
 import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
 import { createSeal } from '../session/seal.ts'
 import { type Identity, type SignedIn, userDigest } from '../session/types.ts'
@@ -32,19 +34,15 @@ interface Pass extends Entrant {
   readonly signOuts: number
 }
 
-interface Options {
-  readonly gateway: GatewayConfig
-  readonly services: Pick<Services, 'secrets' | 'fileUsers' | 'signOuts' | 'sessions' | 'redis'>
-  /** Tells other replicas of sign-outs, and hears of theirs. */
-  readonly exchange: () => Promise<void>
-}
+type Used = Pick<Services, 'secrets' | 'fileUsers' | 'sessions' | 'redis' | 'background'>
 
 const lifeMs = 3_600_000
 
 export type OperatorSessions = ReturnType<typeof createOperatorSessions>
 
-export function createOperatorSessions({ gateway, services, exchange }: Options) {
-  const { fileUsers, signOuts, sessions, redis } = services
+export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
+  const { fileUsers, sessions, redis } = services
+  const signOuts = createSignOuts(services.background)
   const { role, tls, trustedProxies, secret = '' } = gateway.ops
   const sources = operatorSources(gateway)
   // A new secret ends all. Without Redis nobody else knows of sign-outs: they end with this process.
@@ -83,31 +81,54 @@ export function createOperatorSessions({ gateway, services, exchange }: Options)
       if (text === undefined) return undefined
       const pass = JSON.parse(text) as Pass
       const { name, until, user } = pass
-      if (until <= Date.now() || pass.signOuts < signOuts.of(keyOf(name, user?.source))) {
-        return undefined
-      }
-      if (!(await isOperator(pass))) return undefined
+      if (until <= Date.now() || !(await isOperator(pass))) return undefined
+      if (pass.signOuts < (await signOuts.of(keyOf(name, user?.source)))) return undefined
       return { name, via: 'session', source: user?.source, until }
     },
     /** @returns the `Set-Cookie` value */
     open: async ({ name, user }: Entrant): Promise<string> => {
-      // A sign-out at another replica must not end what begins after it.
-      await exchange()
       const pass: Pass = {
         name,
         ...(user && { user: { ...user, identity: essentialsOf(user.identity, role) } }),
         until: Date.now() + lifeMs,
-        signOuts: signOuts.of(keyOf(name, user?.source))
+        signOuts: await signOuts.of(keyOf(name, user?.source))
       }
       return `${cookie}=${seal.close(cookie, JSON.stringify(pass))}${attributes}`
     },
-    /** Ends all sessions of an operator, at each replica within a second. */
+    /** Ends all sessions of an operator. @throws GatewayError where other replicas cannot know */
     close: async ({ name, source }: Operator): Promise<string> => {
-      signOuts.add(keyOf(name, source))
-      await exchange()
+      await signOuts.add(keyOf(name, source))
       return `${cookie}=${attributes}; Max-Age=0`
     }
   }
+}
+
+/** How often each operator has signed out, at any replica: a cookie of before opens nothing. */
+function createSignOuts({ redis, prefix }: Background) {
+  const key = `${prefix}operator-sign-outs`
+  /** As far as is known here: they hold while Redis is away. */
+  const counts = new Map<string, number>()
+
+  async function of(operator: string): Promise<number> {
+    const known = counts.get(operator) ?? 0
+    const shared = await redis?.zscore(key, operator).catch(() => null)
+    const count = Math.max(known, Number(shared ?? 0))
+    if (count > known) counts.set(operator, count)
+    return count
+  }
+
+  async function add(operator: string): Promise<void> {
+    const count = (await of(operator)) + 1
+    counts.set(operator, count)
+    try {
+      await redis?.zadd(key, count, operator)
+      await redis?.pexpire(key, 2 * lifeMs)
+    } catch (cause) {
+      throw new GatewayError('ops.redis', { cause })
+    }
+  }
+
+  return { of, add }
 }
 
 /** Browsers keep 4 KiB of a cookie. */

@@ -165,7 +165,7 @@ export async function findUsers(
 }
 
 /** Those whom an operator may mean. */
-async function findNamed(store: Store, named: string, { by, source }: NamedUser) {
+export async function findNamed(store: Store, named: string, { by, source }: NamedUser = {}) {
   return await findUsers(store, named, each => {
     const names = { id: each.id, name: each.username }
     const isNamed = by === undefined ? Object.values(names).includes(named) : names[by] === named

@@ -7,7 +7,7 @@ import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { createFleet } from '../services/fleet.ts'
-import { type GatewayState, stateOf, version } from '../services/gateway-state.ts'
+import { type Phase, stateOf, version } from '../services/gateway-state.ts'
 import { createPresent, describeReplica } from '../services/present.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
@@ -20,7 +20,7 @@ export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /** How far start and stop are. */
 interface Life {
-  phase: GatewayState['phase']
+  phase: Phase
 }
 
 /**
@@ -54,14 +54,16 @@ export async function startGateway(
   const present = createPresent(services)
   opening.defer(() => present.close())
   measureConfig(server, reloader)
-  const state = () => stateOf({ life, reloader, ...server })
+  const state = () => {
+    const running = { ...generations.current, draining: generations.draining() }
+    return stateOf(life.phase, services, running, reloader.state)
+  }
   const fleet = createFleet({
     id: services.replica,
     ...services.background,
     seal: createSeal(services.secrets, 'replica'),
     describe: () => describeReplica(state(), present),
-    onMaintenance: sealed => services.maintenance.take(sealed),
-    signOuts: services.signOuts
+    onMaintenance: sealed => services.maintenance.take(sealed)
   })
   opening.defer(() => fleet.close())
   operators = createOperators({ server, reloader, present, fleet, state })

@@ -27,12 +27,12 @@ export type Operators = ReturnType<typeof createOperators>
 
 /** Builds the operators' listener, and the socket of local commands. */
 export function createOperators(operated: Operated) {
-  const { server, present, state, fleet } = operated
+  const { server, present, state } = operated
   const { generations, services } = server
   const { opsTls, gateway } = generations.current.config
   const { ops } = gateway
   const { log } = services
-  const sessions = createOperatorSessions({ gateway, services, exchange: fleet.exchange })
+  const sessions = createOperatorSessions(gateway, services)
   const app = createOpsServer({
     state,
     openApi: () => openApi(generations.current.config),

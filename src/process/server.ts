@@ -62,7 +62,6 @@ export function createPublicServer(config: Config, log: Log) {
     },
     /** Releases the services, once all generations are closed. */
     close: async (): Promise<void> => {
-      shed.write()
       boundStreams.close()
       await services.close()
     }
@@ -80,7 +79,7 @@ function createListeners(config: Config, { generations, services, shed }: Behind
     onRefused: address => shed.count('connections', { address })
   })
   const handle: Handler = (request, response) => generations.current.handle(request, response)
-  const server = createListener(config, handle, services, true)
+  const server = createListener(config, handle, services)
   const redirect = settings.tls?.redirect
   const redirectServer =
     redirect === undefined ? undefined : createListener({ gateway }, handle, services)

@@ -14,7 +14,7 @@ export type Watch = ReturnType<typeof watchFiles>
  * @param read by file, as it was when it was read
  * @param onChange called when the files have changed, and been the same for two looks
  */
-export function watchFiles(read: Fingerprints, onChange: () => void, everyMs = 2000) {
+export function watchFiles(read: Fingerprints, onChange: () => void) {
   let reported = read
   const look = (): Fingerprints =>
     Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
@@ -27,7 +27,7 @@ export function watchFiles(read: Fingerprints, onChange: () => void, everyMs = 2
     if (!isSettled || isDeepStrictEqual(now, reported)) return
     reported = now
     onChange()
-  }, everyMs).unref()
+  }, 2000).unref()
   return {
     /** From now on a change is one of what was read last. */
     follow: (next: Fingerprints): void => {

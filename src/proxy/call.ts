@@ -13,7 +13,7 @@ import { type Address, createPick, type OnAddress } from './address.ts'
 import { isOfUpstream, upstreamError } from './failures.ts'
 import { type Call, type Failed, Receiver } from './receiver.ts'
 import { discard, failureStatuses, isEventStream, type UpstreamResponse } from './response.ts'
-import { overloaded, Slots } from './slots.ts'
+import { overloaded, Slots } from '../limits/slots.ts'
 
 /** What is recorded of one. */
 export type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
@@ -26,9 +26,6 @@ export interface UpstreamEvents {
   readonly onWaited: (ms: number) => void
 }
 
-/** Retries that may be made at once, whatever came before. */
-const minRetries = 10
-
 export type CallContext = ReturnType<typeof createCallContext>
 
 /** Shared by all calls of one upstream. @param name in `routes.yaml` */
@@ -40,11 +37,6 @@ export function createCallContext(
 ) {
   const { connections, queue } = config
   const slotsOf = (slots: number) => new Slots(slots, queue, onWaited)
-  // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
-  // the requests of one that break at once when it dies.
-  const { length } = addresses
-  const maxRetries = minRetries + (length > 1 ? Math.ceil(connections / length) : 0)
-  let retries = maxRetries
   return {
     name,
     /** Whether it may get `tracestate`: with a list of headers only if that is one of them. */
@@ -52,19 +44,8 @@ export function createCallContext(
     pick: createPick(addresses),
     /** Of all requests but event streams. */
     slots: slotsOf(connections),
-    /** Half of them for streamed uploads: clients may be slow. */
-    uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
     /** Of event streams and WebSockets, which may never end: they wait for no one. */
     streams: slotsOf(connections * 5),
-    /** Each request earns a tenth of a retry. */
-    onRequest: () => {
-      retries = Math.min(maxRetries, retries + 0.1)
-    },
-    mayRetry: () => {
-      if (retries < 1) return false
-      retries--
-      return true
-    },
     onRetry
   }
 }
@@ -81,10 +62,9 @@ interface Run {
 
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 export async function sendCall(context: CallContext, call: Call): Promise<UpstreamResponse> {
-  const { onRequest, pick, slots } = context
-  onRequest()
-  const isOrdinary = !(call.body instanceof Readable) && !asksForEvents(call)
-  const places = isOrdinary && slots.tryTake() ? [slots] : await waitForPlaces(context, call)
+  const { pick, slots, streams } = context
+  let place = asksForEvents(call) ? takeStream(context) : slots
+  if (place === slots && !slots.tryTake()) await waitForSlot(slots, call)
   const startedAt = performance.now()
   const run: Run = { call, startedAt, unreached: [], mayRepeat: isRepeatable(call) }
   let address = pick()
@@ -96,37 +76,30 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
     if ('status' in outcome) {
       if (failureStatuses.has(outcome.status)) address.failedBy('request')
       else address.succeeded()
-      const hasPlace = keepsPlace(context, places, outcome)
-      receiver.releaseAfter(places)
-      if (hasPlace) return outcome
+      const isLate =
+        place === slots && outcome.body instanceof Readable && isEventStream(outcome.headers)
+      if (isLate && streams.tryTake()) {
+        // Events that were not asked for as such leave their slot to others.
+        slots.release()
+        place = streams
+      }
+      receiver.releaseAfter(place)
+      if (!isLate || place === streams) return outcome
       discard(outcome)
       throw tooManyStreams()
     }
     failure = upstreamError(outcome.error)
     address = afterFailure(context, run, receiver, { failure, ...outcome })
-    if (address === undefined) receiver.releaseAfter(places)
+    if (address === undefined) receiver.releaseAfter(place)
   }
   throw failure
 }
 
-/** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
-async function waitForPlaces(context: CallContext, call: Call): Promise<Slots[]> {
-  const { slots, uploads } = context
-  const { body, signal, recorded } = call
-  if (asksForEvents(call)) return [takeStream(context)]
+/** @throws as `sendCall` does */
+async function waitForSlot(slots: Slots, { signal, recorded }: Call): Promise<void> {
   const askedAt = performance.now()
-  const places: Slots[] = []
-  try {
-    for (const each of body instanceof Readable ? [uploads, slots] : [slots]) {
-      await each.take(signal)
-      places.push(each)
-    }
-  } catch (error) {
-    for (const each of places) each.release()
-    throw error
-  }
+  await slots.take(signal)
   if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
-  return places
 }
 
 /** @throws GatewayError `overloaded` */
@@ -138,21 +111,6 @@ export function takeStream({ streams }: CallContext): Slots {
 /** As every EventSource does. */
 function asksForEvents({ headers: { accept } }: Call): boolean {
   return typeof accept === 'string' && accept.startsWith('text/event-stream')
-}
-
-/** Events that were not asked for as such leave their slot to others. */
-function keepsPlace(
-  { streams }: CallContext,
-  places: Slots[],
-  response: UpstreamResponse
-): boolean {
-  const { headers, body } = response
-  const isStream = body instanceof Readable && isEventStream(headers)
-  if (!isStream || places.includes(streams)) return true
-  if (!streams.tryTake()) return false
-  for (const each of places.splice(0)) each.release()
-  places.push(streams)
-  return true
 }
 
 function tooManyStreams(): GatewayError {
@@ -167,7 +125,7 @@ function isRepeatable({ method, body }: Call): boolean {
 
 /** @returns the address for another attempt, if there may be one */
 function afterFailure(
-  { pick, mayRetry, onRetry }: CallContext,
+  { pick, onRetry }: CallContext,
   run: Run,
   { address, recorded, isOver }: Receiver,
   { error, failure, isUnsent }: Failed & { readonly failure: GatewayError }
@@ -191,7 +149,7 @@ function afterFailure(
       return other
     }
   }
-  if (!run.mayRepeat || !isBroken(code) || !mayRetry()) return undefined
+  if (!run.mayRepeat || !isBroken(code)) return undefined
   run.mayRepeat = false
   onRetry('again')
   return pick([...unreached, address]) ?? address

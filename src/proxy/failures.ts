@@ -7,7 +7,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { isJson, type UpstreamResponse } from './response.ts'
-import { overloaded } from './slots.ts'
+import { overloaded } from '../limits/slots.ts'
 
 const codes = new Map<string, ErrorCode>([
   ['ECONNREFUSED', 'upstream.refused'],

@@ -10,7 +10,7 @@ import type { Recorded, TrailAttempt } from '../observability/trail.ts'
 import type { Address } from './address.ts'
 import type { Upload } from './request-body.ts'
 import { isBodiless, isEventStream, unreadable, type UpstreamResponse } from './response.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../limits/slots.ts'
 
 export interface Call {
   readonly method: string
@@ -43,9 +43,6 @@ export interface Failed {
 /** The longest pause of an event stream, which may be silent longer than other bodies. */
 const maxSilenceMs = 5 * 60_000
 
-/** A reader that stands still has lost its connection by then, or waits behind another response. */
-const maxHeldMs = 60_000
-
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
 
@@ -66,7 +63,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   readonly #startedAt: number
   /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
-  #places: readonly Slots[] = []
+  #place: Slots | undefined
   #controller: Dispatcher.DispatchController | undefined
   #state: 'waiting' | 'collecting' | 'streaming' | 'over' = 'waiting'
   #clock: NodeJS.Timeout
@@ -76,8 +73,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #received = 0
   #uploaded = 0
-  /** When its reader fell behind. */
-  #heldSince = 0
   #isEvents = false
   #stream: Readable | undefined
 
@@ -106,10 +101,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Gives them back as soon as the connection is free. */
-  releaseAfter(places: readonly Slots[]): void {
-    this.#places = places
-    if (this.isOver) this.#release()
+  /** Gives it back as soon as the connection is free. */
+  releaseAfter(place: Slots): void {
+    if (this.isOver) place.release()
+    else this.#place = place
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -183,9 +178,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
     } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
     else if (this.#controller?.paused !== true) {
       this.#fail(new GatewayError('upstream.timeout.idle'))
-    } else if (performance.now() - this.#heldSince >= maxHeldMs) {
-      this.#fail(new GatewayError('request.timeout'))
-    } else this.#clock.refresh()
+    } else {
+      // Its client stands still, for which `server.idleTimeout` counts.
+      this.#clock.refresh()
+    }
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -213,9 +209,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   #push(chunk: Buffer): void {
-    if (this.#stream?.push(chunk) !== false) return
-    this.#heldSince = performance.now()
-    this.#controller?.pause()
+    if (this.#stream?.push(chunk) === false) this.#controller?.pause()
   }
 
   #respond(body: Buffer | Readable): void {
@@ -248,12 +242,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     if (this.recorded?.ms === undefined) this.recorded?.end()
     this.address.end()
     this.#call.signal?.removeEventListener('abort', this.#leave)
-    this.#release()
-  }
-
-  #release(): void {
-    for (const each of this.#places) each.release()
-    this.#places = []
+    this.#place?.release()
   }
 
   #startBodyClock(): void {

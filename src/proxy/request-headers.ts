@@ -42,8 +42,6 @@ export interface ForwardedFor {
   readonly host: string | undefined
   readonly requestId: string
   readonly session: Session | undefined
-  /** Set where the token of the session has expired, and could not be renewed. */
-  readonly credentialFault?: GatewayError | undefined
 }
 
 /** Where the response is shaped: they ask for a part, or a coding. */
@@ -54,8 +52,7 @@ const readConditions = new Set(['if-none-match', 'if-modified-since'])
 /**
  * The headers are built anew, so that no client can drop what the gateway adds: those that
  * `Connection` lists are of the client's alone.
- * @returns throws a GatewayError `route.credential` for a session of another source, and the reason
- *   why a token that the upstream needs could not be renewed
+ * @returns throws a GatewayError `route.credential` for a session of another source
  */
 export function requestHeaders(
   options: RequestHeaderOptions
@@ -64,7 +61,6 @@ export function requestHeaders(
   const passes = memoized(compilePassing(options))
   const passCookies = (options.passCookies ?? []).filter(name => !tokenNames.cookies.has(name))
   const addSession = compileSession(options)
-  const takesCredential = credentialOf(options.upstream.credential).as !== 'none'
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
     const listed = listedIn(headers.connection)
@@ -89,7 +85,6 @@ export function requestHeaders(
     sent['x-forwarded-proto'] = caller.protocol
     if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
     if (caller.session !== undefined) addSession(sent, caller.session)
-    if (takesCredential && caller.credentialFault !== undefined) throw caller.credentialFault
     return sent
   }
 }

@@ -59,7 +59,7 @@ export function createUpstream(
   const base = pathname.replace(/\/$/, '')
   const addresses = urls.map(url => new Address(url, config, pemFiles, events.onAddress))
   const context = createCallContext(name, config, addresses, events)
-  const { slots, uploads, streams } = context
+  const { slots, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
 
   return {
@@ -107,12 +107,11 @@ export function createUpstream(
     /** Requests that have a connection, event streams and WebSockets among them. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
-    waiting: () => slots.waiting + uploads.waiting,
+    waiting: () => slots.waiting,
     addresses,
     /** Ends what is running. */
     close: async () => {
-      const error = new GatewayError('gateway.stopping')
-      for (const each of [slots, uploads]) each.close(error)
+      slots.close(new GatewayError('gateway.stopping'))
       await Promise.all(addresses.map(address => address.close()))
     },
     /** Lets what is running finish. */

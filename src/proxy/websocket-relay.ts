@@ -14,45 +14,34 @@ export interface RelayEnd extends Cause {
   readonly toClient: number
 }
 
-export interface RelayTimes {
-  /** Both sides are pinged so often. */
-  readonly pingMs: number
-  /** A side of which nothing at all comes for so long, pongs included, is gone. */
-  readonly idleMs: number
-  /** A reader that takes nothing for so long is cut. */
-  readonly stallMs: number
-}
-
 /** Of the messages for one side: while more wait, the other side is not read. */
 const maxWaitingBytes = 256 * 1024
-const lookMs = 1000
 /** A side that does not answer a close frame is cut after this. */
 const closeMs = 2000
 
 export class Relay {
   readonly #client: Side
   readonly #upstream: Side
-  readonly #times: RelayTimes
   readonly #onEnd: (end: RelayEnd) => void
-  readonly #looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
-  #pingedAt = performance.now()
+  readonly #beats: NodeJS.Timeout
   #cause: Cause | undefined
   #closing: NodeJS.Timeout | undefined
 
   /**
    * @param upstream paused
+   * @param beatMs both sides are pinged so often
    * @param onEnd called when both sides are closed
    */
   constructor(
     client: WebSocket,
     upstream: WebSocket,
-    times: RelayTimes,
+    beatMs: number,
     onEnd: (end: RelayEnd) => void
   ) {
     this.#client = new Side(client)
     this.#upstream = new Side(upstream)
-    this.#times = times
     this.#onEnd = onEnd
+    this.#beats = setInterval(() => this.#beat(), beatMs).unref()
     this.#pass(this.#client, this.#upstream, 'client')
     this.#pass(this.#upstream, this.#client, 'upstream')
     upstream.resume()
@@ -77,23 +66,22 @@ export class Relay {
     this.#closing ??= setTimeout(() => this.destroy(), closeMs).unref()
   }
 
-  #look(now: number): void {
-    const isPingDue = now - this.#pingedAt >= this.#times.pingMs
-    if (isPingDue) this.#pingedAt = now
+  /** A side of which nothing came, and which took nothing, is gone. */
+  #beat(): void {
     for (const side of [this.#client, this.#upstream]) {
       const { socket } = side
       // Of one that is not read nothing is known.
-      if (socket.isPaused) side.heardAt = now
-      const isStalled = socket.bufferedAmount > 0 && now - side.tookAt >= this.#times.stallMs
-      if (isStalled) return this.destroy()
-      if (now - side.heardAt >= this.#times.idleMs) return this.end(1001, 'idle')
-      if (isPingDue && socket.readyState === WebSocket.OPEN) socket.ping()
+      if (!side.isAlive && !socket.isPaused) {
+        return socket.bufferedAmount > 0 ? this.destroy() : this.end(1001, 'idle')
+      }
+      side.isAlive = false
+      if (socket.readyState === WebSocket.OPEN) socket.ping()
     }
   }
 
   #pass(from: Side, to: Side, by: 'client' | 'upstream'): void {
     from.socket.on('message', (data, isBinary) => {
-      from.heardAt = performance.now()
+      from.isAlive = true
       to.send(data, isBinary, from)
     })
     from.socket.on('error', error => {
@@ -113,26 +101,24 @@ export class Relay {
   }
 
   #finish(): void {
-    clearInterval(this.#looking)
+    clearInterval(this.#beats)
     clearTimeout(this.#closing)
     const cause = this.#cause ?? { by: 'gateway' }
     this.#onEnd({ ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
   }
 }
 
-/** Times are those of `performance.now()`. */
 class Side {
   readonly socket: WebSocket
   /** Messages that were sent to it. */
   sent = 0
-  heardAt = performance.now()
-  /** When it took the last message, or the first of those that wait came. */
-  tookAt = 0
+  /** Whether it has sent or taken something, pongs included, since the last ping. */
+  isAlive = true
 
   constructor(socket: WebSocket) {
     this.socket = socket
     const hear = () => {
-      this.heardAt = performance.now()
+      this.isAlive = true
     }
     socket.on('ping', hear).on('pong', hear)
   }
@@ -142,9 +128,8 @@ class Side {
     const { socket } = this
     if (socket.readyState !== WebSocket.OPEN) return
     this.sent++
-    if (socket.bufferedAmount === 0) this.tookAt = performance.now()
     socket.send(data, { binary: isBinary }, () => {
-      this.tookAt = performance.now()
+      this.isAlive = true
       if (from.socket.isPaused && socket.bufferedAmount <= maxWaitingBytes) from.socket.resume()
     })
     if (socket.bufferedAmount > maxWaitingBytes) from.socket.pause()

@@ -24,7 +24,7 @@ interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
 interface Opened {
   /** Paused: `Relay` resumes it. Undefined where the upstream gave an ordinary response. */
   readonly socket?: WebSocket
-  readonly response: IncomingMessage
+  readonly response: UpstreamResponse
 }
 
 /** @throws GatewayError `upstream.*`, or the reason of the signal */
@@ -67,18 +67,18 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
       // In the same turn: its first message may be there already.
       socket.once('open', () => {
         socket.pause()
-        resolve({ socket, response })
+        resolve({ socket, response: responseIn(response) })
       })
     })
     .once('unexpected-response', (_request, response) => {
-      const { statusCode = 0, headers: fields } = adopt(response)
-      const fault = unreadable(statusCode, fields)
-      if (fault === undefined) resolve({ response })
+      const refusal = responseIn(adopt(response).setTimeout(timeoutMs, () => response.destroy()))
+      const fault = unreadable(refusal.status, refusal.headers)
+      if (fault === undefined) resolve({ response: refusal })
       else reject(fault)
     })
   try {
     const opened = await promise
-    recorded?.end(opened.response.statusCode)
+    recorded?.end(opened.response.status)
     return opened
   } catch (error) {
     const failure = upstreamError(error)
@@ -93,36 +93,14 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   }
 }
 
+function responseIn(message: IncomingMessage): UpstreamResponse {
+  const { statusCode: status = 0, headers } = message
+  return { status, headers, body: message }
+}
+
 /** The client's own handshake is with the gateway. */
 function withoutHandshake(headers: WebSocketTarget['headers']): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !name.startsWith('sec-websocket-'))
   )
-}
-
-/** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
-const maxRefusalBytes = 64 * 1024
-
-/** The ordinary response of an upstream that did not agree. @throws GatewayError `upstream.*` */
-export async function readRefusal(
-  response: IncomingMessage,
-  timeoutMs: number
-): Promise<UpstreamResponse> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  const late = new GatewayError('upstream.timeout')
-  const timer = setTimeout(() => response.destroy(late), timeoutMs)
-  try {
-    for await (const piece of response as AsyncIterable<Buffer>) {
-      bytes += piece.length
-      if (bytes > maxRefusalBytes) throw new GatewayError('upstream.invalid')
-      pieces.push(piece)
-    }
-    const { statusCode: status = 502, headers } = response
-    return { status, headers, body: Buffer.concat(pieces) }
-  } catch (error) {
-    throw upstreamError(error)
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -3,7 +3,6 @@ import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
-import type { SignOuts } from './operator-sign-outs.ts'
 import type { Background } from './shared.ts'
 
 interface Options<State> extends Background {
@@ -12,8 +11,6 @@ interface Options<State> extends Background {
   readonly describe: () => State
   /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
-  /** Told and heard with each beat. */
-  readonly signOuts: SignOuts
 }
 
 const noRedis = 'No Redis is configured: this replica knows of no other.'
@@ -22,8 +19,6 @@ const everyMs = 1000
 const silentMs = 3500
 /** A replica that told nothing for so long is forgotten. */
 const forgetMs = 10_000
-/** Longer than the cookies that a sign-out of an operator has to end. */
-const keepSignOutsMs = 2 * 3_600_000
 /** A start does not wait longer for Redis. */
 const startMs = 500
 
@@ -32,17 +27,13 @@ const clock = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** KEYS: replicas, maintenance, sign-outs. ARGV: what was told before, and is now; times; sign-outs. */
+/** KEYS: replicas, maintenance. ARGV: what was told before, and is now; how long it counts. */
 const beatScript = `${clock}
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZADD', KEYS[1], now, ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-for i = 5, #ARGV, 2 do
-  redis.call('ZADD', KEYS[3], 'GT', ARGV[i], ARGV[i + 1])
-  redis.call('PEXPIRE', KEYS[3], ARGV[4])
-end
-return { redis.call('GET', KEYS[2]), redis.call('ZREVRANGE', KEYS[3], 0, 999, 'WITHSCORES') }`
+return redis.call('GET', KEYS[2])`
 
 const listScript = `${clock}
 return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
@@ -50,7 +41,7 @@ return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
 export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
 
 export function createFleet<State extends object>(options: Options<State>) {
-  const { id, redis, prefix, seal, describe, onMaintenance, signOuts } = options
+  const { id, redis, prefix, seal, describe, onMaintenance } = options
   const key = `${prefix}replicas`
   /** The last that was told, as Redis has it. */
   let told = ''
@@ -59,15 +50,11 @@ export function createFleet<State extends object>(options: Options<State>) {
   const describeOwn = () => ({ id, host: hostname(), ...describe() })
 
   async function tell(): Promise<void> {
-    const keys = [key, `${prefix}maintenance`, `${prefix}operator-sign-outs`]
     const before = told
     told = seal.close(key, JSON.stringify(describeOwn()))
     try {
-      const texts = [before, told, forgetMs, keepSignOutsMs, ...signOuts.told()]
-      const shared = await redis?.eval(beatScript, keys.length, ...keys, ...texts)
-      const [maintenance, heard] = shared as [string | null, string[]]
-      signOuts.take(heard)
-      onMaintenance(maintenance)
+      const args = [key, `${prefix}maintenance`, before, told, forgetMs]
+      onMaintenance((await redis?.eval(beatScript, 2, ...args)) as string | null)
       first.resolve()
     } catch {
       // Redis is away, which its client logs.
@@ -75,11 +62,10 @@ export function createFleet<State extends object>(options: Options<State>) {
   }
 
   /** Redis may take its time: one at a time. */
-  function beat(): Promise<void> {
+  function beat(): void {
     beating ??= tell().finally(() => {
       beating = undefined
     })
-    return beating
   }
 
   async function readOthers(from: Redis | Cluster) {
@@ -87,22 +73,15 @@ export function createFleet<State extends object>(options: Options<State>) {
     return readStates<ReturnType<typeof describeOwn>>(reply, sealed => seal.open(key, sealed))
   }
 
-  const onTime = () => void beat()
-  const timer = redis === undefined ? undefined : setInterval(onTime, everyMs).unref()
-  redis?.on('ready', onTime)
+  const timer = redis === undefined ? undefined : setInterval(beat, everyMs).unref()
+  redis?.on('ready', beat)
 
   return {
     /** Resolves when what replicas share was read, and soon where Redis is away. */
     begin: async (): Promise<void> => {
       if (redis === undefined) return
-      onTime()
+      beat()
       await Promise.race([first.promise, wait(startMs, undefined, { ref: false })])
-    },
-    /** Tells and hears what happened until now, ahead of the next beat. */
-    exchange: async (): Promise<void> => {
-      if (redis === undefined) return
-      await beating
-      await beat()
     },
     /** This replica first. @returns others too where Redis can be asked, and else why not */
     list: async () => {
@@ -115,7 +94,7 @@ export function createFleet<State extends object>(options: Options<State>) {
     },
     close: async (): Promise<void> => {
       clearInterval(timer)
-      redis?.off('ready', onTime)
+      redis?.off('ready', beat)
       await beating
       await redis?.zrem(key, told).catch(() => {})
     }

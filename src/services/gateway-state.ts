@@ -24,24 +24,16 @@ export interface ReloadState {
   readonly taken: Taken
 }
 
-/** The process that is described. */
-interface Described {
-  /** How far start and stop are. */
-  readonly life: { readonly phase: 'starting' | 'serving' | 'stopping' }
-  readonly services: Services
-  readonly reloader: { readonly state: ReloadState }
-  readonly generations: {
-    readonly current: {
-      readonly config: Config
-      readonly number: number
-      readonly requests: () => number
-    }
-    readonly draining: () => ReadonlyArray<{
-      readonly generation: number
-      readonly requests: number
-    }>
-  }
+/** The generation that runs, and those before it. */
+interface Running {
+  readonly config: Config
+  readonly number: number
+  readonly requests: () => number
+  readonly draining: ReadonlyArray<{ readonly generation: number; readonly requests: number }>
 }
+
+/** How far start and stop are. */
+export type Phase = 'starting' | 'serving' | 'stopping'
 
 export type GatewayState = ReturnType<typeof stateOf>
 
@@ -49,22 +41,22 @@ export type GatewayState = ReturnType<typeof stateOf>
 export const { version } = packageJson
 const startedAt = new Date().toISOString()
 
-export function stateOf({ life, services, reloader, generations }: Described) {
+export function stateOf(phase: Phase, services: Services, running: Running, reload: ReloadState) {
   const { redis, upstreams, ledger, maintenance } = services
-  const { config, number, requests } = generations.current
+  const { config, number, requests, draining } = running
   return {
     version,
     startedAt,
-    phase: life.phase,
-    ready: life.phase === 'serving' && isUsable(redis),
+    phase,
+    ready: phase === 'serving' && isUsable(redis),
     config: {
       folder: config.folder,
       hash: configHash(config),
       /** Of `gateway.yaml`, without the addresses on which it listens. */
       generation: number,
       requests: requests(),
-      draining: generations.draining(),
-      ...reloader.state
+      draining,
+      ...reload
     },
     /** Undefined for a process without Redis. */
     redis,

@@ -1,12 +1,13 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import { boundsMs, RouteCounts } from '../observability/request-rates.ts'
+import { boundsMs, RequestRates, RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from './gateway-state.ts'
 import type { Services } from './services.ts'
 
 interface Sample {
   readonly at: number
-  readonly totals: ReadonlyMap<string, RouteCounts>
+  /** Since the sample before. */
+  readonly routes: ReadonlyMap<string, RouteCounts>
   /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
   readonly cpu: NodeJS.CpuUsage
@@ -29,27 +30,29 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
   const samples: Sample[] = []
   const past: Past[] = []
 
-  /** Of the last ten seconds, each route with requests. */
+  /** Of the ten seconds before the last sample. */
   function counts() {
-    const first = samples[0] as Sample
-    const all = Array.from(rates.read(first.totals))
-    return {
-      first,
-      seconds: Math.max(1, performance.now() - first.at) / 1000,
-      routes: all.filter(([, { requests }]) => requests > 0)
+    const [first, ...others] = samples as [Sample, ...Sample[]]
+    const routes = new RequestRates()
+    const all = new RouteCounts()
+    for (const [route, of] of others.flatMap(each => [...each.routes])) {
+      routes.ofRoute(route).add(of)
+      all.add(of)
     }
+    const { at } = others.at(-1) ?? first
+    return { first, all, routes, seconds: secondsIn(at - first.at) }
   }
 
   function sample(): void {
     samples.push({
       at: performance.now(),
-      totals: rates.read(),
+      routes: rates.take(),
       upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
       cpu: process.cpuUsage()
     })
     if (samples.length > maxSamples) samples.shift()
-    const { routes, seconds } = counts()
-    past.push(inSeconds(sumOf(routes), seconds))
+    const { all, seconds } = counts()
+    past.push(inSeconds(all, seconds))
     if (past.length > maxPast) past.shift()
   }
 
@@ -60,19 +63,20 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
     past: past as readonly Past[],
     sample,
     read: () => {
-      const { first, seconds, routes } = counts()
+      const { first, all, routes, seconds } = counts()
       const { user, system } = process.cpuUsage(first.cpu)
-      routes.sort(([, a], [, b]) => b.requests - a.requests)
+      const untilNow = secondsIn(performance.now() - first.at)
+      const busiest = [...routes.take()].toSorted(([, a], [, b]) => b.requests - a.requests)
       return {
         rssBytes: process.memoryUsage.rss(),
         /** Share of one core. */
-        cpu: rounded((user + system) / 1e6 / seconds),
-        ...inSeconds(sumOf(routes), seconds),
+        cpu: rounded((user + system) / 1e6 / untilNow),
+        ...inSeconds(all, seconds),
         /** The busiest first. */
-        routes: routes.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
+        routes: busiest.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
         inFlight: rates.inFlight,
         queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
-        upstreams: upstreamsSince(upstreams, first, seconds),
+        upstreams: upstreamsSince(upstreams, first, untilNow),
         /** Undefined without one. */
         redis: services.redis
       }
@@ -124,10 +128,6 @@ function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
 }
 
-function sumOf(routes: ReadonlyArray<readonly [string, RouteCounts]>): RouteCounts {
-  return routes.reduce((sum, [, counts]) => sum.add(counts), new RouteCounts())
-}
-
 function inSeconds(counts: RouteCounts, seconds: number) {
   return {
     ...ratesOf(counts.requests, counts.errors, seconds),
@@ -135,6 +135,11 @@ function inSeconds(counts: RouteCounts, seconds: number) {
     p50Ms: percentile(counts, 0.5),
     p99Ms: percentile(counts, 0.99)
   }
+}
+
+/** Never none: rates are divided by them. */
+function secondsIn(ms: number): number {
+  return Math.max(1, ms) / 1000
 }
 
 function ratesOf(requests: number, errors: number, seconds: number) {

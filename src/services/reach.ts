@@ -33,6 +33,17 @@ export async function reachAll(config: Config, username?: string): Promise<Reach
   return [...upstreams.flat(), ...redis, ...signIns]
 }
 
+/** @param attempt gives what was found there, if it is worth a word */
+async function tried(
+  place: Pick<Reached, 'what' | 'address'>,
+  attempt: Promise<string | undefined | void>
+): Promise<Reached> {
+  return await attempt.then(
+    advice => ({ ...place, ...(advice && { advice }) }),
+    (error: unknown) => ({ ...place, fault: reasonOf(error) })
+  )
+}
+
 /** A connection to each address, with TLS where it is https. */
 async function reachUpstream(
   name: string,
@@ -40,22 +51,13 @@ async function reachUpstream(
   { authorities }: Config
 ): Promise<Reached[]> {
   const upstream = createUpstream(config, { pemFiles: authorities })
-  try {
-    return await Promise.all(
-      upstream.addresses.map(async (address): Promise<Reached> => {
-        const place = { what: `upstream ${name}`, address: address.origin }
-        return await address.connect().then(
-          socket => {
-            socket.destroy()
-            return place
-          },
-          (error: unknown) => ({ ...place, fault: reasonOf(error) })
-        )
-      })
-    )
-  } finally {
-    await upstream.close()
-  }
+  const reached = upstream.addresses.map(async address => {
+    const connecting = address.connect().then(socket => void socket.destroy())
+    return await tried({ what: `upstream ${name}`, address: address.origin }, connecting)
+  })
+  const all = await Promise.all(reached)
+  await upstream.close()
+  return all
 }
 
 const writeBound =
@@ -101,10 +103,11 @@ async function reachSignIn(
       return await reachDirectory(what, directory, username)
     }
     if (source.kind === 'oidc') {
-      const fault = await new Provider(source)
-        .readKeys()
-        .catch(({ cause }: Error) => ({ fault: reasonOf(cause) }))
-      return { what, address: source.issuer, ...fault }
+      const reading = new Provider(source).readKeys().then(
+        () => {},
+        ({ cause }: Error) => Promise.reject(cause)
+      )
+      return await tried({ what, address: source.issuer }, reading)
     }
     const address = `upstream ${source.upstream}`
     const works = upstreams.some(each => each.what === address && each.fault === undefined)
@@ -122,19 +125,14 @@ async function reachDirectory(
   username: string | undefined
 ): Promise<Reached[]> {
   const { lookUp } = await import('../login/ldap/directory.ts')
-  const reached = directory.urls.map(async (url): Promise<Reached> => {
-    const place = { what, address: url }
-    try {
-      const user = await lookUp(directory, { url, withinMs: directoryMs }, username ?? 'nobody')
-      if (username === undefined) return place
-      const found =
-        user && `id ${user.id}, name ${user.name}, roles ${user.roles.join(', ') || 'none'}`
-      return { ...place, advice: `${username}: ${found ?? 'no such user, or several'}` }
-    } catch (error) {
-      return { ...place, fault: reasonOf(error) }
-    }
-  })
-  return await Promise.all(reached)
+  const look = async (url: string) => {
+    const user = await lookUp(directory, { url, withinMs: directoryMs }, username ?? 'nobody')
+    if (username === undefined) return undefined
+    const found =
+      user && `id ${user.id}, name ${user.name}, roles ${user.roles.join(', ') || 'none'}`
+    return `${username}: ${found ?? 'no such user, or several'}`
+  }
+  return await Promise.all(directory.urls.map(url => tried({ what, address: url }, look(url))))
 }
 
 function reasonOf(error: unknown): string {

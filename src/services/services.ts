@@ -23,7 +23,6 @@ import { openLedger, recordRevocations } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
-import { createSignOuts } from './operator-sign-outs.ts'
 import { type Background, connectRedis, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
@@ -85,8 +84,6 @@ export function createServices(config: Config, log: Log) {
     fileUsers,
     sessions,
     sourceFaults: new SourceFaults(),
-    /** Those of operators. */
-    signOuts: createSignOuts(),
     /** Newest first. */
     secrets,
     maintenance: createMaintenance({
@@ -136,7 +133,7 @@ function countSessions(metrics: Metrics) {
   }
 }
 
-export function measureSessions(
+function measureSessions(
   metrics: Metrics,
   store: Pick<SessionStore, 'signedIn'>,
   shared?: Pick<Shared, 'state'>

@@ -1,5 +1,5 @@
 /**
- * Every code block of the pages: config is loaded, code is parsed; test/e2e/docs.test.ts runs
+ * Every code block of the pages: config is loaded, code is parsed; commands.test.ts runs
  * commands, and test/long the files of proxies. Chinese pages have the same blocks as the English.
  */
 import { execFileSync } from 'node:child_process'

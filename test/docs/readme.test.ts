@@ -1,7 +1,7 @@
-/** The example of README: exactly its config, in front of the RuoYi back-end of the matrix. */
+/** The example of README: exactly its config, in front of the RuoYi back-end of test/consoles. */
 import t from 'tap'
-import { backend as ruoyi } from '../matrix/backends/ruoyi.ts'
-import { users } from '../matrix/backend.ts'
+import { ruoyi } from '../consoles/backends/ruoyi.ts'
+import { admin, startBackend } from '../consoles/server.ts'
 import { textFolder } from '../support/config-files.ts'
 import { blocksOf, isAsWritten } from '../support/doc-blocks.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
@@ -27,7 +27,7 @@ const leftOut = new Set(['noticeType', 'status'])
 
 t.test('the config of README turns the request and the answer as README shows them', async t => {
   const redis = await testRedis(t.after)
-  const backend = await ruoyi.start(t.after)
+  const backend = await startBackend(t.after, ruoyi)
   const folder = textFolder(t.after, {
     // On ports of its own.
     'gateway.yaml': `${fileOf('gateway.yaml').replace('redis://redis:6379', redis.url)}
@@ -39,7 +39,7 @@ ops: { listen: 127.0.0.1:0 }`,
   const gateway = await testGateway(t.after, folder, {
     SESSION_SECRET: 'a secret of at least thirty-two characters'
   })
-  const { username, password } = users.admin
+  const { username, password } = admin
   const signedIn = await gateway.call('/api/login/account', { json: { username, password } })
   const [, method, path = ''] = /^(GET) (\S+)/.exec(lineOf('the console asks')) ?? []
   const got = await gateway.call(path, { method: method ?? '', cookie: cookieOf(signedIn) })

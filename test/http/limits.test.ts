@@ -16,11 +16,11 @@ const window = '1h'
 const waiting: Array<() => void> = []
 const backend = await testUpstream(t.after, (incoming, response, seen) => {
   const answer = () => json(200, {})(incoming, response, seen)
-  if (/^\/api\/(?:slow|single|constructor)/.test(seen.url)) waiting.push(answer)
+  if (seen.url.startsWith('/api/slow')) waiting.push(answer)
   else answer()
 })
 const upstreams = { b: { url: backend.url } }
-const names = ['user', 'alone', 'other', 'shy', 'burst', 'watched', 'slow', 'single']
+const names = ['user', 'alone', 'other', 'shy', 'burst', 'watched', 'slow']
 /** A limit for each route, so that no test counts for another. */
 const gateway = await testGateway(t.after, {
   gateway: { server: { trustedProxies: ['127.0.0.1'] } },
@@ -30,14 +30,12 @@ const gateway = await testGateway(t.after, {
       ...Object.fromEntries(
         names.map(name => [name, { path: `/api/${name}`, upstream: 'b', methods: ['GET', 'POST'] }])
       ),
-      constructor: { path: '/api/constructor', upstream: 'b', access: 'public' },
       address: { path: '/api/address', upstream: 'b', access: 'public' },
       several: { path: '/api/several', upstream: 'b', methods: ['GET', 'POST'] }
     }
   },
   limits: {
     inFlightPerUser: 3,
-    inFlightPerRoute: { single: 1 },
     limits: {
       user: { by: 'user', max: 3, window: '1m', routes: ['user'] },
       alone: { by: 'user', max: 1, window, routes: ['alone'] },
@@ -186,19 +184,6 @@ t.test('requests of one user at the same time are bounded; others go on', async 
     t.equal((await gateway.call(profile, { cookie: bob })).status, 200)
   })
   t.equal((await gateway.call(profile, { cookie: alice })).status, 200, 'room again')
-})
-
-t.test('requests of a route at the same time are bounded', async t => {
-  await whileWaiting(t, ['/api/single', 1, alice], async () => {
-    t.match(await gateway.call('/api/single', { cookie: bob }), {
-      status: 503,
-      json: { errorCode: 'overloaded' }
-    })
-  })
-})
-
-t.test('a route without a bound is not counted, whatever its name is', async t => {
-  await whileWaiting(t, ['/api/constructor', 2, ''], async () => {})
 })
 
 t.test(

@@ -1,13 +1,16 @@
 /** Bodies of requests that are rewritten, dropped, or sent with a GET. */
 import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
+const form = 'application/x-www-form-urlencoded'
 const backend = await testUpstream(t.after, json(200, { ok: 1 }))
 const shape = 'renamed'
 const body = { shape }
+const post = { access: 'public', upstream: 'b', methods: ['POST'] }
 const gateway = await testGateway(t.after, {
   routes: {
     upstreams: { b: { url: backend.url } },
@@ -20,6 +23,8 @@ const gateway = await testGateway(t.after, {
         methods: ['POST', 'PATCH'],
         body
       },
+      form: { ...post, path: '/form', body: { as: 'form' } },
+      json: { ...post, path: '/json', body: { as: 'json' } },
       drops: { path: '/drops', access: 'public', upstream: 'b', methods: ['GET'] },
       passes: {
         path: '/passes',
@@ -29,7 +34,8 @@ const gateway = await testGateway(t.after, {
         maxBody: '1KiB'
       }
     }
-  }
+  },
+  limits: { sizes: { shape: '10KiB' } }
 })
 
 const send = async (method: string, type: string, text: string | Buffer) =>
@@ -69,7 +75,6 @@ t.test('case 15: JSON in another charset is read by it, and written as UTF-8', a
 })
 
 t.test('case 15: what cannot be read is refused', async t => {
-  const form = 'application/x-www-form-urlencoded'
   const before = backend.seen.length
   for (const [type, text] of [
     [`${form}; charset=GBK`, 'a=%D6%D0'],
@@ -82,6 +87,73 @@ t.test('case 15: what cannot be read is refused', async t => {
   t.equal(backend.seen.length, before, 'the back-end was not asked')
   t.equal((await send('POST', form, 'a=%E4%B8%AD+%EF%BF%BD')).status, 200)
   t.equal(backend.seen.at(-1)?.body.toString(), 'b=%E4%B8%AD+%EF%BF%BD')
+})
+
+const conversions: Record<
+  string,
+  readonly [path: string, type: string, text: string, sent: string]
+> = {
+  'JSON becomes a form': [
+    '/form',
+    'application/json',
+    '{"a":"b c&","n":1,"yes":true,"none":null,"list":[1,"x"]}',
+    'a=b+c%26&n=1&yes=true&list=1&list=x'
+  ],
+  'a form becomes JSON': [
+    '/json',
+    form,
+    'a=b+c%26&x=1&x=2&__proto__=y',
+    '{"a":"b c&","x":["1","2"],"__proto__":"y"}'
+  ],
+  'digits stay in a form': [
+    '/form',
+    'application/json',
+    '{"id":12345678901234567890}',
+    'id=12345678901234567890'
+  ],
+  'digits stay in JSON': [
+    '/mapped',
+    'application/json',
+    '{"a":12345678901234567890}',
+    '{"b":12345678901234567890}'
+  ]
+}
+for (const [title, [path, type, text, sent]] of Object.entries(conversions)) {
+  t.test(`a body is written as the back-end reads it: ${title}`, async t => {
+    const headers = { 'content-type': type }
+    t.equal((await gateway.call(path, { method: 'POST', headers, body: text })).status, 200)
+    const seen = backend.seen.at(-1)
+    t.equal(seen?.body.toString(), sent)
+    t.equal(seen?.headers['content-type'], path === '/form' ? form : 'application/json')
+    t.equal(seen?.headers['content-length'], String(Buffer.byteLength(sent)))
+  })
+}
+
+t.test('a packed body is unpacked, up to the bound', async t => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  const pack = async (text: string) =>
+    await gateway.call('/mapped', { method: 'POST', headers, body: gzipSync(text) })
+  t.equal((await pack('{"a":1}')).status, 200)
+  const seen = backend.seen.at(-1)
+  t.equal(seen?.body.toString(), '{"b":1}')
+  t.notOk(seen?.headers['content-encoding'])
+  t.match(await pack(`"${'x'.repeat(100_000)}"`), { status: 413 })
+})
+
+t.test('what cannot be written as the back-end reads it is refused', async t => {
+  const before = backend.seen.length
+  const refused = async (type: string, text: string) => {
+    const headers = { 'content-type': type }
+    const { json: error } = await gateway.call('/form', { method: 'POST', headers, body: text })
+    return error.errorCode as string
+  }
+  for (const text of ['{"a":', '[1]', '"a"', '1', '{"a":{"b":1}}', '{"a":[[1]]}']) {
+    t.equal(await refused('application/json', text), 'request.malformed', text)
+  }
+  for (const type of ['text/plain', 'multipart/form-data; boundary=x', '']) {
+    t.equal(await refused(type, 'x'), 'request.type', type)
+  }
+  t.equal(backend.seen.length, before, 'the back-end was not asked')
 })
 
 const getWithBody = (path: string, text: string) =>

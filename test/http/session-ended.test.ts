@@ -135,13 +135,23 @@ t.test('case 8: a back-end that fails signs nobody out', async t => {
   t.match(await calls('/code', cookie), kept)
 })
 
-t.test('case 8: without the key nothing is recognised', async t => {
+t.test('case 8: without the key nothing is recognised: a 401 is the back-end’s own', async t => {
   answers = [fine]
   const cookie = await signIn()
-  answers = [[401, json, '{"code":401}']]
-  t.match(await calls('/none', cookie), { status: 401, asked: 1 })
+  const body = { code: 401, message: 'no such licence' }
+  answers = [[401, json, JSON.stringify(body)]]
+  const passed = await gateway.call('/none', { cookie })
+  t.match(passed, { status: 401, json: body })
+  t.ok(passed.headers.get('x-session-idle-in'), 'what the session has left is told')
+  const shaped = await gateway.call('/none-shaped', { cookie })
+  t.match(shaped, { status: 401, json: { errorCode: 'upstream.error', showType: 2 } })
   answers = [fine]
   t.match(await calls('/none', cookie), kept)
+  for (const path of ['/none', '/none-shaped']) {
+    const signedOut = await gateway.call(path)
+    t.match(signedOut, { status: 401, json: { errorCode: /^session\./, showType: 9 } })
+    t.notOk(signedOut.headers.get('x-session-idle-in'))
+  }
 })
 
 t.end()

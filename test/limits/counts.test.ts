@@ -190,22 +190,6 @@ t.test('a small limit is exact over processes, also at once', async t => {
   for (const counts of all) await counts.close()
 })
 
-t.test(
-  'processes that ask by turns pass little more together, and learn of each other',
-  async t => {
-    stopClock(t.after)
-    const { store } = sharedMemory(Date.now)
-    const all = Array.from({ length: 3 }, () => new SharedCounts(store))
-    let passed = 0
-    for (let index = 0; index < 3000; index++) {
-      const verdict = await all[index % 3]?.hit('u:1 many', many)
-      if (verdict?.exceeded === false) passed++
-    }
-    for (const counts of all) await counts.close()
-    t.ok(passed >= 1000 && passed <= 1150, `${passed}`)
-  }
-)
-
 t.test('while Redis is away it goes on here, and tells all of it once when it is back', async t => {
   const { seen, store } = sharedMemory(Date.now)
   const counts = new SharedCounts(store)

@@ -174,88 +174,71 @@ t.test('it needs no right but to keys with its prefix', async t => {
 /** Lockouts over a real Redis that can be stopped. */
 async function withOutages(t: Test, commandTimeout?: number) {
   const { server, redis } = await connected(t, commandTimeout)
-  const away: unknown[] = []
-  let asked = 0
+  const seen = { away: [] as unknown[], asked: 0 }
   const shared = createRedisLockouts(redis, '{cg}:')
-  const lockouts = lockoutsWithFallback(
-    {
-      ...shared,
-      take: async buckets => {
-        asked++
-        return await shared.take(buckets)
-      }
-    },
-    error => away.push(error)
-  )
-  /** How many failures Redis counts. */
-  const failures = async () => {
-    const [seconds, micros] = await redis.time()
-    const now = Number(seconds) * 1000 + Number(micros) / 1000
-    return Math.max(0, Math.ceil((Number((await redis.get(full)) ?? 0) - now) / minute))
+  const take: typeof shared.take = async buckets => {
+    seen.asked++
+    return await shared.take(buckets)
   }
-  const isShared = async () =>
-    await until('Redis is asked again', async () => {
-      const { isLocal } = await lockouts.take([bucketOf('account of nobody', 1000)])
-      return isLocal !== true
-    })
-  const stop = () => server.signal('SIGSTOP')
-  const goOn = async () => {
-    server.signal('SIGCONT')
-    await isShared()
-  }
-  const waits = async (times: number) => {
-    const found: boolean[] = []
-    for (let index = 0; index < times; index++) {
-      found.push((await lockouts.take([x])).isTaken)
-    }
-    return found
-  }
+  const lockouts = lockoutsWithFallback({ ...shared, take }, error => seen.away.push(error))
   return {
-    server,
     redis,
     lockouts,
-    away,
-    asked: () => asked,
-    failures,
-    isShared,
-    stop,
-    goOn,
-    waits
+    seen,
+    /** How many failures Redis counts. */
+    failures: async () => {
+      const [seconds, micros] = await redis.time()
+      const now = Number(seconds) * 1000 + Number(micros) / 1000
+      return Math.max(0, Math.ceil((Number((await redis.get(full)) ?? 0) - now) / minute))
+    },
+    stop: () => server.signal('SIGSTOP'),
+    goOn: async () => {
+      server.signal('SIGCONT')
+      await until('Redis is asked again', async () => {
+        const { isLocal } = await lockouts.take([bucketOf('account of nobody', 1000)])
+        return isLocal !== true
+      })
+    },
+    /** Whether each of so many attempts may go on. */
+    attempts: async (times: number) => {
+      const found: boolean[] = []
+      for (let index = 0; index < times; index++) found.push((await lockouts.take([x])).isTaken)
+      return found
+    }
   }
 }
 
 t.test('while Redis is away each process counts, and what Redis knew is known again', async t => {
-  const { lockouts, stop, goOn, waits, failures } = await withOutages(t, 300)
-  t.same(await waits(2), [true, true])
+  const { lockouts, stop, goOn, attempts, failures } = await withOutages(t, 300)
+  t.same(await attempts(2), [true, true])
   stop()
-  t.same(await waits(4), [true, true, true, false], 'three here')
+  t.same(await attempts(4), [true, true, true, false], 'three here')
   await goOn()
   t.equal(await failures(), 3, 'the two of before, and the one whose answer was lost')
-  t.same(await waits(1), [false])
+  t.same(await attempts(1), [false])
   await lockouts.lift([x.key])
-  t.same(await waits(1), [true])
+  t.same(await attempts(1), [true])
 })
 
 t.test('a Redis that hangs costs one attempt its time-out, not each', async t => {
-  const { stop, waits, asked, away } = await withOutages(t, 300)
+  const { stop, attempts, seen } = await withOutages(t, 300)
   stop()
-  t.same(await waits(50), [...Array(3).fill(true), ...Array(47).fill(false)])
-  t.equal(asked(), 1)
-  t.equal(away.length, 1)
+  t.same(await attempts(50), [...Array(3).fill(true), ...Array(47).fill(false)])
+  t.same([seen.asked, seen.away.length], [1, 1])
 })
 
 t.test('a right password that Redis counted before an outage is no failure after it', async t => {
-  const { lockouts, failures, stop, goOn, waits } = await withOutages(t, 300)
+  const { lockouts, failures, stop, goOn, attempts } = await withOutages(t, 300)
   const both = [await lockouts.take([x]), await lockouts.take([x])]
   t.equal(await failures(), 2)
   stop()
   for (const taken of both) await lockouts.giveBack([x], taken)
   await goOn()
-  t.same(await waits(4), [true, true, true, false])
+  t.same(await attempts(4), [true, true, true, false])
 })
 
 t.test('what was counted in this process is given back here, and not in Redis', async t => {
-  const { lockouts, failures, stop, goOn, waits } = await withOutages(t, 300)
+  const { lockouts, failures, stop, goOn, attempts } = await withOutages(t, 300)
   await lockouts.take([x])
   stop()
   const taken = await lockouts.take([x])
@@ -264,29 +247,29 @@ t.test('what was counted in this process is given back here, and not in Redis', 
   await lockouts.giveBack([x], taken)
   t.equal(await failures(), 1, 'that of before; the one whose answer was lost is no more')
   stop()
-  t.same(await waits(4), [true, true, true, false], 'nor is it here')
+  t.same(await attempts(4), [true, true, true, false], 'nor is it here')
 })
 
 t.test('a refund that Redis refuses with NOPERM does not keep counts local', async t => {
-  const { redis, lockouts, failures, away, waits } = await withOutages(t)
+  const { redis, lockouts, failures, seen, attempts } = await withOutages(t)
   const taken = await lockouts.take([x])
   await redis.call('ACL', 'SETUSER', 'default', 'resetkeys', '~{cg}:other')
   await lockouts.giveBack([x], taken)
-  t.match(String(away[0]), /NOPERM/)
+  t.match(String(seen.away[0]), /NOPERM/)
   t.equal((await lockouts.take([x])).isLocal, true, 'while it is refused')
   await redis.call('ACL', 'SETUSER', 'default', 'allkeys')
   t.equal((await lockouts.take([x])).isLocal, undefined, 'the next one is shared again')
   t.equal(await failures(), 2)
-  t.same(await waits(2), [true, false])
+  t.same(await attempts(2), [true, false])
 })
 
 t.test('a key in Redis that holds something else leaves other accounts to Redis', async t => {
-  const { redis, lockouts, failures, away } = await withOutages(t)
+  const { redis, lockouts, failures, seen } = await withOutages(t)
   await redis.lpush('{cg}:f:account odd', 'x')
   const odd = await lockouts.take([x, bucketOf('account odd')])
   t.match(odd, { isTaken: true, isLocal: true })
   t.equal(await failures(), 0)
   t.match(await lockouts.take([x]), { isTaken: true, isLocal: undefined })
   t.equal(await failures(), 1)
-  t.match(String(away[0]), /WRONGTYPE/)
+  t.match(String(seen.away[0]), /WRONGTYPE/)
 })

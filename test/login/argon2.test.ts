@@ -73,7 +73,7 @@ t.test(
       .map(({ reason }: { reason: unknown }) => reason)
     t.equal(refused.length, 48)
     for (const reason of refused) {
-      t.match(reason, { code: 'overloaded', status: 503, detail: { retryAfter: 2 } })
+      t.match(reason, { code: 'overloaded', status: 503, detail: { retryAfter: 1 } })
     }
     t.equal(await verifyPassword('x', cheap), false, 'afterwards there is room again')
   }

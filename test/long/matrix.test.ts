@@ -1,22 +1,20 @@
 /** Every console with every back-end and every way to sign in, and with the preset of every other console. */
 import t from 'tap'
-import { backends } from '../matrix/backend-families.ts'
-import { consoles } from '../matrix/consoles.ts'
-import { elsewhereNames } from '../matrix/elsewhere.ts'
-import { tryPairs } from '../matrix/pairs.ts'
+import { backends } from '../consoles/backends.ts'
+import { consoles } from '../consoles/consoles.ts'
+import { elsewhereNames } from '../consoles/elsewhere.ts'
+import { tryPairs } from '../consoles/pairs.ts'
 
 // Without tap's runner, a file has 30 seconds.
 t.setTimeout(600_000)
 
 const ways = ['back-end', ...elsewhereNames] as const
-const rows = await tryPairs({ ways: () => ways, wrongPresets: others => others })
+const tried = await tryPairs({ ways: () => ways, wrongPresets: others => others })
 
-void t.test('the matrix', t => {
-  t.equal(
-    rows.filter(row => row.includes('×')).length,
-    consoles.length * backends.length * ways.length
-  )
-  for (const row of rows) t.comment(row)
+void t.test('every pair has been there', t => {
+  const pairs = tried.filter(each => each !== 'wrong preset')
+  t.equal(pairs.length, consoles.length * backends.length * ways.length)
+  t.equal(tried.length - pairs.length, consoles.length * (consoles.length - 1))
   t.end()
 })
 

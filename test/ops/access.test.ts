@@ -68,6 +68,12 @@ t.test('without the secret, or with a wrong one, only health and forms answer', 
   for (const path of ['/ops/api/status', '/metrics', '/openapi.json']) {
     t.equal(await statusOf(path, headers), 200, path)
   }
+  for (const mark of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+    for (const [method, path] of guarded) {
+      const answer = await callOps(opsUrl, path, { method, headers: { ...headers, ...mark } })
+      t.equal(answer.status, 403, `${method} ${path} of a page in a browser`)
+    }
+  }
   t.notOk(JSON.stringify(log).includes(testSecret), 'no log line holds the secret')
 })
 

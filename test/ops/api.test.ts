@@ -10,9 +10,10 @@ import { until } from '../support/until.ts'
 type Schema = Record<string, unknown>
 type Operation = Record<string, any>
 
+const gateway = await testGateway(t.after)
+const cookie = await gateway.signIn()
+
 t.test('the operators’ API stands below /ops/api, and nowhere else', async t => {
-  const gateway = await testGateway(t.after)
-  await gateway.signIn()
   for (const path of ['/sessions', '/status', '/plan', '/lockouts', '/limits/caller?caller=::1']) {
     t.equal((await gateway.ops(`/ops/api${path}`)).status, 200, path)
     t.equal((await gateway.ops(path)).status, 404, path)
@@ -30,8 +31,6 @@ function closed(value: unknown): unknown {
 }
 
 t.test('the API describes each of its routes', async t => {
-  const gateway = await testGateway(t.after)
-  await gateway.signIn()
   await gateway.call('/api/nowhere')
   const response = await gateway.ops('/ops/api/openapi.json')
   const { paths } = (await response.json()) as {
@@ -64,7 +63,6 @@ t.test('the API describes each of its routes', async t => {
 })
 
 t.test('each answer has its id, and so has each error', async t => {
-  const gateway = await testGateway(t.after)
   const id = /^[\da-f-]{36}$/
   for (const path of ['/healthz', '/readyz', '/metrics', '/ops/', '/ops/api/requests']) {
     t.match((await gateway.ops(path)).headers.get('x-request-id'), id, path)
@@ -89,14 +87,12 @@ t.test('each answer has its id, and so has each error', async t => {
 })
 
 t.test('requests are found by filters, and by id with advice', async t => {
-  const gateway = await testGateway(t.after)
   const ask = async (path: string) =>
     (await (await gateway.ops(`/ops/api/requests${path}`)).json()) as { requests: Operation[] }
-  const cookie = await gateway.signIn()
   const { headers } = await gateway.call('/api/nowhere?token=secret', { cookie })
   const id = headers.get('x-request-id') ?? ''
   await until('it is remembered', async () => (await ask(`/${id}`)).requests.length === 1)
-  t.match(await ask('?status=4xx'), {
+  t.match(await ask('?status=4xx&last=1'), {
     requests: [{ requestId: id, status: 404, code: 'route.unknown' }]
   })
   t.match(await ask('?route=login&user=alice&last=1'), { requests: [{ status: 200 }] })
@@ -105,19 +101,24 @@ t.test('requests are found by filters, and by id with advice', async t => {
     oldestAt: String
   })
   t.notMatch(JSON.stringify(await ask('')), 'secret')
+  await gateway.call(`/${'x'.repeat(600)}?token=secret`)
+  await until('a long path is cut', async () => {
+    const [last] = (await ask('?status=4xx')).requests
+    return last?.['path'].length === 512
+  })
   t.same((await ask('/not-there')).requests, [])
 })
 
 t.test('an act that failed stands in the ledger with its code', async t => {
-  const gateway = await testGateway(
-    t.after,
-    { gateway: { audit: { key: '${AUDIT}' } } },
-    { AUDIT: 'an audit key of at least thirty-two bytes' }
-  )
+  const files = { gateway: { audit: { key: '${AUDIT}' } } }
+  const environment = { AUDIT: 'an audit key of at least thirty-two bytes' }
+  const { ops, folder } = await testGateway(t.after, files, environment)
   const json = { until: new Date(Date.now() + 60_000).toISOString(), routes: ['nowhere'] }
-  t.equal((await gateway.ops('/ops/api/maintenance', { json })).status, 400)
+  t.equal((await ops('/ops/api/maintenance', { json })).status, 400)
   t.match(
-    linesIn(gateway.folder).filter(({ kind }) => kind === 'act'),
+    linesIn(folder).filter(({ kind }) => kind === 'act'),
     [{ act: 'maintenance.begin', outcome: 'failed', code: 'request.malformed' }]
   )
 })
+
+t.end()

@@ -13,9 +13,10 @@ import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
 const ops = { role: 'admin' }
 const me = '/ops/api/me'
+const { opsUrl, ops: ask } = await testGateway(t.after, { gateway: { ops } })
 
 /** What a client gets that sends a byte each half second, and when the connection is closed. */
-async function drip(opsUrl: string, start: string, more = 'a') {
+async function drip(start: string, more = 'a') {
   const { hostname, port } = new URL(opsUrl)
   const socket = connect(Number(port), hostname)
   let received = ''
@@ -32,15 +33,14 @@ async function drip(opsUrl: string, start: string, more = 'a') {
 }
 
 t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
-  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
   const host = 'host: 127.0.0.1\r\n'
   const signIn = `POST /ops/ HTTP/1.1\r\nhost: ${opsUrl.slice(7)}\r\norigin: ${opsUrl}\r\n`
   const body = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 5000\r\n\r\na'
   const [headers, silent, ofSignIn, ofNobody] = await Promise.all([
-    drip(opsUrl, `GET /healthz HTTP/1.1\r\n${host}x: `),
-    drip(opsUrl, '', ''),
-    drip(opsUrl, signIn + body),
-    drip(opsUrl, `POST /ops/api/reload HTTP/1.1\r\n${host}${body}`)
+    drip(`GET /healthz HTTP/1.1\r\n${host}x: `),
+    drip('', ''),
+    drip(signIn + body),
+    drip(`POST /ops/api/reload HTTP/1.1\r\n${host}${body}`)
   ])
   t.match([headers.status, ofSignIn.status, ofNobody.status], ['408', '408', '401'])
   for (const { seconds } of [headers, silent]) t.ok(seconds >= 9.5 && seconds < 25, `${seconds} s`)
@@ -48,7 +48,6 @@ t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
 })
 
 t.test('an address that opens all connections it can leaves some to others', async t => {
-  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
   const { port } = new URL(opsUrl)
   const sockets = Array.from({ length: 1000 }, () =>
     connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' })
@@ -67,7 +66,6 @@ t.test('an address that opens all connections it can leaves some to others', asy
 })
 
 t.test('whatever path is asked for, the answer may not be framed or sniffed', async t => {
-  const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
   const paths = ['/%', '/%ff', `/ops/api/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']
   for (const path of paths) {
     const answer = await raw(opsUrl, `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
@@ -80,7 +78,6 @@ t.test('whatever path is asked for, the answer may not be framed or sniffed', as
 })
 
 t.test('what is no request has a code and an id, and may not be framed', async t => {
-  const { opsUrl, ops: ask } = await testGateway(t.after, { gateway: { ops } })
   const cases: ReadonlyArray<readonly [bytes: string, status: number, code: string]> = [
     ['nothing of HTTP\r\n\r\n', 400, 'request.malformed'],
     [`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'request.headers'],
@@ -161,14 +158,16 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
 t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const { url, port } = await testRedis(t.after)
   const env = { SECRET: 'a session secret of at least thirty-two', REDIS: url }
-  const { opsUrl, call, signIn } = await testGateway(
+  const gateway = await testGateway(
     t.after,
     { gateway: { ops, redis: { url }, session: { secrets: ['${SECRET}'] } } },
     env
   )
-  const consoleCookie = await signIn()
-  const { cookie } = await signInToOps(opsUrl)
-  t.equal((await callOps(opsUrl, me, { headers: { cookie } })).status, 200)
+  const consoleCookie = await gateway.signIn()
+  const { cookie } = await signInToOps(gateway.opsUrl)
+  const statusOf = async (each: string) =>
+    (await callOps(gateway.opsUrl, me, { headers: { cookie: each.trim() } })).status
+  t.equal(await statusOf(cookie), 200)
   const keys = (await redisCli(port, 'keys', '*')).split('\n')
   const session = keys.find(key => key.startsWith('{cg}:s:')) ?? ''
   await redisCli(port, 'zadd', '{cg}:operator-sign-outs', '-5', 'x', 'nan-sense', 'y')
@@ -179,9 +178,9 @@ t.test('what somebody plants in Redis makes nobody an operator', async t => {
     cookie.slice(0, -2),
     `${cookie}A`
   ]
-  for (const each of forged) {
-    t.equal((await callOps(opsUrl, me, { headers: { cookie: each.trim() } })).status, 401, each)
-  }
+  for (const each of forged) t.equal(await statusOf(each), 401, each)
   const atConsole = { cookie: cookie.replace('console_ops', 'console_sid') }
-  t.equal((await call('/api/account/profile', atConsole)).status, 401)
+  t.equal((await gateway.call('/api/account/profile', atConsole)).status, 401)
 })
+
+t.end()

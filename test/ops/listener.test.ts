@@ -1,39 +1,35 @@
 /** The operators' listener: TLS, and proxies in front of it. */
+import { once } from 'node:events'
 import { join } from 'node:path'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { connect, Server } from 'node:tls'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
 import { testGateway } from '../support/gateway.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
-import { temporaryFolder } from '../support/temporary.ts'
 
 const me = '/ops/api/me'
 
-/** A gateway with `ops.tls`, the certificate that clients see, and one that renews it. */
+/** A gateway with `ops.tls`, what renews its certificate, and the one that clients see. */
 async function withOpsTls(t: Test) {
-  const pair = temporaryFolder()
-  const [certificate, key] = [join(pair, 'cert.pem'), join(pair, 'key.pem')]
+  const { certificate, key } = testAuthority(t.after)
   const renew = () => {
-    const authority = testAuthority(t.after)
-    writeFileSync(certificate, readFileSync(authority.certificate))
-    writeFileSync(key, readFileSync(authority.key))
+    const next = testAuthority(t.after)
+    copyFileSync(next.key, key)
+    copyFileSync(next.certificate, certificate)
   }
-  renew()
   const gateway = await testGateway(t.after, {
     gateway: { ops: { role: 'admin', tls: { certificate, key: `file:${key}` } } }
   })
-  const { hostname, port } = new URL(gateway.opsUrl)
-  const fingerprint = async () =>
-    await new Promise<string>((resolve, reject) => {
-      const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
-      socket.on('error', reject)
-      socket.on('secureConnect', () => {
-        resolve(socket.getPeerCertificate().fingerprint256)
-        socket.destroy()
-      })
-    })
+  const { hostname: host, port } = new URL(gateway.opsUrl)
+  const fingerprint = async () => {
+    const socket = connect({ host, port: Number(port), rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerCertificate()
+    socket.destroy()
+    return fingerprint256
+  }
   return { gateway, renew, fingerprint }
 }
 

@@ -1,8 +1,8 @@
 /** The operators' pages of a real gateway, as a browser without scripts sees them. */
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
+import t from 'tap'
+import { noLockout, testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { callOps } from '../support/operator.ts'
 import { operatorAt, textOf } from '../support/ops-pages.ts'
@@ -17,25 +17,60 @@ const ops = { role: 'admin' }
 const paths = ['', 'requests', 'users', 'limits', 'config', 'maintenance'].map(
   path => `/ops/${path}`
 )
+const pageOfBob = '/ops/users?user=2&source=users-file'
+const hostile = '"><script>alert(1)</script>'
 const secrets = { SECRET: 'a session secret of at least thirty-two' }
-
-async function start(t: Test, { gateway = {}, ...files }: Parameters<typeof configFolder>[0] = {}) {
-  const upstream = await testUpstream(t.after, json(200, { ok: 1 }))
-  const routes = {
-    upstreams: { backend: { url: upstream.url } },
+const good = await testUpstream(t.after, json(200, { ok: 1 }))
+const bad = await testUpstream(t.after, json(500, {}))
+const gateway = await testGateway(
+  t.after,
+  {
+    gateway: { ops, audit: { key: '${SECRET}' } },
     routes: {
-      orders: { path: '/api/orders', upstream: 'backend', methods: ['GET', 'POST'] },
-      admins: { path: '/api/admins', upstream: 'backend', access: { roles: ['admin'] } }
-    }
-  }
-  const all = { gateway: { ops, ...gateway }, routes, ...files }
-  return { upstream, gateway: await testGateway(t.after, all, secrets) }
-}
+      upstreams: { good: { url: good.url }, bad: { url: bad.url } },
+      routes: {
+        orders: { path: '/api/orders', upstream: 'good', methods: ['GET', 'POST'] },
+        admins: { path: '/api/admins', upstream: 'good', access: { roles: ['admin'] } },
+        scarce: { path: '/api/scarce', upstream: 'good' },
+        broken: { path: '/api/broken', upstream: 'bad', access: 'public' }
+      }
+    },
+    limits: {
+      lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
+      limits: { few: { by: 'user', max: 2, window: '1h', routes: ['scarce'] } }
+    },
+    users: { users: { ...testUsers, [hostile]: { password: hashOf(password) } } }
+  },
+  secrets
+)
+const { opsUrl, signIn } = gateway
+const operator = await operatorAt(opsUrl)
+const { call, post, read, press } = operator
+const statusOf = async (path: string, cookie: string) =>
+  (await gateway.call(`/api/${path}`, { cookie })).status
+/** As somebody whose browser lacks the cookie. */
+const asNobody = async (path: string) => await callOps(opsUrl, path, {})
+
+t.test('what needs attention stands on each page: limits, lockouts, a restart', async t => {
+  t.notMatch(await read('/ops/'), /Limits refuse|Locked out of|Wait for a restart/)
+  const cookie = await signIn('bob')
+  for (const expected of [200, 200, 429]) t.equal(await statusOf('scarce', cookie), expected)
+  const wrong = { json: { username: 'bob', password: 'wrong' } }
+  for (let count = 0; count < 3; count++) await gateway.call('/api/auth/admin/login', wrong)
+  const text = await read('/ops/config')
+  t.match(text, /Limits refuse requests: few \(bob\)/)
+  t.match(text, /Locked out of signing in: 1/)
+
+  t.match(await read(pageOfBob), /few .*2 of 2.*Locked out of signing in 1.* bob .*429/)
+  t.match(await read('/ops/limits'), /few by user.*2 in 1.h.*bob.*over/)
+  t.match(await press(pageOfBob, 'Count anew'), /The limits count anew.*Nothing is counted/)
+  t.equal(await statusOf('scarce', cookie), 200, 'counts of limits are reset')
+  t.match(await press(pageOfBob, 'Lift'), /The lockout is lifted.*No lockout/)
+  t.ok(await signIn('bob'), 'a lockout is lifted')
+})
 
 t.test('each page is HTML that runs nothing but its own, and has a link to each other', async t => {
-  const { gateway } = await start(t)
-  const { call } = await operatorAt(gateway.opsUrl)
-  for (const path of [...paths, '/ops/requests/none', '/ops/users?user=2&source=users-file']) {
+  for (const path of [...paths, '/ops/requests/none', pageOfBob]) {
     const { status, headers, text } = await call(path)
     t.equal(status, 200, path)
     t.match(headers, {
@@ -53,33 +88,20 @@ t.test('each page is HTML that runs nothing but its own, and has a link to each 
   t.match((await call('/ops/nothing')).status, 404)
 })
 
-t.test(
-  'the files of the pages need no account, and other addresses lead to the first page',
-  async t => {
-    const { gateway } = await start(t)
-    for (const [file, type] of [
-      ['page.css', /css/],
-      ['live.js', /javascript/],
-      ['icon.svg', /svg/]
-    ] as const) {
-      const { status, headers } = await callOps(gateway.opsUrl, `/ops/${file}`, {})
-      t.match([status, headers['content-type']], [200, type])
-    }
-    for (const path of ['/', '/ops']) {
-      t.match(await callOps(gateway.opsUrl, path, {}), {
-        status: 302,
-        headers: { location: '/ops/' }
-      })
-    }
+t.test('files need no account, and other addresses lead to the first page', async t => {
+  const files = { 'page.css': /css/, 'live.js': /javascript/, 'icon.svg': /svg/ }
+  for (const [file, type] of Object.entries(files)) {
+    const { status, headers } = await asNobody(`/ops/${file}`)
+    t.match([status, headers['content-type']], [200, type])
   }
-)
+  for (const path of ['/', '/ops']) {
+    t.match(await asNobody(path), { status: 302, headers: { location: '/ops/' } })
+  }
+})
 
-t.test('an operator signs in by a form at the address that was asked for, and out', async t => {
-  const { gateway } = await start(t)
-  const { opsUrl } = gateway
+t.test('an operator signs in by a form at the address that was asked for', async t => {
   const address = '/ops/requests?status=5xx'
-  t.match(textOf((await callOps(opsUrl, address, {})).text), /User name.*Password/)
-  const { post, call } = await operatorAt(opsUrl)
+  t.match(textOf((await asNobody(address)).text), /User name.*Password/)
   const form = (secret: string, username = 'alice') =>
     new URLSearchParams({ act: 'sign-in', username, password: secret })
   const wrong = await post(address, form('wrong'))
@@ -90,72 +112,45 @@ t.test('an operator signs in by a form at the address that was asked for, and ou
   t.match(right, { status: 303, headers: { 'location': address, 'set-cookie': [/^console_ops=/] } })
   const cookie = right.headers['set-cookie']?.[0]?.split(';', 1)[0]
   t.match((await call(address, { headers: { cookie } })).text, /<h1>Requests/)
-  const out = await callOps(opsUrl, '/ops/', {
-    body: 'act=sign-out',
-    headers: { cookie, 'origin': opsUrl, 'content-type': 'application/x-www-form-urlencoded' }
-  })
-  t.match(out, { status: 303, headers: { 'set-cookie': [/Max-Age=0/] } })
-  t.match((await call('/ops/', { headers: { cookie } })).text, /<title>Sign in/)
 })
 
 t.test('forms of other origins, other types and of nobody do nothing', async t => {
-  const { gateway } = await start(t)
-  const { opsUrl } = gateway
-  const cookie = await gateway.signIn('bob')
-  const operator = await operatorAt(opsUrl)
+  const cookie = await signIn('bob')
   const act = { act: '/sessions/close', body: '{"everyone":true}' }
   const body = new URLSearchParams(act).toString()
-  const form = 'application/x-www-form-urlencoded'
-  const { port } = new URL(opsUrl)
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const evil = `evil.example:${new URL(opsUrl).port}`
   const cases = [
-    ['another site', { 'origin': 'https://evil.example', 'content-type': form }, 403],
-    ['another port', { 'origin': gateway.url, 'content-type': form }, 403],
-    ['no origin', { 'content-type': form }, 403],
-    ['a sandboxed frame', { 'origin': 'null', 'content-type': form }, 403],
+    ['another site', { ...form, origin: 'https://evil.example' }, 403],
+    ['another port', { ...form, origin: gateway.url }, 403],
+    ['no origin', form, 403],
+    ['a sandboxed frame', { ...form, origin: 'null' }, 403],
     ['JSON', { 'origin': opsUrl, 'content-type': 'application/json' }, 415],
-    [
-      'a rebound name',
-      {
-        'origin': `http://evil.example:${port}`,
-        'host': `evil.example:${port}`,
-        'content-type': form
-      },
-      421
-    ],
-    ['nobody', { 'origin': opsUrl, 'content-type': form, 'cookie': undefined }, 401]
+    ['a rebound name', { ...form, origin: `http://${evil}`, host: evil }, 421],
+    ['nobody', { ...form, origin: opsUrl, cookie: undefined }, 401]
   ] as const
   for (const [name, headers, expected] of cases) {
-    t.equal((await operator.call('/ops/users', { body, headers })).status, expected, name)
+    t.equal((await call('/ops/users', { body, headers })).status, expected, name)
   }
-  const unknown = await operator.post('/ops/users', new URLSearchParams({ act: '/nothing' }))
+  const unknown = await post('/ops/users', new URLSearchParams({ act: '/nothing' }))
   t.equal(unknown.status, 400)
-  const misfit = await operator.post('/ops/users', new URLSearchParams({ ...act, body: '{}' }))
+  const misfit = await post('/ops/users', new URLSearchParams({ ...act, body: '{}' }))
   t.match([misfit.status, textOf(misfit.text)], [400, /Name the sessions/])
-  t.equal((await gateway.call('/api/orders', { cookie })).status, 200, 'nobody was signed out')
+  t.equal(await statusOf('orders', cookie), 200, 'nobody was signed out')
 })
 
 t.test('hostile names, paths, agents and messages come out as text', async t => {
-  const { gateway } = await start(t, {
-    users: {
-      users: { ...testUsers, '"><script>alert(1)</script>': { password: hashOf(password) } }
-    },
-    limits: {
-      lockout: { ...noLockout, account: { failures: 1, every: '1h' } },
-      limits: { 'signed-in': { by: 'user', max: 1, window: '1h' } }
-    }
-  })
-  const hostile = '"><script>alert(1)</script>'
-  const cookie = await gateway.signIn(hostile)
-  for (const path of ['/api/orders', '/api/orders', `/api/${encodeURIComponent(hostile)}`]) {
-    await gateway.call(path, {
-      cookie,
-      headers: { 'user-agent': hostile, 'x-forwarded-for': hostile }
-    })
+  const cookie = await signIn(hostile)
+  const headers = { 'user-agent': hostile, 'x-forwarded-for': hostile }
+  for (const path of ['scarce', 'scarce', 'scarce', encodeURIComponent(hostile)]) {
+    await gateway.call(`/api/${path}`, { cookie, headers })
   }
   const locked = { username: `x${hostile}`, password: 'wrong' }
-  await gateway.call('/api/auth/admin/login', { json: locked, headers: { 'user-agent': hostile } })
-  const operator = await operatorAt(gateway.opsUrl)
-  await operator.press('/ops/maintenance', 'Begin maintenance', { minutes: '5', message: hostile })
+  for (let count = 0; count < 3; count++) {
+    await gateway.call('/api/auth/admin/login', { json: locked, headers })
+  }
+  const message = { minutes: '5', message: hostile, routes: 'admins' }
+  await press('/ops/maintenance', 'Begin maintenance', message)
   const search = new URLSearchParams({ search: hostile, route: hostile, user: hostile })
   const seen = [
     ...paths,
@@ -165,25 +160,18 @@ t.test('hostile names, paths, agents and messages come out as text', async t => 
     `/ops/?done=${encodeURIComponent(hostile)}`
   ]
   for (const path of seen) {
-    const { status, text } = await operator.call(path)
+    const { status, text } = await call(path)
     t.equal(status, 200, path)
     t.notOk(text.includes('<script>'), path)
   }
-  t.match(await operator.read('/ops/users'), hostile, 'as text it is there')
-  t.match(await operator.read('/ops/maintenance'), hostile)
+  t.match(await read('/ops/users'), hostile, 'as text it is there')
+  t.match(await read('/ops/maintenance'), hostile)
+  await press('/ops/maintenance', 'End all')
 })
 
 t.test('Overview: failed, refused, p99 of five minutes, routes and upstreams', async t => {
-  const bad = await testUpstream(t.after, json(500, {}))
-  const { gateway } = await start(t, {
-    routes: {
-      upstreams: { bad: { url: bad.url } },
-      routes: { broken: { path: '/api/broken', upstream: 'bad', access: 'public' } }
-    }
-  })
   for (let count = 0; count < 10; count++) await gateway.call('/api/broken')
   for (let count = 0; count < 10; count++) await gateway.call('/api/nothing')
-  const { read, call } = await operatorAt(gateway.opsUrl)
   await until('the second has been sampled', async () =>
     /Failed \(5xx\) up to [1-9]/.test(await read('/ops/'))
   )
@@ -196,18 +184,16 @@ t.test('Overview: failed, refused, p99 of five minutes, routes and upstreams', a
 })
 
 t.test('Requests: those that failed or were refused, why, and the story of each', async t => {
-  const { gateway } = await start(t)
-  const cookie = await gateway.signIn('bob')
+  const cookie = await signIn('bob')
   const { headers } = await gateway.call('/api/admins', { cookie })
   await gateway.call('/api/orders', { cookie, json: { a: 1 } })
   const id = headers.get('x-request-id') ?? ''
-  const { read, call } = await operatorAt(gateway.opsUrl)
-  const first = await call('/ops/requests')
+  const first = await call('/ops/requests?route=admins')
   t.match(textOf(first.text), /403 GET \/api\/admins needs the role admin bob/)
-  t.notMatch(first.text, /POST/, 'what went well')
   t.match(first.text, `href="/ops/requests/${id}"`)
-  t.match(await read('/ops/requests?status='), /200 POST \/api\/orders/)
-  t.match(await read('/ops/requests?status=5xx&route=&user='), /No request fits/)
+  t.notMatch(await read('/ops/requests?route=orders'), /POST/, 'what went well')
+  t.match(await read('/ops/requests?status=&route=orders'), /200 POST \/api\/orders/)
+  t.match(await read('/ops/requests?status=5xx&route=orders&user='), /No request fits/)
   const story = await read(`/ops/requests/${id}`)
   t.match(story, /user has none of the roles that the route needs: admin/)
   t.match(story, /error route\.forbidden: .* to do /)
@@ -216,143 +202,96 @@ t.test('Requests: those that failed or were refused, why, and the story of each'
 })
 
 t.test('Users: one found by a part of the name, their page, and the end of sessions', async t => {
-  const { gateway } = await start(t, { gateway: { audit: { key: '${SECRET}' } } })
-  const cookie = await gateway.signIn('bob')
-  const other = await gateway.signIn('bob')
-  const operator = await operatorAt(gateway.opsUrl)
-  const statusOf = async (of: string) => (await gateway.call('/api/orders', { cookie: of })).status
-  t.match(await operator.read('/ops/users?search=BO'), /bob users-file/)
-  t.match(await operator.read('/ops/users?search=nobody'), /Nobody who is signed in fits/)
-  const list = (await operator.call('/ops/users')).text
+  await press('/ops/users', 'Sign everybody out')
+  const cookies = [await signIn('bob'), await signIn('bob')]
+  const statuses = async () => await Promise.all(cookies.map(each => statusOf('orders', each)))
+  t.match(await read('/ops/users?search=BO'), /bob users-file/)
+  t.match(await read('/ops/users?search=nobody'), /Nobody who is signed in fits/)
+  const list = (await call('/ops/users')).text
   const page = (/href="(\/ops\/users\?user=[^"]*)"/.exec(list)?.[1] ?? '').replace('&#38;', '&')
-  t.match(await operator.read(page), /bob Sessions 2/)
-  t.match(await operator.press(page, 'End session'), /The sessions have ended.*Sessions 1/)
-  t.same([await statusOf(cookie), await statusOf(other)].toSorted(), [200, 401])
-  t.match(await operator.press(page, 'End all sessions'), /Not signed in/)
-  t.same([await statusOf(cookie), await statusOf(other)], [401, 401])
-  const again = await gateway.signIn('bob')
-  t.match(await operator.press('/ops/users', 'Sign everybody out'), /Nobody who is signed in fits/)
-  t.equal(await statusOf(again), 401)
-  t.match(await operator.read('/ops/'), /Overview/, 'the operator stays signed in')
+  t.match(await read(page), /bob Sessions 2/)
+  t.match(await press(page, 'End session'), /The sessions have ended.*Sessions 1/)
+  t.same((await statuses()).toSorted(), [200, 401])
+  t.match(await press(page, 'End all sessions'), /Not signed in/)
+  t.same(await statuses(), [401, 401])
+  const again = await signIn('bob')
+  t.match(await press('/ops/users', 'Sign everybody out'), /Nobody who is signed in fits/)
+  t.equal(await statusOf('orders', again), 401)
+  t.match(await read('/ops/'), /Overview/, 'the operator stays signed in')
   const line = linesIn(gateway.folder).findLast(({ act }) => act === 'sessions.close')
   t.match(line, { kind: 'act', operator: 'alice', via: 'session', outcome: 'done' })
 })
 
-t.test('Users: counts of limits are reset, a lockout is lifted', async t => {
-  const { gateway } = await start(t, {
-    limits: {
-      lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
-      limits: { few: { by: 'user', max: 2, window: '1h' } }
-    }
-  })
-  const cookie = await gateway.signIn('bob')
-  const call = async () => (await gateway.call('/api/orders', { cookie })).status
-  t.same([await call(), await call(), await call()], [200, 200, 429])
-  const wrong = { json: { username: 'bob', password: 'wrong' } }
-  for (let count = 0; count < 3; count++) await gateway.call('/api/auth/admin/login', wrong)
-  const operator = await operatorAt(gateway.opsUrl)
-  const page = '/ops/users?user=2&source=users-file'
-  t.match(await operator.read(page), /few .*2 of 2.*Locked out of signing in 1.* bob .*429/)
-  t.match(await operator.read('/ops/limits'), /few by user.*2 in 1.h.*bob.*over/)
-  t.match(await operator.press(page, 'Count anew'), /The limits count anew.*Nothing is counted/)
-  t.equal(await call(), 200)
-  t.match(await operator.press(page, 'Lift'), /The lockout is lifted.*No lockout/)
-  t.ok(await gateway.signIn('bob'))
-})
-
 t.test('Users: one is blocked and unblocked', async t => {
-  const { gateway } = await start(t)
-  const cookie = await gateway.signIn('bob')
-  const operator = await operatorAt(gateway.opsUrl)
-  const page = '/ops/users?user=2&source=users-file'
-  t.match(await operator.press(page, 'Block'), /The user is blocked.*Blocked by operators 1 /)
-  t.equal((await gateway.call('/api/account/profile', { cookie })).status, 401)
-  await t.rejects(gateway.signIn('bob'), /403/)
-  t.match(await operator.press('/ops/users', 'Unblock'), /may sign in again.*No block/)
-  t.ok(await gateway.signIn('bob'))
+  const cookie = await signIn('bob')
+  t.match(await press(pageOfBob, 'Block'), /The user is blocked.*Blocked by operators 1 /)
+  t.equal(await statusOf('orders', cookie), 401)
+  await t.rejects(signIn('bob'), /403/)
+  t.match(await press('/ops/users', 'Unblock'), /may sign in again.*No block/)
+  t.ok(await signIn('bob'))
 })
 
 t.test('Users: a key for scripts is listed, and revoked', async t => {
-  const { gateway } = await start(t)
   await gateway.ops('/ops/api/keys/create', { json: { name: 'nightly', roles: ['user'] } })
-  const operator = await operatorAt(gateway.opsUrl)
-  t.match(await operator.read('/ops/users'), /Keys for scripts 1 .*nightly user never.* operator/)
-  t.match(await operator.press('/ops/users', 'Revoke'), /The key is revoked.*No key/)
-})
-
-t.test('Config: faults with file and line, the diff, and a reload', async t => {
-  const { gateway } = await start(t)
-  const operator = await operatorAt(gateway.opsUrl)
-  t.match(await operator.read('/ops/config'), /Generation 1 .*The files hold what runs/)
-  t.match(await operator.press('/ops/config', 'Reload'), /nothing to reload/)
-  const limits = join(gateway.folder, 'limits.yaml')
-  writeFileSync(limits, 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
-  t.match(await operator.press('/ops/config', 'Reload'), /The config of the files runs/)
-  t.match(await operator.read('/ops/config'), /Generation 2.*Changes of the last reload.*anew/)
-  appendFileSync(limits, 'unknown: {}\n')
-  t.match(
-    await operator.press('/ops/config', 'Reload'),
-    /files were refused.*will not start again.*limits\.yaml:2/
-  )
-  t.match(await operator.read('/ops/limits'), /files are refused.*limits\.yaml:2/, 'on each page')
-})
-
-t.test('Config: a reload of most users needs its yes', async t => {
-  const users = Object.fromEntries(
-    Array.from({ length: 8 }, (_, index) => [`user${index}`, { password: hashOf(password) }])
-  )
-  const { gateway } = await start(t, { users: { users: { ...testUsers, ...users } } })
-  const operator = await operatorAt(gateway.opsUrl)
-  writeFileSync(
-    join(gateway.folder, 'users.yaml'),
-    JSON.stringify({ users: { alice: testUsers.alice } })
-  )
-  t.match(await operator.press('/ops/config', 'Reload'), /files were refused.*vanish/)
-  t.match(await operator.press('/ops/config', 'Reload', { yes: 'on' }), /config of the files runs/)
+  t.match(await read('/ops/users'), /Keys for scripts 1 .*nightly user never.* operator/)
+  t.match(await press('/ops/users', 'Revoke'), /The key is revoked.*No key/)
 })
 
 t.test('Maintenance: all, or a route, begun and ended here', async t => {
-  const { gateway } = await start(t)
-  const cookie = await gateway.signIn('bob')
-  const status = async () => (await gateway.call('/api/orders', { cookie })).status
-  const operator = await operatorAt(gateway.opsUrl)
+  const cookie = await signIn('bob')
   const page = '/ops/maintenance'
   const begin = async (extra: Record<string, string>) =>
-    await operator.press(page, 'Begin maintenance', { minutes: '30', message: '', ...extra })
+    await press(page, 'Begin maintenance', { minutes: '30', message: '', ...extra })
   t.match(await begin({ message: 'Back at noon.' }), /is begun.*alice.*every route.*Back at noon\./)
-  t.match(await operator.read('/ops/'), /Maintenance by alice: closes every route until 20/)
-  t.equal(await status(), 503)
-  t.match(await operator.press(page, 'End all'), /open again.*Nothing is closed/)
-  t.equal(await status(), 200)
+  t.match(await read('/ops/'), /maintenance: alice closes every route until 20/)
+  t.equal(await statusOf('orders', cookie), 503)
+  t.match(await press(page, 'End all'), /open again.*Nothing is closed/)
+  t.equal(await statusOf('orders', cookie), 200)
   await begin({ routes: 'orders', writing: 'on' })
-  t.equal(await status(), 200, 'only what changes data')
-  t.match(await operator.read(page), /closes orders \(POST, PUT, PATCH, DELETE\)/)
-  await operator.press(page, 'Open orders')
-  t.match(await operator.read(page), /Nothing is closed/)
+  t.equal(await statusOf('orders', cookie), 200, 'only what changes data')
+  t.match(await read(page), /closes orders \(POST, PUT, PATCH, DELETE\)/)
+  await press(page, 'Open orders')
+  t.match(await read(page), /Nothing is closed/)
   t.match(await begin({ minutes: '999999' }), /at most 7 days ahead/)
+  const acts = linesIn(gateway.folder).filter(({ act }) => String(act).startsWith('maintenance.'))
+  t.match(acts.slice(-3), [
+    { act: 'maintenance.begin', outcome: 'done', operator: 'alice', detail: { until: /^20/ } },
+    { act: 'maintenance.end', outcome: 'done' },
+    { act: 'maintenance.begin', outcome: 'failed' }
+  ])
 })
 
-t.test('what needs attention stands on each page: limits, lockouts, a restart', async t => {
-  const { gateway } = await start(t, {
-    limits: {
-      lockout: { ...noLockout, account: { failures: 1, every: '1h' } },
-      limits: { few: { by: 'user', max: 1, window: '1h' } }
-    }
-  })
-  const { read } = await operatorAt(gateway.opsUrl)
-  t.notMatch(await read('/ops/'), /Limits refuse|Locked out of|Wait for a restart/)
-  const cookie = await gateway.signIn('bob')
-  for (const expected of [200, 429]) {
-    t.equal((await gateway.call('/api/orders', { cookie })).status, expected)
-  }
-  const wrong = { json: { username: 'carol', password: 'wrong' } }
-  await gateway.call('/api/auth/admin/login', wrong)
+t.test('Config: faults with file and line, the diff, and a reload', async t => {
+  const reload = async (extra?: Record<string, string>) =>
+    await press('/ops/config', 'Reload', extra)
+  const put = (file: string, text: string) => writeFileSync(join(gateway.folder, file), text)
+  t.match(await read('/ops/config'), /Generation 1 .*The files hold what runs/)
+  t.match(await reload(), /nothing to reload/)
+  put('limits.yaml', 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
+  t.match(await reload(), /The config of the files runs/)
+  t.match(await read('/ops/config'), /Generation 2.*Changes of the last reload.*anew/)
+  appendFileSync(join(gateway.folder, 'limits.yaml'), 'unknown: {}\n')
+  t.match(await reload(), /files were refused.*will not start again.*limits\.yaml:2/)
+  t.match(await read('/ops/limits'), /config: .*refused.*limits\.yaml:2/, 'on each page')
+  put('limits.yaml', 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
   appendFileSync(join(gateway.folder, 'gateway.yaml'), '\nlog: { level: debug }\n')
-  await gateway.reload('operator')
-  const text = await read('/ops/config')
-  t.match(text, /Limits refuse requests: few \(bob\)/)
-  t.match(text, /Locked out of signing in: 1/)
-  t.match(text, /Wait for a restart: log\.level/)
+  await reload()
+  t.match(await read('/ops/limits'), /Wait for a restart: log\.level/)
+
+  const users = Object.fromEntries(
+    Array.from({ length: 8 }, (_, index) => [`user${index}`, { password: testUsers.bob.password }])
+  )
+  put('users.yaml', JSON.stringify({ users: { ...testUsers, ...users } }))
+  await reload()
+  put('users.yaml', JSON.stringify({ users: { alice: testUsers.alice } }))
+  t.match(await reload(), /files were refused.*vanish/, 'most users need a yes')
+  t.match(await reload({ yes: 'on' }), /config of the files runs/)
+})
+
+t.test('an operator signs out', async t => {
+  const out = await post('/ops/', new URLSearchParams({ act: 'sign-out' }))
+  t.match(out, { status: 303, headers: { 'set-cookie': [/Max-Age=0/] } })
+  t.match((await call('/ops/')).text, /<title>Sign in/)
 })
 
 t.test('what needs attention stands on each page: upstream, sign-in, replicas, Redis', async t => {
@@ -365,29 +304,36 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
     bind: { dn: 'cn=gateway', password: '${SECRET}' },
     user: { username: 'uid', id: 'entryUUID', name: 'cn' }
   }
-  const files = (extra: object) => ({
-    gateway: {
+  const start = async (more: object) => {
+    const gone = { path: '/api/gone', upstream: 'gone', access: 'public' }
+    const routes = { upstreams: { gone: { url: dead } }, routes: { gone, ...more } }
+    const gatewayFile = {
+      ops: { ...ops, sources: ['people'] },
       redis: { url: redis.url },
       session: { secrets: ['${SECRET}'] },
       identity: { source: 'x-user-source' },
       login: { sources: { people: { kind: 'users-file', file: 'users.yaml' }, corp: directory } }
-    },
-    routes: {
-      upstreams: { gone: { url: dead } },
-      routes: { gone: { path: '/api/gone', upstream: 'gone', access: 'public' }, ...extra }
     }
-  })
-  const { gateway } = await start(t, files({}))
-  await start(t, files({ more: { path: '/api/more', upstream: 'gone' } }))
-  for (let count = 0; count < 10; count++) await gateway.call('/api/gone')
+    return await testGateway(t.after, { gateway: gatewayFile, routes }, secrets)
+  }
+  const one = await start({})
+  await start({ more: { path: '/api/more', upstream: 'gone' } })
+  for (let count = 0; count < 10; count++) await one.call('/api/gone')
   const nobody = { json: { username: 'nobody', password: 'wrong' } }
-  t.equal((await gateway.call('/api/auth/admin/login', nobody)).status, 503)
-  const text = async () => textOf(await (await gateway.ops('/ops/limits')).text())
+  t.equal((await one.call('/api/auth/admin/login', nobody)).status, 503)
+  const text = async () => textOf(await (await one.ops('/ops/limits')).text())
   await until('both replicas are known', async () => /different configs/.test(await text()))
-  t.match(await text(), `Upstreams are down: gone (${dead})`)
-  t.match(await text(), /Sign-in corp does not answer: ldap:\S+ connect ECONNREFUSED/)
-  const { call } = await operatorAt(gateway.opsUrl)
+  t.match(await text(), `upstream gone: degraded, 1 of 1 addresses: ${dead} does not work`)
+  t.match(await text(), /sign-in corp: does not answer since 20\S+: ldap:\S+ connect ECONNREFUSED/)
+  const signedIn = await operatorAt(one.opsUrl)
   await redis.kill()
-  await until('it is noticed', async () => /Redis does not answer/.test(await text()))
-  t.match(await call('/ops/'), { status: 200, text: /Redis does not answer/ })
+  await until('it is noticed', async () => /redis: away/.test(await text()))
+  t.match(await signedIn.call('/ops/'), { status: 200, text: /redis: away/ })
+  const metrics = await (await one.ops('/metrics')).text()
+  t.notMatch(metrics, /^console_gateway_users_signed_in /m, 'no number where nobody can count')
+  const { status } = await signedIn.post('/ops/', new URLSearchParams({ act: 'sign-out' }))
+  t.equal(status, 503, 'a sign-out that other replicas cannot know')
+  t.equal((await signedIn.call('/ops/api/me')).status, 401, 'it holds here')
 })
+
+t.end()

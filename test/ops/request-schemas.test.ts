@@ -14,6 +14,13 @@ const requests =
   'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20'
 const requestId = 'A request id has up to 64 letters, digits, and _ . -'
 
+const maintenance =
+  'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
+  '"methods", "allowRoles" and "message" (at most 500 characters).'
+const end = 'The end ("until") is a time in the future, at most 7 days ahead.'
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
+const until = inMs(3_600_000)
+
 /** Two units of JavaScript, one character of Unicode. */
 const wide = '😀'
 
@@ -36,7 +43,11 @@ const bodies: ReadonlyArray<
   ['sessions/close', close, { user: 'a', id: 5 }, { user: 'a', id: null }],
   ['sessions/close', close, { user: 'a', everyone: true }, { source: 'x', everyone: true }],
   ['sessions/close', undefined, { user: 'a' }, { user: 'a', by: 'name', source: 'x' }],
-  ['sessions/close', undefined, { user: 'a', id: '', everyone: false }, { everyone: true }]
+  ['sessions/close', undefined, { user: 'a', id: '', everyone: false }, { everyone: true }],
+  ['maintenance', maintenance, {}, { until: 'tomorrow' }, { until, route: ['orders'] }],
+  ['maintenance', maintenance, { until, methods: ['GRAB'] }, { until, message: 'x'.repeat(501) }],
+  ['maintenance', end, { until: inMs(-1000) }, { until: inMs(8 * 86_400_000) }],
+  ['maintenance', 'routes.yaml has no route "nowhere".', { until, routes: ['nowhere'] }]
 ]
 
 /** Queries likewise. */
@@ -55,8 +66,9 @@ const queries: ReadonlyArray<readonly [message: string | undefined, ...targets: 
   [undefined, 'requests?last=500', 'requests/some-id']
 ]
 
+const gateway = await testGateway(t.after)
+
 t.test('operators’ requests are taken, or refused with what to say instead', async t => {
-  const gateway = await testGateway(t.after)
   const answerOf = async (response: Response) => {
     const { error } = (await response.json()) as { error?: string }
     return { status: response.status, error }
@@ -68,6 +80,8 @@ t.test('operators’ requests are taken, or refused with what to say instead', a
       t.same(answer, expected, `${path} ${JSON.stringify(json)}`)
     }
   }
+  const begun = (await (await gateway.ops('/ops/api/maintenance')).json()) as { operators: [] }
+  t.same(begun.operators, [], 'what does not fit changes nothing')
   for (const [message, ...targets] of queries) {
     const expected = { status: message === undefined ? 200 : 400, error: message }
     for (const target of targets) {
@@ -77,9 +91,10 @@ t.test('operators’ requests are taken, or refused with what to say instead', a
 })
 
 t.test('a command with nothing to say sends no body', async t => {
-  const gateway = await testGateway(t.after)
   t.equal((await gateway.ops('/ops/api/reload', { method: 'POST' })).status, 200)
   t.match(await (await gateway.ops('/ops/api/lockouts/lift', { method: 'POST' })).json(), {
     error: either
   })
 })
+
+t.end()

@@ -1,4 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { start } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
@@ -22,32 +21,23 @@ t.test(
     const backend = await testUpstream(t.after, (request, response) => {
       finish = () => json(200, { done: true })(request, response, {} as never)
     })
+    const routes = {
+      upstreams: { b: { url: backend.url } },
+      routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
+    }
     const attempt = async (notice: string): Promise<boolean> => {
       const before = backend.seen.length
-      const child = start(
-        t.after,
-        await configFolder({
-          gateway: { drain: { notice, grace: '60s' } },
-          routes: {
-            upstreams: { b: { url: backend.url } },
-            routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
-          }
-        })
-      )
-      const { url, ops } = JSON.parse(
-        (await child.says('listening on'))
-          .split('\n')
-          .find(line => line.includes('listening on')) ?? ''
-      ) as { url: string; ops: string }
+      const gateway = { drain: { notice, grace: '60s' } }
+      const child = start(t.after, await configFolder({ gateway, routes }))
+      const { url, opsUrl } = await child.listens()
       const slow = fetch(`${url}/api/slow`)
       await until('the request arrived', () => backend.seen.length > before)
       child.signal('SIGTERM')
       await child.says('stopping')
-      const seen = await Promise.all(
-        [`${ops}/readyz`, `${ops}/healthz`, `${url}/api/account/profile`].map(
-          async path => (await fetch(path)).status
-        )
-      ).catch(() => [])
+      const paths = [`${opsUrl}/readyz`, `${opsUrl}/healthz`, `${url}/api/account/profile`]
+      const seen = await Promise.all(paths.map(async path => (await fetch(path)).status)).catch(
+        () => []
+      )
       finish()
       t.match(await (await slow).json(), { done: true })
       t.same(await child.ended, { code: 0, signal: null })
@@ -62,15 +52,17 @@ t.test(
 t.test(
   'a console’s files are served on the same origin, with history fallback and caching by name',
   async t => {
-    const folder = await configFolder({ gateway: { console: { root: 'dist' } } })
-    mkdirSync(`${folder}/dist/assets`, { recursive: true })
-    writeFileSync(`${folder}/dist/index.html`, '<!doctype html><title>Console</title>')
-    writeFileSync(`${folder}/dist/assets/app.3f2a9c81.js`, 'export {}')
-    writeFileSync(`${folder}/dist/.env`, 'SECRET=1')
-    const gateway = await testGateway(t.after, folder)
-    const html = { accept: 'text/html,application/xhtml+xml' }
+    const gateway = await testGateway(t.after, {
+      gateway: { console: { root: 'dist' } },
+      code: {
+        'dist/index.html': '<!doctype html><title>Console</title>',
+        'dist/assets/app.3f2a9c81.js': 'export {}',
+        'dist/.env': 'SECRET=1'
+      }
+    })
+    const headers = { accept: 'text/html,application/xhtml+xml' }
     for (const path of ['/', '/index.html', '/welcome', '/user/login']) {
-      const page = await gateway.call(path, { headers: html })
+      const page = await gateway.call(path, { headers })
       t.match(page, { status: 200, text: /Console/ }, path)
       t.equal(page.headers.get('cache-control'), 'no-cache')
       t.match(page.headers.get('content-security-policy'), "frame-ancestors 'none'")
@@ -78,73 +70,42 @@ t.test(
     const asset = await gateway.call('/assets/app.3f2a9c81.js')
     t.match(asset, { status: 200, text: 'export {}' })
     t.match(asset.headers.get('cache-control'), 'immutable')
-    t.match(
-      await gateway.call('/api/nothing', { headers: html }),
-      { status: 404, json: { errorCode: 'route.unknown' } },
-      'no page under /api/'
-    )
-    t.match(await gateway.call('/assets/missing.js'), {
-      status: 404,
-      json: { errorCode: 'route.unknown' }
-    })
+    const unknown = { status: 404, json: { errorCode: 'route.unknown' } }
+    t.match(await gateway.call('/api/nothing', { headers }), unknown, 'no page under /api/')
+    t.match(await gateway.call('/assets/missing.js'), unknown)
     t.notMatch((await gateway.call('/.env')).text, 'SECRET')
   }
 )
 
 t.test('a page of a listed origin may call with credentials; no other may', async t => {
-  const gateway = await testGateway(t.after, {
-    gateway: { server: { origins: ['https://console.example.com'] } }
-  })
-  const preflight = (origin: string) =>
-    gateway.call('/api/auth/admin/login', {
+  const origin = 'https://console.example.com'
+  const gateway = await testGateway(t.after, { gateway: { server: { origins: [origin] } } })
+  const login = '/api/auth/admin/login'
+  const json = { username: 'alice', password: 'x' }
+  const preflight = async (from: string) =>
+    await gateway.call(login, {
       method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'content-type'
-      }
+      headers: { 'origin': from, 'access-control-request-method': 'POST' }
     })
-  const allowed = await preflight('https://console.example.com')
+  const allowed = await preflight(origin)
   t.equal(allowed.status, 204)
   t.match(Object.fromEntries(allowed.headers), {
-    'access-control-allow-origin': 'https://console.example.com',
+    'access-control-allow-origin': origin,
     'access-control-allow-credentials': 'true',
     'vary': /Origin/i
   })
-  for (const origin of [
-    'https://evil.example',
-    'null',
-    'https://console.example.com.evil.example'
-  ]) {
-    t.equal((await preflight(origin)).headers.get('access-control-allow-origin'), null, origin)
-    t.equal(
-      (
-        await gateway.call('/api/auth/admin/login', {
-          json: { username: 'alice', password: 'x' },
-          headers: { origin }
-        })
-      ).status,
-      403,
-      origin
-    )
+  const siblings = { origin, 'sec-fetch-site': 'same-site' }
+  t.equal((await gateway.call(login, { json, headers: siblings })).status, 401)
+  for (const other of ['https://evil.example', 'null', `${origin}.evil.example`]) {
+    const { headers } = await preflight(other)
+    t.equal(headers.get('access-control-allow-origin'), null, other)
+    t.equal((await gateway.call(login, { json, headers: { origin: other } })).status, 403, other)
   }
-  t.equal(
-    (
-      await gateway.call('/api/auth/admin/login', {
-        json: { username: 'alice', password: 'x' },
-        headers: { 'origin': 'https://console.example.com', 'sec-fetch-site': 'same-site' }
-      })
-    ).status,
-    401
-  )
 })
 
 t.test('without Redis the start says in one line that sessions live in the process', async t => {
-  const gateway = await testGateway(t.after)
-  t.equal(gateway.log.filter(({ msg }) => String(msg).includes('no Redis is configured')).length, 1)
-  t.equal(
-    gateway.log.filter(({ msg }) => String(msg).includes('without https')).length,
-    1,
-    'and that the cookie is not secure'
-  )
+  const { log } = await testGateway(t.after)
+  const linesOf = (text: string) => log.filter(({ msg }) => String(msg).includes(text)).length
+  t.equal(linesOf('no Redis is configured'), 1)
+  t.equal(linesOf('without https'), 1, 'and that the cookie is not secure')
 })

@@ -6,7 +6,6 @@ import { stringify } from 'yaml'
 import { program, running, runProcess } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
 import { askOps } from '../support/ops.ts'
-import { freePorts } from '../support/ports.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -17,7 +16,6 @@ t.test(
   'start --last-good serves with the config of before, and says so until it is mended',
   async t => {
     const backend = await testUpstream(t.after)
-    const [port, opsPort] = await freePorts(2)
     const state = join(temporaryFolder(), 'new')
     const routes = (names: readonly string[]) => ({
       upstreams: { b: { url: backend.url } },
@@ -31,8 +29,6 @@ t.test(
     })
     const folder = await configFolder({
       gateway: {
-        server: { listen: `127.0.0.1:${port}` },
-        ops: { listen: `127.0.0.1:${opsPort}` },
         session: { secrets: ['${SESSION_SECRET}'] },
         drain: { notice: '0s' },
         reload: { watch: true }
@@ -42,15 +38,17 @@ t.test(
     })
     const write = (text: string) => writeFileSync(join(folder, 'routes.yaml'), text)
     const words = ['start', '--config', folder, '--state', state]
-    const begin = (...more: string[]) =>
-      running(t.after, process.execPath, [program, ...words, ...more], { SESSION_SECRET: secret })
-    const opsUrl = `http://127.0.0.1:${opsPort}`
-    const status = async (path: string) =>
-      (await fetch(`http://127.0.0.1:${port}/api/${path}`)).status
+    let [url, opsUrl] = ['', '']
+    const begin = async (...more: string[]) => {
+      const all = [program, ...words, ...more]
+      const begun = running(t.after, process.execPath, all, { SESSION_SECRET: secret })
+      ;({ url, opsUrl } = await begun.listens())
+      return begun
+    }
+    const status = async (path: string) => (await fetch(`${url}/api/${path}`)).status
     const told = async () => (await (await askOps(opsUrl, '/ops/api/status')).json()) as any
 
-    const first = begin()
-    await first.says('listening on')
+    const first = await begin()
     write(stringify(routes(['a', 'b'])))
     await askOps(opsUrl, '/ops/api/reload', { json: {} })
     t.equal(await status('b'), 200)
@@ -68,11 +66,11 @@ t.test(
       { code: 1, err: 'unknown key "pfad"' },
       'not without the option'
     )
-    const second = begin('--last-good')
+    const second = await begin('--last-good')
     const log = await second.says('listening on')
     t.match(log, /"event":"config.last-good".*accepted at 20/)
     t.match(log, /"event":"config.refused".*unknown key/)
-    const served = await fetch(`http://127.0.0.1:${port}/api/b`)
+    const served = await fetch(`${url}/api/b`)
     t.equal(await served.text(), '"first"', 'what was accepted last is served, own code too')
     const readiness = await askOps(opsUrl, '/readyz')
     t.match(

@@ -6,7 +6,6 @@ import { stringify } from 'yaml'
 import { run, start } from '../support/command.ts'
 import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
 import { askOps } from '../support/ops.ts'
-import { freePort } from '../support/ports.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -35,27 +34,14 @@ const write = ({ folder }: Replica, max: number) =>
 const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'status')).hash
 
 /** A replica within this process. */
-const single = async (t: Test, url: string, max = 5) =>
-  await testGateway(
-    t.after,
-    await configFolder({ gateway: shared(url), limits: limits(max) }),
-    environment
-  )
+const single = async (t: Test, url: string) =>
+  await testGateway(t.after, { gateway: shared(url), limits: limits(5) }, environment)
 
 /** A replica as a process of its own, which signals can reach. */
 async function apart(t: Test, url: string) {
-  const opsPort = await freePort()
-  const folder = await configFolder({
-    gateway: {
-      ...shared(url),
-      server: { listen: '127.0.0.1:0' },
-      ops: { listen: `127.0.0.1:${opsPort}` }
-    },
-    limits: limits(5)
-  })
+  const folder = await configFolder({ gateway: shared(url), limits: limits(5) })
   const running = start(t.after, folder, environment)
-  await running.says('for operators on')
-  return { ...running, folder, opsUrl: `http://127.0.0.1:${opsPort}` }
+  return { ...running, folder, ...(await running.listens()) }
 }
 
 async function inTouch(replicas: readonly Replica[], count = replicas.length) {
@@ -119,12 +105,10 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
 t.test('what somebody else writes there changes nothing', async t => {
   const redis = await testRedis(t.after)
   const a = await single(t, redis.url)
-  await until(
-    'it has told',
-    async () => (await redisCli(redis.port, 'EXISTS', '{cg}:replicas')) === '1'
-  )
-  await redisCli(redis.port, 'ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
-  await redisCli(redis.port, 'SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
+  const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
+  await until('it has told', async () => (await cli('EXISTS', '{cg}:replicas')) === '1')
+  await cli('ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
+  await cli('SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
   await a.logged(({ event }) => event === 'maintenance.foreign')
   t.equal((await ask(a, 'replicas')).replicas.length, 1)
   t.same((await ask(a, 'maintenance')).operators, [])

@@ -3,43 +3,30 @@ import t from 'tap'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { start } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
 import { answers, raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
-async function replicaFolder(redisUrl: string, opsPort: number, port = 0): Promise<string> {
-  return await configFolder({
-    gateway: {
-      server: { listen: `127.0.0.1:${port}` },
-      ops: { listen: `127.0.0.1:${opsPort}` },
-      redis: { url: redisUrl },
-      session: { secrets: ['${SESSION_SECRET}'] }
-    }
-  })
-}
+const replicaOn = (url: string) => ({
+  gateway: { redis: { url }, session: { secrets: ['${SESSION_SECRET}'] } }
+})
 
 const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
 
 t.test('any replica answers, also after the end of the one that had the request', async t => {
   const redis = await testRedis(t.after)
-  const [port, opsPort] = [await freePort(), await freePort()]
-  const other = start(t.after, await replicaFolder(redis.url, opsPort, port), environment)
-  await other.says('listening on')
-  const asked = await testGateway(
-    t.after,
-    await replicaFolder(redis.url, await freePort()),
-    environment
-  )
+  const other = start(t.after, await configFolder(replicaOn(redis.url)), environment)
+  const { url } = await other.listens()
+  const asked = await testGateway(t.after, replicaOn(redis.url), environment)
   const find = async (id: string) => {
     const response = await asked.ops(`/ops/api/requests/${id}`)
     return (await response.json()) as FoundRequests
   }
-  const first = idOf(await fetch(`http://127.0.0.1:${port}/api/nowhere`))
+  const first = idOf(await fetch(`${url}/api/nowhere`))
   await until('the other replica tells it', async () => (await find(first)).requests.length === 1)
-  const last = idOf(await fetch(`http://127.0.0.1:${port}/api/nowhere`, { method: 'POST' }))
+  const last = idOf(await fetch(`${url}/api/nowhere`, { method: 'POST' }))
   other.signal('SIGTERM')
   await other.ended
   for (const id of [first, last]) {
@@ -53,9 +40,8 @@ t.test('any replica answers, also after the end of the one that had the request'
 
 t.test('while Redis is away they are in memory, and go there when it is back', async t => {
   const redis = await testRedis(t.after)
-  const folder = async () => await replicaFolder(redis.url, await freePort())
-  const one = await testGateway(t.after, await folder(), environment)
-  const other = await testGateway(t.after, await folder(), environment)
+  const one = await testGateway(t.after, replicaOn(redis.url), environment)
+  const other = await testGateway(t.after, replicaOn(redis.url), environment)
   await redis.kill()
   await one.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
   const id = idOf(await one.call('/api/nowhere'))

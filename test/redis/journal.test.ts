@@ -18,21 +18,24 @@ t.test('a replica of Redis that hangs holds up no sign-in and no sign-out', asyn
   t.equal((await gateway.call(profile, { cookie })).status, 401)
 })
 
+const user = { source: 's', id: '1', username: 'u' }
+const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
+const newKey = () => keyOf(createSecretId(user))
+const opening = (key: string, max = 1) => ({ key, stored, user, max, refuse: false })
+
 t.test(
   'a primary that has not heard of a revocation of the last minutes hears of it before it is read from',
   async t => {
     const { url, port } = await testRedis(t.after)
     const { client, store } = await redisStore(t.after, url)
-    const user = { source: 's', id: '1', username: 'u' }
-    const key = keyOf(createSecretId(user))
-    const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
-    await store.open({ key, stored, user, max: 1, refuse: false })
+    const key = newKey()
+    await store.open(opening(key))
     const record = `{test}:s:${key}`
-    const [dump, list] = [await client.get(record), await client.keys('{test}:u:*')]
-    const [id = ''] = await client.zrange(list[0] ?? '', '0', '-1')
+    const [dump, [list = '']] = [await client.get(record), await client.keys('{test}:u:*')]
+    const [id = ''] = await client.zrange(list, '0', '-1')
     await store.end(user, [key], 'revoked')
     await redisCli(port, 'SET', record, dump ?? '', 'PX', String(hour))
-    await redisCli(port, 'ZADD', list[0] ?? '', String(Date.now() + hour), id)
+    await redisCli(port, 'ZADD', list, String(Date.now() + hour), id)
     t.match(await store.read(key), { sealed: 'sealed' }, 'as a primary that missed it')
     await redisCli(port, 'CLIENT', 'KILL', 'TYPE', 'normal')
     let found: unknown
@@ -50,14 +53,12 @@ t.test(
     const { url } = await testRedis(t.after)
     const opener = await redisStore(t.after, url)
     const reader = await redisStore(t.after, url)
-    const user = { source: 's', id: '1', username: 'u' }
-    const [late, never] = [keyOf(createSecretId(user)), keyOf(createSecretId(user))]
-    const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
+    const [late, never] = [newKey(), newKey()]
     t.equal(await reader.store.read(late), undefined)
     // As at a connection to another server than before.
     reader.store.replay(true)
     await t.rejects(reader.store.read(late), { code: 'session.unavailable' })
-    await opener.store.open({ key: late, stored, user, max: 1, refuse: false })
+    await opener.store.open(opening(late))
     t.match(await reader.store.read(late), { sealed: 'sealed' })
     await until('what nobody wrote is unknown', async () => {
       return (await reader.store.read(never).catch(() => null)) === undefined
@@ -69,16 +70,13 @@ t.test('a sign-out holds also where the sign-in is written again after it', asyn
   const { url, port } = await testRedis(t.after)
   const opener = await redisStore(t.after, url)
   const closer = await redisStore(t.after, url)
-  const user = { source: 's', id: '1', username: 'u' }
-  const key = keyOf(createSecretId(user))
-  const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
-  await opener.store.open({ key, stored, user, max: 1, refuse: false })
+  const [key, later] = [newKey(), newKey()]
+  await opener.store.open(opening(key))
   // As a new primary that has not heard of the sign-in.
   await redisCli(port, 'FLUSHALL')
   await closer.store.end(user, [key], 'revoked')
   opener.store.replay(true)
-  const later = keyOf(createSecretId(user))
-  await opener.store.open({ key: later, stored, user, max: 9, refuse: false })
+  await opener.store.open(opening(later, 9))
   t.same(await closer.store.read(key), { ended: 'revoked' })
   t.match(await closer.store.read(later), { sealed: 'sealed' })
 })

@@ -1,8 +1,8 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Mode } from '../support/faulty-proxy.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
-import { behindProxy, networkFault } from '../support/network-fault.ts'
+import { type BehindProxy, behindProxy, networkFault } from '../support/network-fault.ts'
 import { profile } from '../support/trial.ts'
 
 const logout = '/api/account/logout'
@@ -43,24 +43,20 @@ t.test(
   async t => {
     const { proxy, both } = await behindProxy(t)
     const cookie = await both[0].signIn()
-    for (const gateway of both) {
-      await until(
-        'it is known there',
-        async () => (await gateway.call(profile, { cookie })).status === 200
-      )
+    const works = async () => {
+      for (const gateway of both) {
+        const isIn = async () => (await gateway.call(profile, { cookie })).status === 200
+        await until('it works', isIn)
+      }
     }
+    await works()
     await proxy.set('lose-answers', 'there')
-    for (const gateway of both) {
+    for (const { log } of both) {
       await until('the watchdog has noticed', () =>
-        gateway.log.some(({ reason }) => reason === 'it does not answer')
+        log.some(({ reason }) => reason === 'it does not answer')
       )
     }
-    for (const gateway of both) {
-      await until(
-        'it works again',
-        async () => (await gateway.call(profile, { cookie })).status === 200
-      )
-    }
+    await works()
   }
 )
 
@@ -86,74 +82,60 @@ t.test('200 ms of latency: requests are slower, and nothing else', async t => {
   )
 })
 
+/**
+ * Signs out at one replica, and looks at the other one until it knows. What it is asked later than
+ * two seconds is never answered from memory, on the busiest machine.
+ */
+async function signsOutEverywhere(t: Test, [a, b]: BehindProxy['both'], cookie: string) {
+  t.equal((await a.call(logout, { cookie })).status, 200)
+  const closedAt = performance.now()
+  let acceptedMs = 0
+  const statuses = new Set<number>()
+  await until('the other replica has seen it', async () => {
+    const askedMs = performance.now() - closedAt
+    const { status } = await b.call(profile, { cookie })
+    statuses.add(status)
+    if (status === 200) acceptedMs = askedMs
+    return status === 401
+  })
+  t.ok(acceptedMs <= 2000, `accepted for ${Math.round(acceptedMs)} ms`)
+  for (const status of statuses) t.ok([200, 401].includes(status), `${status}`)
+}
+
 t.test(
   'the channel for news alone goes dead without a sign: a sign-out is seen everywhere within 2 s',
   async t => {
-    const {
-      proxy,
-      both: [a, b]
-    } = await behindProxy(t, patient)
+    const { proxy, both } = await behindProxy(t, patient)
+    const [a, b] = both
     const cookie = await a.signIn()
-    for (const gateway of [a, b]) {
-      for (let n = 0; n < 2; n++) t.equal((await gateway.call(profile, { cookie })).status, 200)
+    for (const gateway of [a, b, a, b]) {
+      t.equal((await gateway.call(profile, { cookie })).status, 200)
     }
     await proxy.set('swallow', 'news')
-    t.equal((await a.call(logout, { cookie })).status, 200)
-    const closedAt = performance.now()
-    let acceptedAt = closedAt
-    const statuses = new Set<number>()
-    await until('the other replica has seen it', async () => {
-      const askedAt = performance.now()
-      const { status } = await b.call(profile, { cookie })
-      statuses.add(status)
-      if (status === 200) acceptedAt = askedAt
-      return status === 401
-    })
-    // What is asked later than that is never answered from memory, on the busiest machine.
-    t.ok(acceptedAt - closedAt <= 2000, `accepted for ${Math.round(acceptedAt - closedAt)} ms`)
-    t.same(
-      [...statuses].filter(status => status !== 200 && status !== 401),
-      []
-    )
+    await signsOutEverywhere(t, both, cookie)
     const another = await a.signIn()
     t.equal((await b.call(profile, { cookie: another })).status, 200, 'requests go on')
     t.equal((await b.call(logout, { cookie: another })).status, 200)
-    t.equal(
-      (await a.call(profile, { cookie: another })).status,
-      401,
-      'and are answered by Redis itself, at once'
-    )
-    t.comment(
-      `measured ${JSON.stringify({ fault: 'the channel for news is dead without a sign', acceptedForMs: Math.round(acceptedAt - closedAt) })}`
-    )
+    const { status } = await a.call(profile, { cookie: another })
+    t.equal(status, 401, 'and are answered by Redis itself, at once')
   }
 )
 
 t.test(
   'the channel for news alone is closed: a sign-out is seen everywhere, and the channel is back by itself',
   async t => {
-    const {
-      redis,
-      both: [a, b]
-    } = await behindProxy(t, patient)
+    const { redis, both } = await behindProxy(t, patient)
+    const [a, b] = both
     const cookie = await a.signIn()
-    for (let n = 0; n < 2; n++) t.equal((await b.call(profile, { cookie })).status, 200)
+    for (const gateway of [b, b]) {
+      t.equal((await gateway.call(profile, { cookie })).status, 200)
+    }
+    const clients = async (...words: string[]) => await redisCli(redis.port, 'CLIENT', ...words)
     const channels = async () =>
-      (await redisCli(redis.port, 'CLIENT', 'LIST', 'TYPE', 'pubsub'))
-        .split('\n')
-        .filter(line => line.includes('console-gateway-news')).length
+      (await clients('LIST', 'TYPE', 'pubsub')).split('console-gateway-news').length - 1
     await until('both channels are there', async () => (await channels()) === 2)
-    t.ok(Number(await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', 'pubsub')) >= 2)
-    t.equal((await a.call(logout, { cookie })).status, 200)
-    const closedAt = performance.now()
-    await until('the other replica has seen it', async () => {
-      const askedAt = performance.now()
-      const { status } = await b.call(profile, { cookie })
-      if (status === 200 && askedAt - closedAt > 2000) {
-        t.fail('a closed session was accepted for more than 2 s')
-      }
-      return status === 401
-    })
+    t.ok(Number(await clients('KILL', 'TYPE', 'pubsub')) >= 2)
+    await signsOutEverywhere(t, both, cookie)
     await until('both channels are back', async () => (await channels()) === 2)
   }
 )

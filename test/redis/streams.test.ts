@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { configFolder, testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
 import { beginMaintenance } from '../support/ops.ts'
@@ -32,24 +32,14 @@ interface Replicas {
 async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
   const redis = await testRedis(t.after)
   const backend = await streamingBackend(t.after)
-  const routes = wireRoutes(
-    backend.url,
-    {},
-    {
-      kept: { path: '/api/kept/*', upstream: 'backend', touch: 'always' }
-    }
-  )
+  const kept = { path: '/api/kept/*', upstream: 'backend', touch: 'always' }
+  const routes = wireRoutes(backend.url, {}, { kept })
   const gateway = {
     redis: { url: redis.url, commandTimeout: '20s' },
-    session: {
-      secrets: ['${SESSION_SECRET}'],
-      perUser: { max: 1000 },
-      ...session
-    }
+    session: { secrets: ['${SESSION_SECRET}'], ...session }
   }
   const start = async () => {
-    const folder = await configFolder({ gateway, routes })
-    const replica = await testGateway(t.after, folder, environment)
+    const replica = await testGateway(t.after, { gateway, routes }, environment)
     await until('ready', async () => (await replica.ops('/readyz')).status === 200)
     return replica
   }
@@ -163,45 +153,30 @@ t.test('a lost role and maintenance end streams within 1 s', async t => {
   t.same(await howOf(plain.streams), ['whole', 'cut'])
 })
 
-t.test('while Redis is away streams go on; they end soon after its return', async t => {
-  const { redis, here, open } = await openReplicas(t)
-  const { cookie, streams } = await open(pair)
-  await redis.kill()
-  await until('requests notice', async () => {
-    return (await here.call('/api/things/x', { cookie })).status === 503
-  })
-  const before = streams.map(({ bytes }) => bytes())
-  await until('all go on', () => streams.every(({ bytes }, n) => bytes() > (before[n] ?? 0)))
-  // It forgot all sessions.
-  await redis.start()
-  await endWithin(t, 2 * promisedMs, streams, async () => {
-    await until('Redis is back', async () => {
-      return (await here.call('/api/things/x', { cookie })).status === 401
-    })
-  })
-  t.same(await howOf(streams), ['whole', 'cut'])
-})
-
-t.test('a WebSocket goes on without Redis, and ends soon after its return', async t => {
+t.test('while Redis is away streams and WebSockets go on; they end soon after it', async t => {
   const chat = await webSocketUpstream(t.after)
-  const { redis, here, routes } = await openReplicas(t)
-  const more = {
+  const { redis, here, routes, open } = await openReplicas(t)
+  write(here, 'routes.yaml', {
     upstreams: { ...routes.upstreams, chat: { url: chat.url } },
     routes: { ...routes.routes, chat: { path: '/api/chat', upstream: 'chat', websocket: {} } }
-  }
-  writeFileSync(join(here.folder, 'routes.yaml'), stringify({ ...routes, ...more }))
-  t.match(await here.reload('operator'), { outcome: 'reloaded' })
-  const cookie = await here.signIn()
-  const client = await dial(`${here.url}/api/chat`, { cookie })
-  await redis.kill()
-  await until('requests notice', async () => {
-    return (await here.call('/api/things/x', { cookie })).status === 503
   })
+  t.match(await here.reload('operator'), { outcome: 'reloaded' })
+  const { cookie, streams } = await open(pair)
+  const client = await dial(`${here.url}/api/chat`, { cookie })
+  const statusOf = async () => (await here.call('/api/things/x', { cookie })).status
+  await redis.kill()
+  await until('requests notice', async () => (await statusOf()) === 503)
+  const before = streams.map(({ bytes }) => bytes())
+  await until('all go on', () => streams.every(({ bytes }, n) => bytes() > (before[n] ?? 0)))
   client.send('still here')
   t.equal(await message(client), 'still here')
   const ended = closed(client)
   // It forgot all sessions.
   await redis.start()
+  await endWithin(t, 2 * promisedMs, streams, async () => {
+    await until('Redis is back', async () => (await statusOf()) === 401)
+  })
+  t.same(await howOf(streams), ['whole', 'cut'])
   t.match(await ended, { code: 4401 })
 })
 

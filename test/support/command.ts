@@ -95,6 +95,8 @@ export async function runProcess(
 export interface Running {
   /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
   readonly says: (part: string) => Promise<string>
+  /** Resolves with the addresses of a gateway, once it says that it listens. */
+  readonly listens: () => Promise<{ readonly url: string; readonly opsUrl: string }>
   readonly type: (typed: string) => void
   readonly signal: (signal: NodeJS.Signals) => void
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
@@ -125,11 +127,17 @@ export function running(
     over = true
     return { code: code as number | null, signal: signal as NodeJS.Signals | null }
   })
+  const says = async (part: string) => {
+    await until(`the command prints "${part}"`, () => written.includes(part) || over)
+    if (!written.includes(part)) throw new Error(`ended without saying "${part}":\n${written}`)
+    return written
+  }
   return {
-    says: async part => {
-      await until(`the command prints "${part}"`, () => written.includes(part) || over)
-      if (!written.includes(part)) throw new Error(`ended without saying "${part}":\n${written}`)
-      return written
+    says,
+    listens: async () => {
+      const [, url = '', opsUrl = ''] =
+        /"url":"([^"]+)","ops":"([^"]+)"/.exec(await says('"listening on ')) ?? []
+      return { url, opsUrl }
     },
     type: typed => {
       child.stdin.write(typed)

@@ -74,36 +74,6 @@ t.test('slow bodies in chunks take no connection, whoever they are from', async 
   t.same([...new Set(upstream.seen.map(({ url }) => url))], ['/public/quick'])
 })
 
-t.test('streamed uploads get half of the connections; other requests have the rest', async t => {
-  const upstream = await testUpstream(t.after)
-  const routes = wireRoutes(upstream.url, { connections: 4, queue: 40 })
-  const sizes = { body: '10MiB' }
-  const gateway = await testGateway(t.after, {
-    limits: { ...limits, sizes },
-    routes
-  })
-  const lines = await Promise.all(Array.from({ length: 12 }, () => open(t.after, gateway.url)))
-  for (const [index, line] of lines.entries()) {
-    const length = index % 2 === 0 ? fields : ['Content-Length: 400003', 'Content-Type: text/plain']
-    const part = index % 2 === 0 ? chunk(200_000) : 'x'.repeat(200_000)
-    line.socket.write(request('POST /api/open/upload', length, part))
-  }
-  await until('two uploads have begun', () => upstream.begun() === 2)
-  for (let n = 0; n < 20; n++) t.equal((await gateway.call('/api/open/quick')).status, 200)
-  t.equal(upstream.begun(), 22, 'no third upload')
-  for (const [index, line] of lines.entries()) {
-    line.socket.write(index % 2 === 0 ? `${chunk(200_003)}0\r\n\r\n` : 'x'.repeat(200_003))
-  }
-  for (const line of lines) {
-    t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
-  }
-  const uploads = upstream.seen.filter(({ url }) => url === '/public/upload')
-  t.same(
-    uploads.map(({ body }) => body.length),
-    Array.from({ length: 12 }, () => 400_003)
-  )
-})
-
 t.test('an upload whose upstream fails half-way is answered at once', async t => {
   const upstream = await rawUpstream(t.after, () => {})
   const routes = wireRoutes(upstream.url, { responseTimeout: '300ms' })

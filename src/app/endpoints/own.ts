@@ -41,3 +41,13 @@ export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance
 export function sendAnswer(reply: FastifyReply, body: unknown): FastifyReply {
   return reply.header('content-type', jsonType).send(writeJson(body))
 }
+
+/** `GET` public keys of the tokens that the gateway signs for back-ends (RFC 7517 §5). */
+export function addJwks(scope: FastifyInstance): void {
+  const { publicKeys: keys } = scope.gateway
+  addOwn(scope, 'jwks', {
+    config: { access: 'public' },
+    handler: (_request, reply) =>
+      sendAnswer(reply.header('cache-control', 'public, max-age=300'), { keys })
+  })
+}

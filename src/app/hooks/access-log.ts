@@ -17,11 +17,9 @@ import { stalled } from './sending.ts'
 const ofRequests = [
   'address',
   'clientBody',
-  'errorCode',
   'live',
   'ended',
   'hasKey',
-  'credentialFault',
   'openedId',
   'onResponseClose',
   'routeConfig',
@@ -91,14 +89,13 @@ function writeLine(log: Logger, trail: Trail): void {
 }
 
 /** Writes into the trail what is known at the end of a response. */
-function complete({ trail, errorCode }: FastifyRequest, reply: FastifyReply): void {
+function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
   // A 101 is written by another hand.
   const isAnswered = reply.raw.writableFinished || reply.statusCode === 101
   trail.ms = performance.now() - trail.startedAt
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
-  if (isAnswered) trail.code = errorCode
-  else if (stalled.has(reply.raw)) trail.code = 'request.timeout'
+  if (!isAnswered && stalled.has(reply.raw)) trail.code = 'request.timeout'
   trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
 }
 

@@ -117,7 +117,6 @@ export function forwardedForOf(request: FastifyRequest): ForwardedFor {
     protocol: request.protocol === 'https' ? 'https' : 'http',
     host: request.server.gateway.forwardedHost(request),
     requestId: request.id,
-    session: request.live?.session,
-    credentialFault: request.credentialFault
+    session: request.live?.session
   }
 }

@@ -1,6 +1,5 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ErrorCode, GatewayError } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason, Live } from '../../session/types.ts'
@@ -63,14 +62,10 @@ declare module 'fastify' {
     ended: { readonly key: string; readonly reason: EndReason } | undefined
     /** Whether it carries a key for scripts, of whatever worth. */
     hasKey: true | undefined
-    /** The reason why the session's token, which has expired, could not be renewed. */
-    credentialFault: GatewayError | undefined
     /** The value of the cookie of a session that this request opened. */
     openedId: string | undefined
     /** The body as the client sent it, where that is not what the upstream gets. */
     clientBody: Buffer | undefined
-    /** Set for errors of the gateway; an upstream's own error that passes has none. */
-    errorCode: ErrorCode | undefined
   }
 }
 

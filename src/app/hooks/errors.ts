@@ -25,7 +25,7 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
     const { route, page, errorStatus = usual } = request.routeOptions.config
     record(error, request, shed)
     counters.onError(code)
-    request.errorCode = code
+    request.trail.code = code
     for (const name of Object.keys(reply.getHeaders())) {
       if (ofBody.test(name)) reply.removeHeader(name)
     }

@@ -92,7 +92,7 @@ export function createLimits(app: FastifyInstance): RequestHook {
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
     const ended = session === undefined && access !== 'public' ? endedIdOf(request) : undefined
     const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
-    const full = acquireSlot(subject, route, request, reply)
+    const full = acquireSlot(subject, request, reply)
     if (full !== undefined) return done(full)
     const limits =
       ended === undefined
@@ -182,21 +182,19 @@ export function slotsIn(counts: Map<string, number>) {
   }
 }
 
-/** Bounds requests in flight: of each caller, and of routes that have a bound of their own. */
+/** Bounds the requests in flight of each caller. */
 function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
-  const maxOf = new Map(Object.entries(limits.inFlightPerRoute))
   const take = slotsIn(inFlight)
 
-  return function acquireSlot(
+  return (
     subject: string,
-    route: string,
-    request: FastifyRequest,
+    { routeConfig, onResponseClose }: FastifyRequest,
     reply: FastifyReply
-  ): GatewayError | undefined {
+  ): GatewayError | undefined => {
     // If the client disconnected during the lookup, `close` has fired already and the slot would
     // leak.
     if (reply.raw.closed) return undefined
-    const limit = route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
+    const limit = routeConfig.route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
     const limitMax = limits[limit]
     const release = take(subject, limitMax)
     if (release === undefined) {
@@ -204,16 +202,7 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
       const message = 'Too many requests at the same time. Please wait for some to finish.'
       return new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax, message })
     }
-    request.onResponseClose.push(release)
-    const maxOfRoute = maxOf.get(route)
-    if (maxOfRoute === undefined) return undefined
-    const releaseRoute = take(`route:${route}`, maxOfRoute)
-    if (releaseRoute === undefined) {
-      const ofRoute = 'inFlightPerRoute'
-      onRefused(ofRoute)
-      return new GatewayError('overloaded', { retryAfter: 1, limit: ofRoute, limitMax: maxOfRoute })
-    }
-    request.onResponseClose.push(releaseRoute)
+    onResponseClose.push(release)
     return undefined
   }
 }

@@ -80,11 +80,10 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   )
 
   return (route: string, upstream: string | undefined): Meter => {
-    const totals = rates.ofRoute(route)
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
     return ({ method, status, isCut, ms, upstreamMs }) => {
-      totals.count(ms, isCut ? 0 : status)
+      rates.ofRoute(route).count(ms, isCut ? 0 : status)
       const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
       requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
       duration.observe(ms / 1000)
@@ -93,9 +92,8 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-const everyMs = 1000
-
-type Fields = Readonly<Record<string, unknown>>
+/** After a line the metric alone counts for so long. */
+const quietMs = 1000
 
 export type ShedLog = ReturnType<typeof createShedLog>
 
@@ -105,25 +103,14 @@ export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'wa
     'Requests and connections that were refused because of overload, by the reason.',
     ['reason']
   )
-  let shed: Record<string, number> = {}
-  let last: Fields = {}
-  let timer: NodeJS.Timeout | undefined
+  let quietUntil = 0
 
-  /** Writes the line of what was not written yet. */
-  function write(): void {
-    clearTimeout(timer)
-    timer = undefined
-    if (Object.keys(shed).length === 0) return
-    log.warn({ event: 'requests.shed', shed, last }, 'refused because of overload')
-    shed = {}
+  return {
+    count: (reason: string, fields: Readonly<Record<string, unknown>>): void => {
+      counter.labels(reason).inc()
+      if (performance.now() < quietUntil) return
+      quietUntil = performance.now() + quietMs
+      log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
+    }
   }
-
-  /** @param fields of the request; of the last one they stand in the line */
-  function count(reason: string, fields: Fields): void {
-    counter.labels(reason).inc()
-    shed[reason] = (shed[reason] ?? 0) + 1
-    last = fields
-    timer ??= setTimeout(write, everyMs).unref()
-  }
-  return { count, write }
 }

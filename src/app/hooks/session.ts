@@ -129,38 +129,6 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
   })
 }
 
-/** Gets a token, or renews an expiring one, before a proxied request goes out with it. */
-export function addTokenRefresh(scope: FastifyInstance): void {
-  const { sessions, tokenRefresh, exchanges } = scope.gateway
-  const { ensureFresh, ensureToken } = tokenRefresh
-  scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
-    const { live, trail } = request
-    if (live === undefined) return done()
-    const exchange = exchanges.get(request.routeConfig.upstream ?? '')
-    const { credential } = live.session
-    if (exchange === undefined && credential?.expiresAt === undefined) {
-      const held = credential && sessions.credentials.withHeld(live)
-      if (held !== undefined && held !== live) request.live = held
-      return done()
-    }
-    const fresh = ensureFresh(live, trail)
-    const ensured = exchange ? fresh.then(kept => ensureToken(kept, exchange, trail)) : fresh
-    ensured.then(
-      kept => {
-        if (kept !== live) request.live = kept
-        done()
-      },
-      (error: Error) => {
-        const isAway = error instanceof GatewayError && error.code.startsWith('upstream.')
-        if (!isAway) return done(error)
-        // Only upstreams that get the token need it.
-        request.credentialFault = error
-        done()
-      }
-    )
-  })
-}
-
 /** @param from undefined where the store did not answer */
 function endLookup(trail: Trail, from?: 'store' | 'none'): void {
   trail.sessionMs = performance.now() - trail.sessionAt

@@ -14,7 +14,7 @@ import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './compile.ts'
 import { type EndedTest, saysEnded, unconfirmed } from './ended.ts'
-import { createOwnTokenReader } from './own-tokens.ts'
+import { createOwnTokenReader } from './credentials.ts'
 
 /**
  * Reads the response to a call of a session.
@@ -46,7 +46,7 @@ export function createBackEndSessions(
         const sendAgain = (headers: Call['headers']) =>
           target.upstream.send({ ...call, headers: { ...sent, ...headers } })
         const again = body instanceof Readable ? undefined : sendAgain
-        return readOwnToken({ live, trail: recorded?.trail }, response, again)
+        return readOwnToken(live, recorded?.trail, response, again)
       }
     }
     const judge = sessionEnded && judgeOf(target, sessionEnded)

@@ -52,7 +52,6 @@ export function createBinding(
     // The client of an unsafe request has to learn what became of it.
     if (live === undefined || (request.method !== 'GET' && !hasEvents)) return
     const end = (reason: ErrorCode) => {
-      request.errorCode = reason
       request.trail.code = reason
       // A length that was announced cannot be kept any more.
       if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()

@@ -11,15 +11,12 @@ export function publicPathsOf({ config, mount }: Gateway, path: string): string[
 }
 
 export function shapeOf(gateway: Gateway, name: string): Shape {
-  const { config, modules, log } = gateway
+  const { config, modules, warnOnce } = gateway
   const { shapes, paging } = config.routes
   const wrap = gateway.envelope.success
-  const logged = new Set<string>()
   const onMissing = (path: string) => {
-    // The next response has the same fault.
-    if (logged.has(path)) return
-    logged.add(path)
-    log.warn(
+    warnOnce(
+      `shape ${name} ${path}`,
       { event: 'shape.missing', shape: name, path },
       `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
         'Look at the answer with `console-gateway explain GET PATH --live`'

@@ -147,20 +147,13 @@ function shapingOf(gateway: Gateway, name: string, written: Written) {
     /** Bytes of the body, as it comes and unpacked. */
     maxShaped: gateway.config.limits.sizes.shape,
     /** Told of a label of the body, such as its charset, that is wrong. */
-    onIgnored: logLabels(gateway, name),
+    onIgnored: (label: string) => {
+      const text = `the response was read as the JSON that it is, although ${label}`
+      const fields = { event: 'shape.label', route: name, label }
+      gateway.warnOnce(`label ${name}`, fields, `route ${name}: ${text}`)
+    },
     /** Responses of other upstreams that are added before it is shaped. */
     parts: compileParts(gateway, { ...written, name })
-  }
-}
-
-/** Logs it once: the next response has the same fault. */
-function logLabels({ log }: Gateway, route: string): (label: string) => void {
-  let isLogged = false
-  return label => {
-    if (isLogged) return
-    isLogged = true
-    const text = `the response was read as the JSON that it is, although ${label}`
-    log.warn({ event: 'shape.label', route, label }, `route ${route}: ${text}`)
   }
 }
 

@@ -20,6 +20,7 @@ import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { createBackEndSessions, type ReadSession } from './back-end-sessions.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
+import { createEnsuring } from './credentials.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
@@ -95,7 +96,8 @@ function createHandler(
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
-  const noteDropped = createDroppedNote(route)
+  const mayDrop = !target.isReadOnly && written.passGetBody !== true
+  const ensureCredential = createEnsuring(gateway, target.upstreamName)
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -105,7 +107,7 @@ function createHandler(
     try {
       const { method, path, headers } = toOutgoing(request)
       if (announcesBody(request.raw)) {
-        noteDropped(request)
+        if (mayDrop && request.body === undefined) noteDropped(gateway, request)
         body = await readOutgoingBody(request, target, headers, collectBytes)
         if (body instanceof Readable) watchUpload(request, end)
       }
@@ -132,24 +134,20 @@ function createHandler(
       sendError(reply, error)
     }
   }
-  return (request, reply) => {
+  const handle = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { live, trail } = request
     const { raw } = reply
-    if (open === undefined || !(raw instanceof UpgradeResponse)) return void answer(request, reply)
-    open(request, reply, raw).catch((error: unknown) => sendError(reply, error))
+    if (live !== undefined) request.live = await ensureCredential(live, trail)
+    if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
+    else await answer(request, reply)
   }
+  return (request, reply) =>
+    void handle(request, reply).catch((error: unknown) => sendError(reply, error))
 }
 
-/** Logs once for the route that bodies are dropped: a client that sends one does so each time. */
-function createDroppedNote({ name: route, target }: ForwardedRoute) {
-  let isNoted = target.isReadOnly || target.written.passGetBody === true
-  return ({ body, raw: { method }, log }: FastifyRequest) => {
-    if (isNoted || body !== undefined) return
-    isNoted = true
-    log.warn(
-      { event: 'request.body-dropped', route, method },
-      'the body of the request was dropped: `passGetBody` of the route would send it'
-    )
-  }
+function noteDropped({ warnOnce }: Gateway, { trail: { route, method } }: FastifyRequest): void {
+  const text = 'the body of the request was dropped: `passGetBody` of the route would send it'
+  warnOnce(`body ${route}`, { event: 'request.body-dropped', route, method }, text)
 }
 
 /** Ends an upload that is too slow, unless its response has begun. */

@@ -13,7 +13,7 @@ import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import { publicPathsOf, responseShapeOf } from './compile-common.ts'
-import { createOwnTokenReader } from './own-tokens.ts'
+import { createEnsuring, createOwnTokenReader } from './credentials.ts'
 
 /** The parts of a route. */
 export interface Parts {
@@ -47,7 +47,7 @@ function compileFetch(
   route: Composed,
   [name, part]: [string, PartConfig]
 ): Part['fetch'] {
-  const { tokenNames, sealedCookies, config, exchanges, tokenRefresh } = gateway
+  const { tokenNames, sealedCookies, config } = gateway
   const { passHeaders, passCookies = [] } = route
   const upstream = gateway.upstream(part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
@@ -65,15 +65,12 @@ function compileFetch(
   const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
   const shape = responseShapeOf(gateway, route.name, part.shape)
   const maxBytes = config.limits.sizes.shape
-  const exchange = exchanges.get(part.upstream)
+  const ensureCredential = createEnsuring(gateway, part.upstream)
   const readOwnToken = createOwnTokenReader(gateway, part.upstream)
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
-    const live =
-      exchange && request.live
-        ? await tokenRefresh.ensureToken(request.live, exchange, trail)
-        : request.live
+    const live = request.live && (await ensureCredential(request.live, trail))
     const caller = { ...forwardedForOf(request), session: live?.session }
     const call: Parameters<typeof upstream.fetchWhole>[0] = {
       method: 'GET',
@@ -88,7 +85,7 @@ function compileFetch(
     const ask = (token: Record<string, string> = {}) =>
       upstream.fetchWhole({ ...call, headers: { ...call.headers, ...token } })
     const first = await ask()
-    const response = live && readOwnToken ? await readOwnToken({ live, trail }, first, ask) : first
+    const response = live && readOwnToken ? await readOwnToken(live, trail, first, ask) : first
     const { status, headers, body } = response
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')
@@ -154,7 +151,9 @@ async function fetchPart(
     return { part, value: await part.fetch(request, signal) }
   } catch (thrown) {
     const error = toGatewayError(thrown)
-    if (!written.required) return { part, value: written.default, error }
+    // What ends the session ends the request.
+    const isOptional = !written.required && !error.code.startsWith('session.')
+    if (isOptional) return { part, value: written.default, error }
     const cause = new Error(`the part "${name}"`, { cause: error.cause })
     throw new GatewayError(error.code, { ...error.detail, cause })
   }

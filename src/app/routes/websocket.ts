@@ -5,12 +5,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
-import { plainCookies } from '../../config/schema/set-cookies.ts'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
-import { responseHeaders } from '../../proxy/response-headers.ts'
 import { Relay } from '../../proxy/websocket-relay.ts'
-import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
+import { openWebSocket } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
@@ -20,11 +18,11 @@ import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
 import type { Outgoing } from './outgoing.ts'
-import { createOwnTokenReader } from './own-tokens.ts'
+import { createOwnTokenReader } from './credentials.ts'
 import type { Respond } from './respond.ts'
 
-/** Quiet connections are pinged; of one that is gone not even a pong comes. */
-const quiet = { pingMs: 30_000, idleMs: 5 * 60_000 }
+/** Both sides are pinged so often; of one that is gone not even a pong comes. */
+const maxBeatMs = 30_000
 
 const protocolHeader = 'sec-websocket-protocol'
 
@@ -46,10 +44,9 @@ export function createOpening(
   respond: Respond
 ) {
   const { upstream, timeoutMs, written } = route.target
-  const { setCookies = [], websocket: { maxMessage = 0 } = {} } = written
+  const { maxMessage = 0 } = written.websocket ?? {}
   const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
   const readOwnToken = createOwnTokenReader(gateway, route.target.upstreamName)
-  const toClientHeaders = responseHeaders({ setCookies: plainCookies(setCookies), mayCache: false })
 
   return async (
     request: FastifyRequest,
@@ -82,15 +79,14 @@ export function createOpening(
       trail.upstreamMs = performance.now() - startedAt
       upgrade.onBroken = undefined
       if (socket === undefined) {
-        const refusal = await readRefusal(response, timeoutMs)
         const { live } = request
         // Browsers connect again by themselves, and have a new token then.
-        const kept = live && readOwnToken ? await readOwnToken({ live, trail }, refusal) : refusal
-        return await respond(request, reply, kept)
+        if (live && readOwnToken) await readOwnToken(live, trail, response)
+        return await respond(request, reply, response)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
       const protocol = hidesProtocols ? offered[0] : socket.protocol
-      const client = accept(reply, upgrade, toClientHeaders(response.headers), {
+      const client = accept(reply, upgrade, {
         maxPayload: maxMessage,
         // None, where the upstream chose none.
         handleProtocols: () => protocol || false
@@ -120,23 +116,16 @@ function protocolsOf({ headers }: IncomingMessage): string[] {
   return protocols
 }
 
-const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|upgrade$|date$)/
-
 /** Sends the 101. @returns undefined where the client is gone */
 function accept(
   reply: FastifyReply,
   upgrade: UpgradeResponse,
-  headers: ReturnType<ReturnType<typeof responseHeaders>>,
   options: ServerOptions
 ): WebSocket | undefined {
   const { raw, request } = reply
   const fixed = { noServer: true, clientTracking: false, perMessageDeflate: false }
   const server = adopt(new WebSocketServer({ ...fixed, ...options }))
-  const all = { ...reply.getHeaders(), ...headers, 'x-request-id': request.id }
-  const lines = Object.entries(all).flatMap(([name, value]) =>
-    ofHandshake.test(name) ? [] : [value].flat().map(each => `${name}: ${each}`)
-  )
-  server.once('headers', sent => sent.push(...lines))
+  server.once('headers', sent => sent.push(`x-request-id: ${request.id}`))
   let client: WebSocket | undefined
   reply.hijack()
   // It may stand among other offers, which are ignored (RFC 9110 §7.8).
@@ -165,9 +154,9 @@ function startRelay(
     userId: live.session.identity.id,
     session: live.session.id
   }
-  const times = { ...quiet, stallMs: config.gateway.server.idleTimeout }
+  const beatMs = Math.min(maxBeatMs, config.gateway.server.idleTimeout)
   const over = [release]
-  const relay = new Relay(client, upstream, times, end => {
+  const relay = new Relay(client, upstream, beatMs, end => {
     for (const leave of over) leave()
     const ms = Math.round(performance.now() - startedAt)
     const line = { event: 'websocket.closed', ...end, requestId, route: name, ms, ...user }

@@ -3,7 +3,7 @@ import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { knownBrowserCookie, type LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Bucket, Taken } from '../../limits/lockouts.ts'
+import { type Bucket, partsOf, type Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import { createSeal } from '../../session/seal.ts'
 import { accountKey } from '../../session/types.ts'
@@ -23,8 +23,6 @@ interface KindBucket extends Bucket {
 const undecidedRate = { max: 50, windowMs: 3_600_000, burst: 50 }
 /** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
 export const challenge = 'challenge'
-/** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
-export const operatorsApart = 'ops-'
 
 /** @param apart begins the keys of failures that are counted apart from those of the console */
 export function createSignInGuard(gateway: Gateway, apart = '', browsers?: KnownBrowsers) {
@@ -127,16 +125,10 @@ function refusalOf(buckets: readonly KindBucket[], taken: Taken | typeof timeIsO
   return new GatewayError(code, { retryAfter: waitMs / 1000, limit: `lockout.${kind}` })
 }
 
-/** For the log: without the id of a known browser. */
-function lockFields({ kind, key }: KindBucket, ms: number) {
-  const [, first, second] = key.split(' ')
-  return {
-    event: 'login.lock',
-    kind,
-    ...(kind === 'address' ? { address: first } : { user: first }),
-    ...(kind === 'accountAndAddress' && { address: second }),
-    seconds: Math.ceil(ms / 1000)
-  }
+function lockFields(bucket: Bucket, ms: number) {
+  const { kind, of } = partsOf(bucket)
+  const { account: user, address } = of
+  return { event: 'login.lock', kind, user, address, seconds: Math.ceil(ms / 1000) }
 }
 
 type KnownBrowsers = ReturnType<typeof createKnownBrowsers>

@@ -50,7 +50,7 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
       { config: { ...config, signsIn: true } },
       async (request, reply) => {
         request.trail.source = source.name
-        const landing = await finish(request, reply, { source, flows }).catch(error =>
+        const landing = await finish(request, reply, source, flows).catch(error =>
           refuse(request, toGatewayError(error))
         )
         return reply.redirect(landing ?? toLanding(undefined), 303)
@@ -59,16 +59,12 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   }
 }
 
-interface Finishing {
-  readonly source: OidcSource
-  readonly flows: Flows
-}
-
 /** @returns where the browser goes, if it is known */
 async function finish(
   request: FastifyRequest,
   reply: FastifyReply,
-  { source, flows }: Finishing
+  source: OidcSource,
+  flows: Flows
 ): Promise<string | undefined> {
   const leaving = leavingOf(reply.raw).signal
   const isSignedIn = request.live?.session.source === source.name

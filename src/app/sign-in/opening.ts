@@ -3,10 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { Sessions } from '../../session/sessions.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { abandonSession, openSession } from '../hooks/session.ts'
+
+const insecure =
+  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
+  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
+  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /**
  * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
@@ -22,8 +26,10 @@ export async function open(
   leaving: AbortSignal
 ): Promise<Live> {
   const { gateway } = request.server
-  const { sessions, cookie, answers } = gateway
-  if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
+  const { sessions, cookie, answers, warnOnce } = gateway
+  if (cookie.options.secure && request.protocol !== 'https') {
+    warnOnce('insecure', { event: 'login.insecure' }, insecure)
+  }
   let opened: Live | undefined
   try {
     leaving.throwIfAborted()
@@ -53,20 +59,6 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   const { id: userId, username: user, roles } = identity
   request.server.gateway.counters.onSignIn(source, 'accepted')
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
-}
-
-/** Keyed by the sessions of this process, which outlive reloads: one line is enough. */
-const warned = new WeakSet<Sessions>()
-
-function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
-  if (warned.has(sessions)) return
-  warned.add(sessions)
-  log.warn(
-    { event: 'login.insecure' },
-    'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-      'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-      'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
-  )
 }
 
 /** The outcomes of refused sign-ins, as the metric counts them. */

@@ -9,7 +9,6 @@ import type { CheckedConfig, Report } from './report.ts'
 
 type TokensConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
-const minSecretBytes = 32
 /** Each token has its own. */
 const reserved = ['iss', 'aud', 'iat', 'exp', 'nbf', 'jti']
 
@@ -40,9 +39,6 @@ export function checkBackEndTokens({ gateway, routes }: TokensConfig, report: Re
 function checkJwt({ secret, keys, claims }: JwtConfig, place: Path, report: Report): void {
   if ((secret === undefined) === (keys === undefined)) {
     report(place, 'needs either `secret` (HS256) or `keys` (ES256)')
-  }
-  if (secret !== undefined && Buffer.byteLength(secret) < minSecretBytes) {
-    report([...place, 'secret'], `has to be at least ${minSecretBytes} bytes long`)
   }
   for (const [index, pem] of (keys ?? []).entries()) {
     if (curveOf(pem) === 'prime256v1') continue

@@ -71,14 +71,14 @@ export function* readMappings<T extends TSchema>(
 ): Steps<Record<string, LoadedFile<Static<T>>>> {
   const { inputs, faults } = reading
   const files: Record<string, LoadedFile<Static<T>>> = {}
-  for (const { what, name, path } of named) {
+  for (const { what, name, path, note = '' } of named) {
     if (Object.hasOwn(files, name)) continue
     const before = faults.length
     const tree = yield* documentSteps(fileIn(reading, name), name, {
       inputs,
       faults,
       isJsonSchema: what === 'contract file',
-      namedBy: message => report(path, message)
+      namedBy: message => report(path, message + note)
     })
     if (tree === undefined) continue
     const value = readTree(asNode(schema), tree, reading)
@@ -95,12 +95,12 @@ export function readTexts(
   report: NamedReading['report']
 ): Record<string, string> {
   const texts: Record<string, string> = {}
-  for (const { name, path } of named) {
+  for (const { name, path, note = '' } of named) {
     try {
       texts[name] ??= readText(name)
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-      report(path, `the file cannot be read (${reason})`)
+      report(path, `the file cannot be read (${reason})${note}`)
     }
   }
   return texts

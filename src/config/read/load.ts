@@ -103,29 +103,20 @@ function* readNamedFiles(
   running: GatewayConfig | undefined
 ) {
   const { inputs, report } = reading
-  const others = othersOf(running, named)
-  const of = (kind: Named['what'], among = named) => among.filter(({ what }) => what === kind)
+  const all = [...named, ...othersOf(running, named)]
+  const of = (kind: Named['what']) => all.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading)
-  const reportOther: Report = (path, message) =>
-    report(path, `${message}: the running process needs it until it is restarted`)
-  const otherUsers = yield* readMappings(of('users file', others), usersSchema, {
-    ...reading,
-    report: reportOther
-  })
   const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
   // Text around certificates is no part of them, in whatever encoding.
   const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
   const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
-    users: { ...users, ...otherUsers },
+    users,
     contracts,
-    pemTexts: {
-      ...readTexts(of('PEM file', others), readPem, reportOther),
-      ...readTexts(of('PEM file'), readPem, report)
-    },
+    pemTexts: readTexts(of('PEM file'), readPem, report),
     modules: readTexts(of('module'), readModule, report),
     ofClients: new Set(
-      of('PEM file', [...named, ...others]).flatMap(({ name, path }) =>
+      of('PEM file').flatMap(({ name, path }) =>
         path[0] === 'upstreams' || path[0] === 'login' ? [name] : []
       )
     )
@@ -135,13 +126,14 @@ function* readNamedFiles(
 /** The files that the sources of the running process need, and perhaps nothing else. */
 function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
   const path = ['login', 'sources']
+  const note = ': the running process needs it until it is restarted'
   return Object.values(running?.login.sources ?? {}).flatMap((source): Named[] => {
     if (source.kind === 'users-file') {
       const isNamed = named.some(({ name }) => name === source.file)
-      return isNamed ? [] : [{ what: 'users file', name: source.file, path }]
+      return isNamed ? [] : [{ what: 'users file', name: source.file, path, note }]
     }
     if (source.kind !== 'ldap' || source.ca === undefined) return []
-    return [{ what: 'PEM file', name: source.ca, path }]
+    return [{ what: 'PEM file', name: source.ca, path, note }]
   })
 }
 

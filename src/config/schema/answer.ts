@@ -1,6 +1,6 @@
 /** `answer`: the body of a response as config writes it, with names that the session fills in. */
 import { type Static, Type } from 'typebox'
-import { closed, may, maybe, optional } from './primitives.ts'
+import * as s from './primitives.ts'
 
 /**
  * The names that a template may have, as `{name}`: the closed list, with the type of each value.
@@ -40,7 +40,7 @@ const anyValue = (description: string, examples: unknown[]) =>
   Type.Unknown({ description, examples })
 
 const answer = {
-  json: maybe(
+  json: s.maybe(
     anyValue(
       'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
         `type: ${Object.keys(sessionNames)
@@ -49,34 +49,30 @@ const answer = {
       [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
     )
   ),
-  byRole: may.pairs(
+  byRole: s.may.pairs(
     anyValue('The value for users with this role.', [['*:*:*']]),
-    'Values by role, in place of `json`; of several roles of a user the first in this list ' +
-      'wins. (Names that are whole numbers count as the first, in ascending order.)',
+    'Values by role, in place of `json`. The first in this list that a user has wins; ' +
+      'names that are whole numbers count as the first.',
     { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
-  inEnvelope: may.oneOf(
+  inEnvelope: s.may.oneOf(
     ['data', 'flat', 'none'],
-    'The place of the value: `data`: under that member of the envelope (the default). `flat`: ' +
-      'its members stand beside the code and the message. `none`: it is the whole body.'
+    'Where the value goes: under `data` (the default), beside the code and the message ' +
+      '(`flat`), or as the whole body (`none`).'
   )
 }
 
 /** The schema of an endpoint's `answer`. */
-export const answerSchema = (description: string) => optional(answer, description)
+export const answerSchema = (description: string) => s.optional(answer, description)
 
 /** The same of a route. */
-export const routeAnswerSchema = closed(
+export const routeAnswerSchema = s.closed(
   {
     ...answer,
-    status: may.whole('The HTTP status. Default: 200.', {
-      minimum: 200,
-      maximum: 599,
-      examples: [404]
-    })
+    status: s.may.whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599 })
   },
-  'The response itself: menus, permission codes, `captchaEnabled: false`. Names of the session ' +
-    'need a route that is not public. A request’s body is ignored.'
+  'The response: menus, permission codes. Names of the session need a route that is not ' +
+    'public. A request’s body is ignored.'
 )
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>

@@ -76,6 +76,8 @@ export interface Named {
   readonly what: NamedThing
   readonly name: string
   readonly path: Path
+  /** Stands at the end of a fault of the file that it names. */
+  readonly note?: string
 }
 
 export interface LoadedConfig extends Config {

@@ -2,122 +2,98 @@
 import { answerSchema } from './answer.ts'
 import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, flag, list, may, oneOf, path } from './primitives.ts'
+import * as s from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
-  list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
+  s.list(s.oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
     default: initial,
     minItems: 1,
     uniqueItems: true
   })
 
+const publicPath = (description: string, initial?: string) =>
+  s.path(description, { format: 'x-public-path', default: initial })
+
 /** The call with which consoles renew their own token. */
-const refresh = may.closed(
+const refresh = s.optional(
   {
-    path: path('The path of the refresh call (POST). Its body is not read.', {
-      format: 'x-public-path'
-    }),
+    path: publicPath('The path of the refresh call (POST). Its body is not read.'),
     answer: answerSchema(
       'The response, such as the inert token once more. Default: that of `endpoints.session`.'
     )
   },
-  'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
-    'use of the session, since a timer makes it. Default: none.'
+  'The call (POST) with which consoles renew their own token, by the session cookie ' +
+    'alone. It is no use of the session. Default: none.'
 )
 
-export const endpoints = closed(
+export const endpoints = s.section(
   {
-    login: closed(
+    login: s.section(
       {
-        path: path('The path of the sign-in call (POST).', {
-          format: 'x-public-path',
-          default: '/api/auth/admin/login'
-        }),
+        path: publicPath('The path of the sign-in call (POST).', '/api/auth/admin/login'),
         answer: answerSchema(
-          'The response to a successful sign-in, without a credential of the session (that fails ' +
-            'with `upstream.invalid`). Default: what consoles of the dialect read.'
+          'The response to a sign-in, without a credential of the session (else ' +
+            '`upstream.invalid`). Default: what consoles of the dialect read.'
         )
       },
-      'The sign-in endpoint.',
-      { default: {} }
+      'The sign-in endpoint.'
     ),
-    logout: closed(
+    logout: s.section(
       {
-        path: path('The path of the sign-out call.', {
-          format: 'x-public-path',
-          default: '/api/account/logout'
-        }),
+        path: publicPath('The path of the sign-out call.', '/api/account/logout'),
         methods: methods(['GET', 'POST']),
-        answer: answerSchema(
-          'The response to every sign-out, also without a session: a constant. Default: `{}`.'
-        )
+        answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
       },
-      'The sign-out endpoint.',
-      { default: {} }
+      'The sign-out endpoint.'
     ),
-    profile: closed(
+    profile: s.section(
       {
-        path: path('The path of the current user’s profile.', {
-          format: 'x-public-path',
-          default: '/api/account/profile'
-        }),
+        path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
         methods: methods(['GET']),
-        upstream: may.name(
-          'The upstream that knows the user; it is called with GET. Default: the user is what ' +
-            'sign-in stored in the session.',
-          { names: 'upstream' }
+        upstream: s.may.upstreamName(
+          'The upstream that knows the user, called with GET. Default: the user is what sign-in ' +
+            'told.'
         ),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
-        shape: may.name(
-          'The shape that builds the members of the user, without an envelope: the gateway adds ' +
-            'its own.',
-          { names: 'shape' }
+        shape: s.may.shapeName(
+          'The shape that builds the members of the user, without an envelope.'
         ),
         answer: answerSchema(
-          'The response, in place of the user with the members that consoles read. `{profile}` is ' +
-            'the user after `parts` and `shape`; the other names are of the session.'
+          'The response, in place of the user. `{profile}` is the user after `parts` and ' +
+            '`shape`; the other names are of the session.'
         ),
         contract: proxied.contract,
         parts: partsSchema
       },
-      'The endpoint of the current user.',
-      { default: {} }
+      'The endpoint of the current user.'
     ),
     refresh,
-    check: may.closed(
+    check: s.optional(
       {
-        path: path('The path of the check (GET).', {
-          format: 'x-public-path',
-          default: '/api/auth/check'
-        }),
-        keys: flag('Let requests with a key for scripts pass, too.')
+        path: publicPath('The path of the check (GET).', '/api/auth/check'),
+        keys: s.flag('Let requests with a key for scripts pass, too.')
       },
-      'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
-        '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
+      'For proxies that ask before they pass a request on: 204 with the headers of ' +
+        '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`). ' +
+        'Default: none.'
     ),
-    jwks: may.closed(
+    jwks: s.optional(
       {
-        path: path('The path of the key set (GET).', {
-          format: 'x-public-path',
-          default: '/.well-known/jwks.json'
-        })
+        path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json')
       },
-      'The public keys of all `jwt.keys` as a JSON Web Key Set (RFC 7517), for everybody. Default: ' +
-        'none.'
+      'The public keys of all `jwt.keys` as a JSON Web Key Set. Default: none.'
     ),
-    session: closed(
+    session: s.section(
       {
-        path: path(
-          'The path of the session endpoint. GET tells how long the session lasts, and does ' +
-            'not extend it. Below it: `/extend` (POST), `/list` (GET) and `/close` (POST).',
+        path: s.path(
+          'The path of the session endpoint: GET tells how long it lasts. Below it: `/extend` ' +
+            '(POST), `/list` (GET) and `/close` (POST).',
           { format: 'x-public-path', default: '/api/session' }
         )
       },
-      'The session endpoint.',
-      { default: {} }
+      'The session endpoint.'
     )
   },
-  'Endpoints that the gateway answers itself. Change a path if the console calls another one.',
-  { default: {} }
+  'Endpoints of the gateway itself. Change a path if the console calls another one.'
 )

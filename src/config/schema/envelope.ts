@@ -1,6 +1,6 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { type Static, Type } from 'typebox'
-import { closed, header, list, maybe, oneOf, optional, pairs, section } from './primitives.ts'
+import * as s from './primitives.ts'
 
 /** Dialects of the envelope. */
 export const dialects = [
@@ -40,14 +40,11 @@ const memberName = (standard: string | false, description: string) =>
     )
   )
 
-const members = section(
+const members = s.section(
   {
     code: memberName('code', 'The code of success or of the error.'),
     message: memberName('message', 'The message for people.'),
-    data: memberName(
-      'data',
-      'The value of a success. `false`: the members of an object stand beside the code, always.'
-    ),
+    data: memberName('data', 'The value of a success. `false`: its members stand beside the code.'),
     success: memberName(false, 'true for a success, false for an error.'),
     requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
     errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
@@ -55,15 +52,14 @@ const members = section(
   'The names of the members; `false`: the envelope has no such member.'
 )
 
-const errorEntry = closed(
+const errorEntry = s.closed(
   {
-    code: maybe(responseCode('The code in the envelope.')),
-    status: maybe(
+    code: s.maybe(responseCode('The code in the envelope.')),
+    status: s.maybe(
       Type.Integer({
         minimum: 200,
         maximum: 599,
-        description:
-          'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`, also of a route.'
+        description: 'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`.'
       })
     )
   },
@@ -83,24 +79,24 @@ const errors = Type.Record(
   {
     default: {},
     description:
-      'Errors by their code, by prefix (`session.*`), or all others (`*`). Without an entry an ' +
-      'error’s code is its HTTP status, and a back-end’s own number stays.',
+      'Errors by code, by prefix (`session.*`), or all others (`*`). Without an entry the ' +
+      'code is the HTTP status, and a back-end’s own number stays.',
     examples: [{ 'session.*': { code: 50008 }, 'login.refused': { code: 500, status: 200 } }]
   }
 )
 
-const customEnvelope = optional(
+const customEnvelope = s.optional(
   {
     members,
     successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
-    alsoSuccess: list(
+    alsoSuccess: s.list(
       responseCode('A code.'),
-      'Other codes that the console takes for a success; no error ever carries one of them.'
+      'Other codes that the console takes for a success; no error carries one.'
     ),
-    refreshCodes: list(
+    refreshCodes: s.list(
       responseCode('A code.'),
-      'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
-        'back-end’s own number never becomes one of them.'
+      'Codes on which the console calls its refresh endpoint. A back-end’s own number never ' +
+        'becomes one.'
     ),
     errors
   },
@@ -113,32 +109,31 @@ const parameterName = Type.String({
   expected: 'the name of a query parameter'
 })
 
-export const envelope = section(
+export const envelope = s.section(
   {
-    dialect: oneOf(
+    dialect: s.oneOf(
       [...dialects],
-      'The format of the envelope. `dual` works with both kinds of console; `custom` is ' +
-        '`envelope.custom`. `problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
+      'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
+        '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
       { default: 'dual' }
     ),
     successCode: responseCode(
-      'The `code` of a success, a number or a text in quotes, as the console checks for. No ' +
-        'error ever carries it.',
+      'The `code` of a success, a number or a quoted text, as the console checks for.',
       { default: 0, examples: [0, 200, 20000, '0000'] }
     ),
-    errorStatus: oneOf(
+    errorStatus: s.oneOf(
       [...errorStatuses],
-      'The HTTP status of errors: each its own, or always 200 (`ok`), for consoles that read only ' +
-        'the envelope. A status of `envelope.custom.errors` wins.',
+      'The HTTP status of errors: each its own, or always 200 (`ok`). ' +
+        '`envelope.custom.errors` wins.',
       { default: 'own' }
     ),
-    language: oneOf(
+    language: s.oneOf(
       ['auto', 'en', 'zh'],
-      'The language of the gateway’s own messages. `auto`: the first of the request’s ' +
-        '`Accept-Language`, if it is one of these; else English.',
+      'The language of the gateway’s own messages. `auto`: the first of `Accept-Language`, ' +
+        'if it is one of these; else English.',
       { default: 'auto' }
     ),
-    messages: pairs(
+    messages: s.pairs(
       Type.String({ minLength: 1 }),
       'Your own messages, by error code, in the place of the built-in ones.',
       {
@@ -150,33 +145,32 @@ export const envelope = section(
     custom: customEnvelope,
     fieldErrors: memberName(
       'fieldErrors',
-      'The member of an error that has a back-end’s errors of single fields, as `{ NAME: [TEXT] ' +
-        '}`, where the upstream has `errors`.'
+      'The member of an error with those of single fields, as `{ NAME: [TEXT] }`, where the ' +
+        'upstream has `errors`.'
     ),
     inertToken: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9._~-]{0,128}$',
       expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
       description:
-        'The token that sign-in answers, for consoles that insist on one. It opens nothing. Name ' +
-        'where the console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.'
+        'The token that sign-in answers, for consoles that insist on one. It opens nothing. ' +
+        'Name where the console sends it in the three keys below.'
     }),
-    tokenHeaders: list(
-      header('A request header.'),
-      'Headers in which a console sends its own token: dropped on every way to a back-end, ' +
-        'WebSockets included (`sec-websocket-protocol`).',
-      { examples: [['authorization'], ['x-access-token']] }
+    tokenHeaders: s.list(
+      s.header('A request header.'),
+      'Headers in which a console sends its own token. They go to no back-end, also not by ' +
+        'WebSocket (`sec-websocket-protocol`).'
     ),
-    tokenCookies: list(
+    tokenCookies: s.list(
       cookieName,
-      'Cookies in which a console keeps its own token: deleted at sign-in and sign-out, and never ' +
-        'sent to upstreams.',
+      'Cookies in which a console keeps its own token: deleted at sign-in and sign-out; no ' +
+        'back-end gets them.',
       { default: ['TOKEN__'] }
     ),
-    tokenQuery: list(
+    tokenQuery: s.list(
       parameterName,
-      'Query parameters in which a console sends its own token: dropped on every way to a ' +
-        'back-end, in upper and lower case, also as members of the sign-in body.'
+      'Query parameters in which a console sends its own token, in any case, also as members ' +
+        'of the sign-in body. No back-end gets them.'
     )
   },
   'The format of responses.'

@@ -77,7 +77,8 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
     ...(format === undefined && minimum !== undefined && { minimum }),
     ...(format === undefined && maximum !== undefined && { maximum }),
     ...(loose && { type: [rest.type, 'string'] }),
-    ...((pattern ?? values) && { anyOf: [{ pattern, enum: values }, textWithReference] }),
+    ...((pattern ?? values) &&
+      format !== 'x-secret' && { anyOf: [{ pattern, enum: values }, textWithReference] }),
     ...(properties && { properties: all(properties) }),
     ...(patternProperties && {
       patternProperties: all(patternProperties),

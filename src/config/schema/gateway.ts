@@ -6,19 +6,19 @@ import { identity } from './identity.ts'
 import { login } from './login.ts'
 import { ops } from './ops.ts'
 import { presetChoice } from './presets.ts'
-import { duration, flag, oneOf, section } from './primitives.ts'
+import * as s from './primitives.ts'
 import { redis } from './redis.ts'
 import { consoleFiles, server } from './server.ts'
 import { session } from './session.ts'
 
-const log = section(
+const log = s.section(
   {
-    level: oneOf(
+    level: s.oneOf(
       ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
       'The lowest level that is logged.',
       { default: 'info' }
     ),
-    format: oneOf(
+    format: s.oneOf(
       ['auto', 'json', 'pretty'],
       '`auto`: readable text on a terminal, otherwise JSON.',
       { default: 'auto' }
@@ -27,14 +27,14 @@ const log = section(
   'Logs are written to standard output.'
 )
 
-const drain = section(
+const drain = s.section(
   {
-    notice: duration(
-      'How long requests are still accepted, while `/readyz` answers 503: longer than the ' +
+    notice: s.duration(
+      'How long requests are still accepted while `/readyz` answers 503: longer than the ' +
         'interval of the health check. `0s`: not at all.',
       { default: '5s', minimum: 0 }
     ),
-    grace: duration('How long running requests may then take to finish. `0s`: they are ended.', {
+    grace: s.duration('How long running requests may then take to finish. `0s`: they are ended.', {
       default: '10s',
       minimum: 0
     })
@@ -42,11 +42,11 @@ const drain = section(
   'How the process stops after SIGTERM.'
 )
 
-const reload = section(
+const reload = s.section(
   {
-    watch: flag(
-      'Reload when a config file, or a users, secret or certificate file that it names, has ' +
-        'changed and stays the same for two seconds.',
+    watch: s.flag(
+      'Reload when a config file, or one that it names, has changed and stays the same for ' +
+        'two seconds.',
       { default: true }
     )
   },

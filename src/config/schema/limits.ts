@@ -1,22 +1,6 @@
 /** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
-import {
-  anyText,
-  closed,
-  flag,
-  lifetime,
-  list,
-  maxStreamedBytes,
-  may,
-  name,
-  named,
-  oneOf,
-  oneOrMany,
-  section,
-  size,
-  text,
-  whole
-} from './primitives.ts'
+import * as s from './primitives.ts'
 
 /** A shaped response is parsed in one go, which blocks all requests of the process. */
 const maxShaped = 64 * 1024 ** 2
@@ -26,61 +10,59 @@ export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | 'key' | `profile.${string}`
 
-const whom = text('One kind of caller.', {
+const whom = s.text('One kind of caller.', {
   pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
   expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
 })
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-const limit = closed(
+const limit = s.closed(
   {
-    by: oneOrMany<Whom>(
+    by: s.oneOrMany<Whom>(
       whom,
-      'Whose requests are counted: `address` of those who are not signed in (and of sign-ins), ' +
-        '`user`, `session`, or all with the same `profile.MEMBER`. `key`: each key for scripts, ' +
-        'which otherwise counts as a user. A list: each combination.',
+      'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
+        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts. ' +
+        'A list: each combination.',
       {
         ofMany: 'Several: each combination is counted separately.',
         expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
-    max: whole(
-      'How many requests a window allows. A used one becomes free after `window` divided by `max`.',
+    max: s.whole(
+      'How many requests a window allows. One becomes free each `window` divided by `max`.',
       { minimum: 1, maximum: 1_000_000_000 }
     ),
-    window: lifetime('The length of the window.'),
-    burst: may.whole('How many requests may come at once. Default: `max`.', {
+    window: s.lifetime('The length of the window.'),
+    burst: s.may.whole('How many requests may come at once. Default: `max`.', {
       minimum: 1,
       maximum: 1_000_000_000
     }),
-    mode: oneOf(
+    mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
-      '`enforce`: refuse. `shadow`: refuse nobody, but tell in metrics and log who would have ' +
-        'been refused, to try a number. `off`: do not count.',
+      '`enforce`: refuse. `shadow`: only tell in metrics and log who would be refused. ' +
+        '`off`: do not count.',
       { default: 'enforce' }
     ),
-    routes: list(
-      name('The name of a route, or of an endpoint such as `login` or `profile`.', {
+    routes: s.list(
+      s.name('The name of a route, or of an endpoint such as `login` or `profile`.', {
         names: 'route or endpoint'
       }),
       'Only these routes. Default: all public paths.'
     ),
-    methods: list(oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
-    roles: list(anyText, 'Only users with these roles. Default: everyone.', {
-      examples: [['viewer']]
-    })
+    methods: s.list(s.oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
+    roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.')
   },
   'One limit.'
 )
 
-const sizes = section(
+const sizes = s.section(
   {
-    body: size('Of a request body. A route may say another one (`maxBody`).', {
+    body: s.size('Of a request body. A route may say another one (`maxBody`).', {
       default: '1MiB',
-      maximum: maxStreamedBytes
+      maximum: s.maxStreamedBytes
     }),
-    url: size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-    shape: size('Of a response that is shaped, as received and after decompression.', {
+    url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
+    shape: s.size('Of a response that is shaped, as received and after decompression.', {
       default: '2MiB',
       maximum: maxShaped
     })
@@ -92,14 +74,14 @@ const lock = (failures: number, every: string, of: string) =>
   Type.Union(
     [
       Type.Literal('off'),
-      closed(
+      s.closed(
         {
-          failures: whole('How many wrong passwords may follow each other at once.', {
+          failures: s.whole('How many wrong passwords may follow each other at once.', {
             minimum: 1,
             maximum: 100_000,
             default: failures
           }),
-          every: lifetime('After these, one more in each such time.', { default: every })
+          every: s.lifetime('After these, one more in each such time.', { default: every })
         },
         of
       )
@@ -111,40 +93,35 @@ const lock = (failures: number, every: string, of: string) =>
     }
   )
 
-const lockout = section(
+const lockout = s.section(
   {
     accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
     address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
     account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
-    knownBrowser: flag(
+    knownBrowser: s.flag(
       'Count a browser that signed in to the account in the last 90 days by itself, so that ' +
         `nobody else locks its owner out. It has the cookie \`${knownBrowserCookie}\`.`,
       { default: true }
     )
   },
-  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429. A ' +
-    'right password counts nothing.'
+  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429.'
 )
 
 export const limitsSchema = Type.Object(
   {
     sizes,
-    inFlightPerRoute: named(
-      whole('The maximum number of requests.', { minimum: 1, maximum: 100_000 }),
-      'By route: the maximum number of concurrent requests in one process. More get 503.',
-      { keysName: 'route or endpoint' }
-    ),
     lockout,
-    inFlightPerUser: whole(
-      'The maximum number of concurrent requests of one user, or of an address without a session.',
+    inFlightPerUser: s.whole(
+      'The maximum number of concurrent requests of a user, or of an address without a ' +
+        'session.',
       { minimum: 1, maximum: 10_000, default: 48 }
     ),
-    inFlightSignIns: whole(
-      'The maximum number of concurrent sign-ins from one address. They do not count in ' +
-        '`inFlightPerUser`.',
-      { minimum: 1, maximum: 10_000, default: 200 }
-    ),
-    limits: named(limit, 'Limits, by name. Several can apply to one request.', {
+    inFlightSignIns: s.whole('The maximum number of concurrent sign-ins from one address.', {
+      minimum: 1,
+      maximum: 10_000,
+      default: 200
+    }),
+    limits: s.named(limit, 'Limits, by name. Several can apply to one request.', {
       default: {
         'signed-in': { by: 'user', max: 600, window: '1m' },
         'anonymous': { by: 'address', max: 120, window: '1m' }

@@ -1,7 +1,7 @@
 /** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
 import { ldap } from './ldap.ts'
-import { maybe, named, optional, section, text } from './primitives.ts'
+import * as s from './primitives.ts'
 import { oidc } from './oidc.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
@@ -13,23 +13,19 @@ const usersFile = Type.Object(
     kind: Type.Literal('users-file', {
       description: 'Users in a YAML file, with argon2id hashes of their passwords.'
     }),
-    file: text(
-      'The users file. A relative path starts at the config folder. `console-gateway ' +
-        'hash-password` makes the hashes.',
-      { names: 'users file', default: 'users.yaml' }
-    )
+    file: s.text('The users file.', { names: 'users file', default: 'users.yaml' })
   },
   { additionalProperties: false, title: 'users-file' }
 )
 
-const cipher = optional(
+const cipher = s.optional(
   {
     key: Type.String({
       pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
       expected: '16, 24 or 32 characters of ASCII',
       description: 'The key in the console’s source, which is no secret.'
     }),
-    iv: maybe(
+    iv: s.maybe(
       Type.String({
         pattern: '^[ -~]{16}$',
         expected: '16 characters of ASCII',
@@ -37,28 +33,28 @@ const cipher = optional(
       })
     )
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts it; a text ' +
-    'that is not encrypted stays as it is.'
+  'How the console encrypts the password (AES, PKCS #7, base64). A text that is not ' +
+    'encrypted stays.'
 )
 
-export const login = section(
+export const login = s.section(
   {
-    fields: section(
+    fields: s.section(
       {
-        username: text('The member with the user name.', { default: 'username' }),
-        password: text('The member with the password.', { default: 'password' }),
-        remember: text(
-          'The member, a boolean, that asks for a cookie that survives closing the browser.',
+        username: s.text('The member with the user name.', { default: 'username' }),
+        password: s.text('The member with the password.', { default: 'password' }),
+        remember: s.text(
+          'The member, a boolean, that asks for a cookie that outlives the browser.',
           { default: 'autoLogin' }
         ),
         cipher
       },
       'The members of the console’s sign-in body.'
     ),
-    sources: named(
+    sources: s.named(
       Type.Union([usersFile, upstreamLogin, ldap, oidc], { description: 'A credential source.' }),
-      'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
-        'under a new name its users are signed out. Default: the users file `users.yaml`.',
+      'The credential sources, asked in this order. Under a new name its users are signed ' +
+        'out. Default: the users file `users.yaml`.',
       { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
     )
   },

@@ -1,43 +1,39 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
-import { closed, flag, may, maybe, name, named, pathTemplate } from './primitives.ts'
+import * as s from './primitives.ts'
 
-const part = closed(
+const part = s.closed(
   {
-    upstream: name('An upstream of this file. It gets the identity, as from a route of its own.', {
-      names: 'upstream'
-    }),
-    rewrite: pathTemplate(
-      'The path at the upstream, called with GET. `/*` at its end and `:name` are what they ' +
-        'matched in the route’s `path`.',
+    upstream: s.upstreamName(
+      'An upstream of this file. It gets the identity, as from a route of its own.'
+    ),
+    rewrite: s.pathTemplate(
+      'The path at the upstream, called with GET; `*` and `:name` as in `path`.',
       { format: 'x-upstream-path' }
     ),
-    shape: may.name('A shape of this file, for this part only.', { names: 'shape' }),
-    into: may.dotted(
-      'Where to put the value in the response, before the route’s own shape. Default: the ' +
-        'part’s members are added to the response.'
+    shape: s.may.shapeName('A shape of this file, for this part only.'),
+    into: s.may.dotted(
+      'Where to put the value, before the route’s own shape. Default: its members are added ' +
+        'to the response.'
     ),
-    required: flag(
-      'Whether the request fails with the error of this part. `false`: the response leaves the ' +
-        'part out, and lists its name under `missing`.',
+    required: s.flag(
+      'Whether the request fails with this part. `false`: it is left out, and `missing` ' +
+        'lists its name.',
       { default: true }
     ),
-    default: maybe(
-      Type.Unknown({
-        description: 'The value to use if the part is missing or null.',
-        examples: [0]
-      })
+    default: s.maybe(
+      Type.Unknown({ description: 'The value to use if the part is missing or null.' })
     )
   },
   'A call to another upstream.'
 )
 
 const description =
-  'Calls to other upstreams whose results are added to the response, by name. All are called at once.'
+  'Calls to other upstreams, all at once, whose results are added to the response.'
 
-export const partsSchema = named(part, description)
+export const partsSchema = s.named(part, description)
 
 /** The same where nothing else answers. */
-export const neededParts = named(part, description, { default: undefined, minProperties: 1 })
+export const neededParts = s.named(part, description, { default: undefined, minProperties: 1 })
 
 export type PartConfig = Static<typeof part>

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Type } from 'typebox'
-import { may } from './primitives.ts'
+import * as s from './primitives.ts'
 
 /** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
 export const presetKeys = { console: 'extends', backend: 'backend' } as const
@@ -27,16 +27,14 @@ export function presetsOfKind(kind: PresetKind): string[] {
 }
 
 export const presetChoice = {
-  extends: may.oneOf(
+  extends: s.may.oneOf(
     presetsOfKind('console'),
-    'A preset for the console: what its family of consoles calls and expects. The files of ' +
-      'this folder override it key by key; `null` removes a key of it. `console-gateway ' +
-      'presets show NAME` prints it.'
+    'A preset for the console. The files of this folder override it key by key; `null` ' +
+      'removes a key. `console-gateway presets show NAME` prints it.'
   ),
-  backend: may.oneOf(
+  backend: s.may.oneOf(
     presetsOfKind('backend'),
-    'A preset for the back-end, which is the upstream `backend`. It is applied after ' +
-      '`extends` and before the files of this folder.'
+    'A preset for the back-end, the upstream `backend`, applied after `extends`.'
   )
 }
 

@@ -72,6 +72,12 @@ export const secret = textOf({
   minLength: 1,
   expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)'
 })
+/** A secret that signs something; longer than what people think up. */
+export const signingSecret = textOf({
+  format: 'x-secret',
+  pattern: '^[^]{32,}$',
+  expected: 'at least 32 characters; make one with `console-gateway generate-secret`'
+})
 export const text = textOf({ minLength: 1 })
 /** A text as an item of a list. */
 export const anyText = Type.String({ minLength: 1 })
@@ -132,10 +138,10 @@ export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'prin
 /** The same, or a reference to a secret. */
 export const valueOrSecret = (description: string) =>
   headerValue(description, { format: 'x-maybe-secret' })
-export const name = textOf({
-  pattern: namePattern,
-  expected: 'a name in lower case with dashes'
-})
+const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
+export const name = textOf(ofName)
+export const upstreamName = textOf({ ...ofName, names: 'upstream' })
+const shapeName = textOf({ ...ofName, names: 'shape' })
 /** A list that is empty by default. */
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
@@ -192,7 +198,6 @@ const orNone =
 
 /** The same schemas for keys that may be missing and have no default. */
 export const may = {
-  closed: orNone(closed),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
@@ -205,9 +210,12 @@ export const may = {
   pathTemplate: orNone(pathTemplate),
   pemFile: orNone(pemFile),
   secret: orNone(secret),
+  signingSecret: orNone(signingSecret),
+  shapeName: orNone(shapeName),
   size: orNone(size),
   someOf: orNone(someOf),
   text: orNone(text),
+  upstreamName: orNone(upstreamName),
   url: orNone(url),
   whole: orNone(whole)
 }
@@ -253,20 +261,11 @@ interface Measure {
 const isMeasure = (format?: string): format is 'x-duration' | 'x-size' =>
   format === 'x-duration' || format === 'x-size'
 
-/** Texts such as `at least 1ms` and `at most 24d`; none if the schema is no duration or size. */
-export function boundsInWords({ format, minimum = 0, maximum = Infinity }: Measure): string[] {
-  if (!isMeasure(format)) return []
-  return [
-    ...(minimum > 0 ? [`at least ${inUnits(format, minimum)}`] : []),
-    ...(maximum < Infinity ? [`at most ${inUnits(format, maximum)}`] : [])
-  ]
-}
-
 /** The bound that a written duration or size is beyond, in words. */
 export function brokenBound(at: Measure, written: unknown): string | undefined {
   const { format, minimum = 0, maximum = Infinity } = at
   if (typeof written !== 'string' || !isMeasure(format)) return undefined
   const value = format === 'x-duration' ? toMilliseconds(written) : toBytes(written)
-  if (value < minimum) return boundsInWords({ format, minimum })[0]
-  return value > maximum ? boundsInWords({ format, maximum })[0] : undefined
+  if (value < minimum) return `at least ${inUnits(format, minimum)}`
+  return value > maximum ? `at most ${inUnits(format, maximum)}` : undefined
 }

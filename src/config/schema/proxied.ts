@@ -1,18 +1,18 @@
 /** The keys that routes and the profile endpoint of `routes.yaml` share. */
 import { Type, type Static } from 'typebox'
-import { closed, may, maybe, name, oneOf, pairs, text } from './primitives.ts'
+import * as s from './primitives.ts'
 
-const contract = closed(
+const contract = s.closed(
   {
-    file: text(
-      'A JSON or YAML file with a JSON Schema (2020-12) of what is under `data`; without an ' +
-        'envelope, of the whole response.',
+    file: s.text(
+      'A file with a JSON Schema (2020-12) of what is under `data`, or else of the whole ' +
+        'response.',
       { names: 'contract file' }
     ),
-    mode: oneOf(
+    mode: s.oneOf(
       ['observe', 'strict', 'off'],
-      '`observe`: differences are counted and logged; one response a second at most is checked. ' +
-        '`strict`: a response that breaks the schema is also replaced by 502 `contract.broken`.',
+      '`observe`: differences are counted and logged, of one response a second. `strict`: ' +
+        'such a response is also replaced by 502 `contract.broken`.',
       { default: 'observe' }
     )
   },
@@ -22,20 +22,17 @@ const contract = closed(
 export type ContractConfig = Static<typeof contract>
 
 /** The content of a schema file: any mapping. */
-export const schemaFile = pairs(Type.Unknown(), 'A JSON Schema.')
+export const schemaFile = s.pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {
-  upstream: name('An upstream of this file.', { names: 'upstream' }),
-  rewrite: may.pathTemplate(
-    'The path at the upstream: `*` and `:name` are what those of `path` took. Default: the ' +
-      'public path.',
+  upstream: s.upstreamName('An upstream of this file.'),
+  rewrite: s.may.pathTemplate(
+    'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.',
     { format: 'x-upstream-path' }
   ),
-  timeout: may.duration(
+  timeout: s.may.duration(
     'How long the response may be silent. Default: `responseTimeout` of the upstream.'
   ),
-  shape: may.name('A shape of this file. Default: the response passes unchanged.', {
-    names: 'shape'
-  }),
-  contract: maybe(contract)
+  shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
+  contract: s.maybe(contract)
 }

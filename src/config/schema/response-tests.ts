@@ -1,26 +1,26 @@
 /** How a back-end's response is recognised: by its status, by a member, or by where it leads. */
 import { type Static, type TProperties, Type } from 'typebox'
-import { anyText, closed, list, may, oneOf, whole } from './primitives.ts'
+import * as s from './primitives.ts'
 
 const conditions = {
-  status: may.someOf(
-    whole('A status.', { minimum: 100, maximum: 599 }),
+  status: s.may.someOf(
+    s.whole('A status.', { minimum: 100, maximum: 599 }),
     'HTTP statuses that match.'
   ),
-  path: may.dotted('The path of a member of the JSON response.'),
-  in: may.someOf(
+  path: s.may.dotted('The path of a member of the JSON response.'),
+  in: s.may.someOf(
     Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
-    'Values of that member that match. Without it and `startsWith` it must be there, and ' +
-      'neither null nor false.',
+    'Values of that member. Without it and `startsWith` it must be there, and neither null ' +
+      'nor false.',
     { examples: [[0, 200]] }
   ),
-  startsWith: may.someOf(anyText, 'Beginnings of that member, a text, that match too.', {
+  startsWith: s.may.someOf(s.anyText, 'Beginnings of that member, a text, that match too.', {
     examples: [['captcha']]
   })
 }
 
 const testOf = <T extends TProperties>(members: T, description: string, more: object = {}) =>
-  closed({ ...conditions, ...members }, description, { minProperties: 1, ...more })
+  s.closed({ ...conditions, ...members }, description, { minProperties: 1, ...more })
 
 export const answerTest = (description: string, more?: object) => testOf({}, description, more)
 
@@ -29,17 +29,15 @@ export type AnswerTest = Static<ReturnType<typeof answerTest>>
 /** Of ordinary calls, which may be redirects. */
 export const endedTest = (description: string) =>
   testOf(
-    {
-      location: may.someOf(anyText, 'Where a redirect leads: the beginnings of its path.')
-    },
+    { location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.') },
     description
   )
 
 const outcome = testOf(
   {
-    is: oneOf(
+    is: s.oneOf(
       ['success', 'refused', 'challenge', 'blocked', 'expired-password'],
-      'What it means. `challenge`: the captcha was wrong, so that the password was not looked at.'
+      'What it means. `challenge`: a wrong captcha; the password was not looked at.'
     )
   },
   'An outcome, and the conditions for it, which must all match.',
@@ -48,18 +46,11 @@ const outcome = testOf(
 
 /** @param refused the statuses that are refusals where config has none */
 export const outcomesOf = (refused: string) =>
-  list(
+  s.list(
     outcome,
-    'What the responses mean; the first that matches counts. Without a `success` status 200 is ' +
-      `one, and without a \`refused\` ${refused}.`,
-    {
-      examples: [
-        [
-          { is: 'refused', path: 'code', in: [401] },
-          { is: 'success', path: 'code', in: [200] }
-        ]
-      ]
-    }
+    'What responses mean; the first that matches counts. Default: `success` is 200, and ' +
+      `\`refused\` ${refused}.`,
+    { examples: [[{ is: 'refused', path: 'code', in: [401] }]] }
   )
 
 export type OutcomeTest = Static<typeof outcome>

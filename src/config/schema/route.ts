@@ -6,21 +6,7 @@ import { errorStatuses } from './envelope.ts'
 import { neededParts, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
-import {
-  anyText,
-  closed,
-  flag,
-  header,
-  list,
-  maxStreamedBytes,
-  may,
-  maybe,
-  oneOf,
-  optional,
-  pathTemplate,
-  size,
-  whole
-} from './primitives.ts'
+import * as s from './primitives.ts'
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   Type.Union(
@@ -36,111 +22,106 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
       expected: 'public, session, or roles: [NAME, …]',
       instead: '{ roles: [VALUE] }',
       description:
-        'Who may call it. `public`: anyone. `session`: every signed-in user. `roles: [admin]`: ' +
-        'users with one of these roles.'
+        'Who may call it: anyone, every signed-in user, or those with one of these roles.'
     }
   )
 )
 
 /** Keys of every route. */
 const common = {
-  path: pathTemplate(
-    'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
-      'that match the nearest decides.',
-    {
-      format: 'x-public-path',
-      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
-    }
+  path: s.pathTemplate(
+    'The public path. `/*` at its end takes all below, `:name` one segment. The nearest ' +
+      'path decides.',
+    { format: 'x-public-path', examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
-  methods: list(
-    oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+  methods: s.list(
+    s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
     'The allowed methods. GET includes HEAD.',
     { default: ['GET'], minItems: 1, uniqueItems: true }
   ),
   access,
-  touch: may.oneOf(
+  touch: s.may.oneOf(
     ['always', 'never'],
-    'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
-      'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
+    'Whether a call resets the session’s idle time. Default: `never` for the name ' +
+      '`notices` or with `websocket`, else `always`.'
   ),
-  keys: flag(
-    'Let scripts call it with a key (`console-gateway keys create`), as users with its roles.'
-  ),
-  errorStatus: may.oneOf(
+  keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
+  errorStatus: s.may.oneOf(
     [...errorStatuses],
     'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
   )
 }
 
-const fallback = closed(
+const fallback = s.closed(
   {
     body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
-    status: whole('The status of the fixed response.', { minimum: 200, maximum: 599, default: 200 })
+    status: s.whole('The status of the fixed response.', {
+      minimum: 200,
+      maximum: 599,
+      default: 200
+    })
   },
-  'What a GET request gets if the upstream cannot be reached, breaks the connection, takes ' +
-    'too long, or answers 502, 503 or 504. Default: the error.'
+  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
+    'long, or answers 502, 503 or 504. Default: the error.'
 )
 
-const websocket = optional(
+const websocket = s.optional(
   {
-    maxMessage: size('The largest message, either way. A larger one ends the connection.', {
+    maxMessage: s.size('The largest message, either way. A larger one ends the connection.', {
       default: '1MiB'
     })
   },
-  'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
+  'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
 )
 
-const upstreamRoute = closed(
+const upstreamRoute = s.closed(
   {
     ...common,
     parts: partsSchema,
-    into: may.dotted(
-      'With `parts`: where the response of the route’s own upstream goes. Default: the parts ' +
-        'are added to it.'
+    into: s.may.dotted(
+      'With `parts`: where the route’s own response goes. Default: the parts are added to it.'
     ),
     ...proxied,
-    fallback: maybe(fallback),
-    cache: oneOf(
+    fallback: s.maybe(fallback),
+    cache: s.oneOf(
       ['off', 'browser'],
-      '`browser`: `Cache-Control` of the upstream passes as `private`. `off`: `no-store`. Public ' +
-        'routes pass it as it is.',
+      '`browser`: the upstream’s `Cache-Control` passes as `private`. `off`: `no-store`. ' +
+        'Public routes pass it as it is.',
       { default: 'off' }
     ),
     query: querySchema,
     body: bodySchema,
     websocket,
-    maxBody: may.size(
-      'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
-        '`limits.yaml`.',
-      { minimum: 0, maximum: maxStreamedBytes }
+    maxBody: s.may.size('The maximum size of a request body; `0B`: none. Default: `sizes.body`.', {
+      minimum: 0,
+      maximum: s.maxStreamedBytes
+    }),
+    passCookies: s.list(
+      s.anyText,
+      'Cookies of the client that the upstream gets. All others are dropped.'
     ),
-    passCookies: list(
-      anyText,
-      'Cookies of the client that are sent to the upstream. All others are dropped.'
-    ),
-    passHeaders: list(
-      header('The full name of a request header.'),
-      'Headers of the client that are sent although they are normally dropped: `authorization`, ' +
-        'and those that back-ends trust as set by a proxy (`check` warns about each).',
+    passHeaders: s.list(
+      s.header('The full name of a request header.'),
+      'Headers of the client that are normally dropped: `authorization`, and those that ' +
+        'back-ends trust as set by a proxy (`check` warns).',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
-    passGetBody: flag(
-      'Send the body of a GET. Only to an upstream that reads such bodies: **another one takes it ' +
-        'for the next request, with the identity of whoever comes then.**'
+    passGetBody: s.flag(
+      'Send the body of a GET. **An upstream that does not read it takes it for the next ' +
+        'request, with the identity of whoever comes then.**'
     ),
-    passEncodedSlashes: flag(
-      'Take `%2F` in the path, and send it as it came. By default it is 400, since two programs ' +
-        'may read it as two paths.'
+    passEncodedSlashes: s.flag(
+      'Take `%2F` in the path, and send it as it came. By default it is 400.'
     ),
-    framedByConsole: flag(
-      'Let the console, and pages of `server.origins`, show the responses in a frame. Only for ' +
-        'an upstream that you trust: its pages run as the console’s.'
+    framedByConsole: s.flag(
+      'Let the console, and pages of `server.origins`, frame the responses. Only for an ' +
+        'upstream that you trust: its pages run as the console’s.'
     ),
     setCookies: setCookiesSchema,
-    redirects: oneOf(
+    redirects: s.oneOf(
       ['refuse', 'pass'],
-      'What becomes of a redirect to another host. `refuse`: 502. `pass`: the browser gets it. ' +
-        'Those to the upstream itself lead to the public path.',
+      'What becomes of a redirect to another host. `refuse`: 502. Those to the upstream ' +
+        'itself lead to the public path.',
       { default: 'refuse' }
     )
   },
@@ -148,11 +129,11 @@ const upstreamRoute = closed(
   { chosenBy: 'upstream' }
 )
 
-const answerRoute = closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
+const answerRoute = s.closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
   chosenBy: 'answer'
 })
 
-const partsRoute = closed(
+const partsRoute = s.closed(
   {
     ...common,
     parts: neededParts,
@@ -175,7 +156,7 @@ export const route = Type.Unsafe<RouteConfig>(
   Type.Union([upstreamRoute, answerRoute, partsRoute], {
     expected: 'a mapping with upstream, answer or parts',
     description:
-      'A public path. Either `upstream`, `answer` or `parts` says what answers it; with an ' +
-      'upstream there may be parts too.'
+      'A public path. `upstream`, `answer` or `parts` answers it; beside an upstream there ' +
+      'may be parts.'
   })
 )

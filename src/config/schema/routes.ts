@@ -5,29 +5,28 @@ import { expectSchema } from './expectations.ts'
 import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import { anyText, list, named, pairs, pathTemplate } from './primitives.ts'
+import * as s from './primitives.ts'
 import { consolePaging } from './request-mapping.ts'
 
 export const routesSchema = Type.Object(
   {
-    upstreams: named(upstream, 'The back-ends, by name.'),
+    upstreams: s.named(upstream, 'The back-ends, by name.'),
     endpoints,
     aliases: Type.Record(
       Type.String({ pattern: '^/' }),
-      pathTemplate('The path of a route or endpoint.'),
+      s.pathTemplate('The path of a route or endpoint.'),
       {
         default: {},
         description:
-          'Additional public paths of a route or endpoint. Access, limits and the name in logs ' +
-          'are the same.',
+          'More public paths of a route or endpoint, with the same access, limits and name.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
-    permissions: pairs(
-      list(anyText, 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
-        'shows; `access` of a route decides who may call it.',
+    routes: s.named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
+    permissions: s.pairs(
+      s.list(s.anyText, 'The permissions of the role.'),
+      'The permissions of each role, for `{permissions}` in answers. Consoles show by them; ' +
+        '`access` of a route decides.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,

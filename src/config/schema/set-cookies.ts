@@ -1,24 +1,23 @@
 /** `setCookies` of a route: which cookies its upstream may set in the browser, and how. */
 import { Type } from 'typebox'
-import { anyText, closed, list } from './primitives.ts'
+import * as s from './primitives.ts'
 
 type SetCookie = string | { readonly name: string; readonly sealed: true }
 
-const cookieName = anyText
+const cookieName = s.anyText
 
-export const setCookiesSchema = list(
+export const setCookiesSchema = s.list(
   Type.Unsafe<SetCookie>(
     Type.Union(
       [
         cookieName,
-        closed(
+        s.closed(
           {
             name: cookieName,
             sealed: Type.Literal(true, {
               description:
-                'The browser gets the value encrypted. The upstream gets its own value back from ' +
-                'routes and sign-ins that name the cookie in `passCookies`, and no value that the ' +
-                'browser made up.'
+                'The browser gets the value encrypted. The upstream gets its own value back where ' +
+                '`passCookies` of a route or sign-in names the cookie.'
             })
           },
           'A cookie that only the upstream reads, such as that of a captcha.'
@@ -30,7 +29,7 @@ export const setCookiesSchema = list(
       }
     )
   ),
-  'Cookies that this upstream may set in the browser. All others are dropped.'
+  'Cookies that the upstream may set in the browser. Others are dropped.'
 )
 
 export const nameOfCookie = (each: SetCookie): string =>

@@ -1,7 +1,7 @@
 /** `shapes` of `routes.yaml`: operations that transform upstream responses. */
 import { Type, type Static } from 'typebox'
 import { asNode } from './node.ts'
-import { closed, dotted, may, named, someOf, text, whole } from './primitives.ts'
+import * as s from './primitives.ts'
 
 const scalar = Type.Unsafe<string | number | boolean | null>(
   Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()], {
@@ -9,125 +9,124 @@ const scalar = Type.Unsafe<string | number | boolean | null>(
     description: 'A value.'
   })
 )
-const member = text('The name of a member.')
+const member = s.text('The name of a member.')
 
 /** Formats of success and failure in a body that `open` knows; `status` describes others. */
 export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as const
 
 const operations = {
-  open: may.oneOf(
+  open: s.may.oneOf(
     [...openDialects],
-    'Must be first. Reads success or failure in a format of the back-end, and goes on with ' +
-      '`data`; a failure becomes an error with the right HTTP status and its message.'
+    'Must be first. Reads success or failure, and goes on with `data`; a failure becomes ' +
+      'an error with its HTTP status and message.'
   ),
-  status: may.closed(
+  status: s.optional(
     {
-      path: dotted('The path of the member that tells success or failure.'),
-      ok: someOf(scalar, 'The values that mean success. A missing member counts as null.'),
-      statuses: may.pairs(
-        whole('An HTTP status.', { minimum: 400, maximum: 599 }),
-        'The HTTP status of each failure value. Others from 400 to 599 are it themselves.',
+      path: s.dotted('The path of the member that tells success or failure.'),
+      ok: s.someOf(scalar, 'The values that mean success. A missing member counts as null.'),
+      statuses: s.may.pairs(
+        s.whole('An HTTP status.', { minimum: 400, maximum: 599 }),
+        'The HTTP status of failures. Values from 400 to 599 are it themselves.',
         { examples: [{ 40001: 404 }] }
       ),
-      otherwise: whole('The HTTP status of all other values.', {
+      otherwise: s.whole('The HTTP status of all other values.', {
         minimum: 400,
         maximum: 599,
         default: 502
       }),
-      message: may.dotted('The path of the back-end’s message for users.')
+      message: s.may.dotted('The path of the back-end’s message for users.')
     },
     'Must be first. The same as `open` for a back-end of another format.'
   ),
-  unwrap: may.dotted('Continue with the value at this path, or null if it does not exist.'),
-  pick: may.someOf(member, 'Keep only these members.'),
-  drop: may.someOf(member, 'Remove these members.'),
-  rename: may.pairs(text('The new name.'), 'Rename members: old name to new name.', {
+  unwrap: s.may.dotted('Continue with the value at this path, or null if it does not exist.'),
+  pick: s.may.someOf(member, 'Keep only these members.'),
+  drop: s.may.someOf(member, 'Remove these members.'),
+  rename: s.may.pairs(s.text('The new name.'), 'Rename members: old name to new name.', {
     examples: [{ subject: 'title' }]
   }),
-  move: may.pairs(
-    dotted('The new path.'),
-    'Move values: old path to new path, all at once. Missing objects on the way are created.',
+  move: s.may.pairs(
+    s.dotted('The new path.'),
+    'Move values: old path to new path. Missing objects are created.',
     { examples: [{ 'user.name': 'author' }] }
   ),
-  lift: may.dotted(
-    'The members of the object at this path go up into the object that holds it. A member that ' +
-      'the holder already has stays.'
+  lift: s.may.dotted(
+    'The members of the object at this path go up into its holder, whose own members stay.'
   ),
-  nest: may.closed(
+  nest: s.optional(
     {
-      as: text('The name of the member.'),
-      count: may.text('The name of another member: how many items the list has.')
+      as: s.text('The name of the member.'),
+      count: s.may.text('The name of another member: how many items the list has.')
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),
-  default: may.pairs(Type.Unknown(), 'Set members that are missing or null to these values.', {
+  default: s.may.pairs(Type.Unknown(), 'Set members that are missing or null to these values.', {
     examples: [{ read: false }]
   }),
-  constant: may.pairs(Type.Unknown(), 'Set members to these values, always.', {
+  constant: s.may.pairs(Type.Unknown(), 'Set members to these values, always.', {
     examples: [{ type: 'notification' }]
   }),
-  map: may.pairs(
+  map: s.may.pairs(
     // The empty text is a valid key: many back-ends use it for "not set".
     Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
       description: 'The new value of each old value.'
     }),
-    'Replace values of members: for each member, old values (as text) to new values. `"*"` ' +
-      'stands for every other value; without it, other values stay.',
+    'Replace values of members: old values (as text) to new values. `"*"` stands for every ' +
+      'other value.',
     { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
   ),
-  convert: may.pairs(
+  convert: s.may.pairs(
     Type.String({
       pattern:
-        '^(number|string|boolean|date-seconds|date-milliseconds|date-text(@[+-][0-9]{2}:[0-9]{2})?)$',
+        '^(number|string|boolean|date-seconds|date-milliseconds|date-s.text(@[+-][0-9]{2}:[0-9]{2})?)$',
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
-    'Convert members to another type; dates become ISO 8601 in UTC. A value that cannot be ' +
-      'converted without loss stays as it is.',
+    'Convert members to another type; dates become ISO 8601 in UTC. What would lose ' +
+      'something stays.',
     { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
   ),
-  use: may.name('Insert the operations of another shape of this file here.', { names: 'shape' }),
-  module: may.moduleFile(
-    'Own code: a JavaScript file below the config folder whose default export gets the value ' +
-      'and `{ route, user }`, and returns the new value (docs/shaping.md).'
+  use: s.may.shapeName('Insert the operations of another shape of this file here.'),
+  module: s.may.moduleFile(
+    'Own code: its default export gets the value and `{ route, user }`, and returns the ' +
+      'new value.'
   ),
-  echo: may.closed(
+  echo: s.optional(
     {
-      page: text('The member for the page number.'),
-      size: text('The member for the page size.')
+      page: s.text('The member for the page number.'),
+      size: s.text('The member for the page size.')
     },
-    'Adds the page number and size that the console sent, as `paging` of this file names them.'
+    'Adds the page number and size that the console sent, by `paging` of this file.'
   ),
-  paging: may.closed(
+  paging: s.optional(
     {
-      list: dotted('The path of the list.'),
-      total: may.dotted('The path of the number of items. Default: the length of the list.'),
-      current: may.dotted('The path of the page number.'),
-      pageSize: may.dotted('The path of the page size.'),
-      each: may.someOf(Type.Unknown(), 'Operations on each item.')
+      list: s.dotted('The path of the list.'),
+      total: s.may.dotted('The path of the number of items. Default: the length of the list.'),
+      current: s.may.dotted('The path of the page number.'),
+      pageSize: s.may.dotted('The path of the page size.'),
+      each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
-    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in the ' +
-      'success envelope.'
+    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
+      'the envelope.'
   ),
-  wrap: may.oneOf(
+  wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],
-    'Must be last. Puts the value into the success envelope: `envelope`: under `data`. `list`: ' +
-      'also with `total`. `flat`: its members beside the code and the message.'
+    'Must be last. Puts the value into the envelope: under `data` (`envelope`), with ' +
+      '`total` (`list`), or beside the code and the message (`flat`).'
   ),
-  each: may.someOf(
+  each: s.may.someOf(
     Type.Unknown(),
     'Operations on each item of the list, or on an object in its place.'
   ),
-  at: may.closed(
+  at: s.optional(
     {
-      path: dotted('The path of the value.'),
-      operations: someOf(Type.Unknown(), 'The operations on the value.')
+      path: s.dotted('The path of the value.'),
+      operations: s.someOf(Type.Unknown(), 'The operations on the value.')
     },
-    'Operations on the value at a path, if there is one. The rest stays as it is.'
+    'Operations on the value at a path, if there is one.'
   )
 }
 
-const step = closed(operations, 'One operation.', {
+const step = s.closed(operations, 'One operation.', {
   minProperties: 1,
   maxProperties: 1,
   recursive: 'operation'
@@ -151,7 +150,7 @@ for (const holder of [each, at?.properties?.['operations'], paging?.properties?.
   if (holder !== undefined) holder.items = step
 }
 
-export const shapesSchema = named(
-  Type.Unsafe<readonly ShapeStep[]>(someOf(step, 'Operations, in this order.')),
-  'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
+export const shapesSchema = s.named(
+  Type.Unsafe<readonly ShapeStep[]>(s.someOf(step, 'Operations, in this order.')),
+  'Shapes, by name, which turn responses into what the console expects.'
 )

@@ -1,51 +1,32 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
 import { type Static, Type } from 'typebox'
-import {
-  anyText,
-  closed,
-  dotted,
-  flag,
-  header,
-  headerValue,
-  list,
-  may,
-  maybe,
-  name,
-  oneOf,
-  optional,
-  pairs,
-  path
-} from './primitives.ts'
+import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
-const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
+const placeholders = 'With `{token}` and `{refreshToken}`.'
 
-const sendCredential = maybe(
-  Type.Boolean({
-    description:
-      'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
-      'refuse an expired token.'
-  })
+const sendCredential = s.maybe(
+  Type.Boolean({ description: 'Whether the session’s credential is sent too. Default: `true`.' })
 )
 
-export const expires = may.closed(
+export const expires = s.optional(
   {
-    path: dotted('The path of the member that tells it.'),
-    as: oneOf(
+    path: s.dotted('The path of the member that tells it.'),
+    as: s.oneOf(
       ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
-      'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
-        'empty text and 0 since 1970 mean never.',
+      'The unit: from now, from 1970 (`epoch-…`), or a date as text. Negative and empty ' +
+        'values mean never.',
       { default: 'seconds' }
     )
   },
   'When the token expires.'
 )
 
-const userCall = optional(
+const userCall = s.optional(
   {
-    path: path('The path of the call that tells who the user is.'),
-    method: oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
-    query: pairs(Type.String(), 'Members of the query.', {
+    path: s.path('The path of the call that tells who the user is.'),
+    method: s.oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
+    query: s.pairs(Type.String(), 'Members of the query.', {
       default: {},
       examples: [{ populate: 'role' }]
     }),
@@ -53,29 +34,25 @@ const userCall = optional(
       default: { status: [200] }
     })
   },
-  'A second call, with the credential that the sign-in gave: the other paths of `user` read its ' +
-    'response. If it fails, the sign-in fails, and is signed out by `logout`.'
+  'A second call, with the credential that the sign-in gave, whose response the other ' +
+    'paths of `user` read. If it fails, the sign-in fails.'
 )
 
-const user = closed(
+const user = s.closed(
   {
     from: userCall,
-    id: dotted('The path of the user’s id.'),
-    username: may.dotted('The path of the user name. Default: the name that the user typed.'),
-    name: may.dotted('The path of the display name. Default: the user name.'),
-    roles: may.dotted(
-      'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
-        'number: `roles.code`, `roles.0.code`.',
-      { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
+    id: s.dotted('The path of the user’s id.'),
+    username: s.may.dotted('The path of the user name. Default: the name that the user typed.'),
+    name: s.may.dotted('The path of the display name. Default: the user name.'),
+    roles: s.may.dotted(
+      'The path of roles, also through lists: `roles.code`, or `roles.0.code` for the first.'
     ),
-    roleMap: pairs(
+    roleMap: s.pairs(
       Type.String(),
-      'Roles of the console in the place of the back-end’s. Other roles stay as they are.',
+      'Roles of the console for those of the back-end. Others stay.',
       { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
     ),
-    profile: may.dotted('The path of an object with more data of the user, kept for the profile.', {
-      examples: ['data.user']
-    })
+    profile: s.may.dotted('The path of an object with more data of the user, kept for the profile.')
   },
   'Where the response tells who signed in.'
 )
@@ -83,118 +60,113 @@ const user = closed(
 export const token = Type.Unsafe<string | { readonly header: string }>(
   Type.Union(
     [
-      dotted('A path in the response.'),
-      closed(
-        { header: header('A header of the response.') },
+      s.dotted('A path in the response.'),
+      s.closed(
+        { header: s.header('A header of the response.') },
         'A header. A scheme before the token, such as `Bearer`, is left out.'
       )
     ],
     {
       expected: 'a path such as data.token, or { header: authorization }',
-      description:
-        'Where the back-end’s token is in the response. It stays in the session; the browser ' +
-        'never sees it.',
+      description: 'Where the back-end’s token is in the response. The browser never sees it.',
       examples: ['data.token', { header: 'authorization' }]
     }
   )
 )
 
-const refresh = optional(
+const refresh = s.optional(
   {
-    path: path('The path of the call that renews a token.'),
-    method: oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
-    format: may.oneOf(['json', 'form'], 'The format of the body. Default: `json`.'),
-    body: pairs(Type.Unknown(), `The request body. ${placeholders}`, {
+    path: s.path('The path of the call that renews a token.'),
+    method: s.oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
+    format: s.may.oneOf(['json', 'form'], 'The format of the body. Default: `json`.'),
+    body: s.pairs(Type.Unknown(), `The request body. ${placeholders}`, {
       default: {},
       examples: [{ refreshToken: '{refreshToken}' }]
     }),
-    query: may.pairs(Type.String(), `Members of the query. ${placeholders}`, {
+    query: s.may.pairs(Type.String(), `Members of the query. ${placeholders}`, {
       examples: [{ refreshToken: '{refreshToken}' }]
     }),
-    headers: may.pairs(
-      headerValue('The value of the header.'),
+    headers: s.may.pairs(
+      s.headerValue('The value of the header.'),
       `Headers of the request. ${placeholders}`,
       {
         examples: [{ 'x-refresh-token': '{refreshToken}' }]
       }
     ),
     sendCredential,
-    refused: maybe(
+    refused: s.maybe(
       answerTest(
-        'How to recognise that the back-end refuses, which ends the session. Default: the outcome ' +
-          '`refused`.'
+        'How the back-end refuses, which ends the session. Default: the outcome `refused`.'
       )
     ),
-    token: dotted('The path of the new token in the response.', { examples: ['data.token'] }),
+    token: s.dotted('The path of the new token in the response.'),
     expires
   },
-  'How to renew the token a minute before it expires. Needs `expires`. If the back-end refuses, ' +
-    'the session ends.'
+  'How to renew the token, a minute before it `expires`. If the back-end refuses, the ' +
+    'session ends.'
 )
 
-export const logout = optional(
+export const logout = s.optional(
   {
-    path: path('The path of the sign-out call.'),
-    method: oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
-    body: may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
+    path: s.path('The path of the sign-out call.'),
+    method: s.oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
+    body: s.may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
       examples: [{ refresh_token: '{refreshToken}' }]
     }),
     sendCredential
   },
-  'The back-end’s own sign-out, called at the end of a session, unless another live session of ' +
-    'the user has the same token or cookies.'
+  'The back-end’s own sign-out, unless another live session has the same token or cookies.'
 )
 
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
-    upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
-    path: path('The path of the back-end’s sign-in call (POST).'),
-    format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
-    body: pairs(
+    upstream: s.upstreamName('An upstream of `routes.yaml`.'),
+    path: s.path('The path of the back-end’s sign-in call (POST).'),
+    format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
+    body: s.pairs(
       Type.Unknown(),
-      'The request body. `{username}` and `{password}` are what the user typed; everything else ' +
-        'is sent as it is.',
+      'The request body. `{username}` and `{password}` are what the user typed.',
       {
         default: { username: '{username}', password: '{password}' },
         examples: [{ login: '{username}', secret: '{password}' }]
       }
     ),
-    passExtra: flag('Add the other members of the console’s sign-in body to the request body.', {
+    passExtra: s.flag('Add the other members of the console’s sign-in body to the request body.', {
       default: true
     }),
-    headers: pairs(headerValue('The value of the header.'), 'Headers of the request.', {
-      default: {},
-      examples: [{ 'x-client': 'console' }]
+    headers: s.pairs(s.headerValue('The value of the header.'), 'Headers of the request.', {
+      default: {}
     }),
-    passHeaders: list(
-      header('A request header.'),
-      'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. One ' +
-        'of more than 1024 characters is refused (400).',
-      { examples: [['tenant-id', 'accept-language']] }
+    passHeaders: s.list(
+      s.header('A request header.'),
+      'Headers of the console’s sign-in, up to 1024 characters, that the sign-in and ' +
+        '`user.from` get too.'
     ),
-    passCookies: list(
-      anyText,
-      'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
-        'value. One of more than 1024 characters is refused (400).'
+    passCookies: s.list(
+      s.anyText,
+      'Cookies of the browser, up to 1024 characters, that the sign-in gets too, sealed ones ' +
+        'opened.'
     ),
     outcomes: outcomesOf('400, 401, 403, 404 and 422'),
-    message: may.dotted(
-      'The path of the back-end’s message for the user, in the place of ours: a text without ' +
-        'markup, of which 200 characters are shown.'
+    message: s.may.dotted(
+      'The path of the back-end’s message, a text without markup, of which 200 characters ' +
+        'are shown.'
     ),
     user,
-    token: maybe(token),
-    renewedToken: may.header('A header in which the back-end sends a new token with any response.'),
+    token: s.maybe(token),
+    renewedToken: s.may.header(
+      'A header in which the back-end sends a new token with any response.'
+    ),
     expires,
     refresh,
-    refreshToken: may.dotted(
+    refreshToken: s.may.dotted(
       'The path of the refresh token in the responses to sign-in and renewal.'
     ),
-    cookies: list(
-      anyText,
-      'Cookies that the session keeps, also as later responses change them. Upstreams with ' +
-        '`credential: cookies` get them.'
+    cookies: s.list(
+      s.anyText,
+      'Cookies that the session keeps, also as later responses change them, for `credential: ' +
+        'cookies`.'
     ),
     logout
   },

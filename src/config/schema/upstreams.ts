@@ -2,22 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import { exchange, type ExchangeConfig, jwt, type JwtConfig } from './back-end-token.ts'
-import {
-  closed,
-  dotted,
-  duration,
-  flag,
-  header,
-  headerPattern,
-  may,
-  maybe,
-  optional,
-  someOf,
-  text,
-  url,
-  valueOrSecret,
-  whole
-} from './primitives.ts'
+import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { endedTest } from './response-tests.ts'
 
@@ -34,19 +19,19 @@ export type CredentialConfig = string | WrittenCredential
 const styles = 'bearer, cookies or header:NAME'
 
 const common = {
-  from: maybe(
-    text('The source of the token: sessions of others are refused (403 `route.credential`).', {
+  from: s.maybe(
+    s.text('The source of the token; sessions of others get 403 `route.credential`.', {
       names: 'source'
     })
   ),
-  scheme: may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
+  scheme: s.may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
     pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
     expected: 'a word'
   })
 }
 
 const form = (expected: string, pattern: string, more: object = {}) =>
-  text('How the upstream gets it. `bearer` by default with `exchange` or `jwt`.', {
+  s.text('How the upstream gets it. `bearer` by default with `exchange` or `jwt`.', {
     pattern,
     expected,
     ...more
@@ -80,36 +65,35 @@ const credential = Type.Unsafe<CredentialConfig>(
         `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }, or the same with ` +
         '`exchange` or `jwt`',
       description:
-        'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
-        'names their source where several have some. With `exchange` or `jwt` it gets a token of ' +
-        'its own, whatever the source of the session.'
+        'How it gets the token or cookies of a session. `from` names their source where ' +
+        'several have some. `exchange` and `jwt` give it a token of its own.'
     }
   )
 )
 
-const health = optional(
+const health = s.optional(
   {
-    path: text('What is asked by GET: the whole path, without that of the URL before it.', {
+    path: s.text('What is asked by GET: the whole path, without that of the URL before it.', {
       pattern: '^/[^\\s?#]*$',
       expected: 'a path that begins with /, such as /healthz'
     }),
-    interval: duration('The pause between two checks.', { default: '5s' })
+    interval: s.duration('The pause between two checks.', { default: '5s' })
   },
-  'Checks of each address by the gateway itself. One that gives no 2xx within two seconds, twice ' +
-    'in a row, gets no requests until it does.'
+  'Checks of each address. One that gives no 2xx within two seconds, twice in a row, ' +
+    'gets no requests until it does.'
 )
 
 const errorPaths = (description: string) =>
-  someOf(dotted('A path; lists have numbers.'), description, { minItems: 0 })
+  s.someOf(s.dotted('A path; lists have numbers.'), description, { minItems: 0 })
 
-const ownErrors = closed(
+const ownErrors = s.closed(
   {
     message: errorPaths('The paths of the message; the first that leads to a text wins.'),
-    fields: optional(
+    fields: s.optional(
       {
         at: errorPaths('The paths of an object (name: texts), or of a list of errors.'),
-        name: maybe(errorPaths('In each error of a list: the paths of the field’s name.')),
-        text: maybe(errorPaths('In each error of a list: the paths of its text.'))
+        name: s.maybe(errorPaths('In each error of a list: the paths of the field’s name.')),
+        text: s.maybe(errorPaths('In each error of a list: the paths of its text.'))
       },
       'Where the errors of single fields stand.'
     )
@@ -124,20 +108,18 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
       `one of ${errorNames.join(', ')}, or ` +
       '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
     description:
-      'Where its JSON errors have their message and those of single fields; all routes then map ' +
-      'them. Without it routes with a shape take a text in `errorMessage`, `message`, `msg`, `error`.',
+      'Where its JSON errors have their message and those of single fields. Without it ' +
+      'routes with a shape take `errorMessage`, `message`, `msg` or `error`.',
     examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
   })
 )
 
-const tls = optional(
+const tls = s.optional(
   {
-    ca: may.pemFile('A PEM file of authorities, in the place of those of the system.'),
-    certificate: may.pemFile('A PEM file with the certificate that it is shown.'),
-    key: may.secret('Its private key, as PEM text.', {
-      examples: ['file:/run/secrets/orders-client.key']
-    }),
-    serverName: may.text(
+    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    certificate: s.may.pemFile('A PEM file with the certificate that it is shown.'),
+    key: s.may.secret('Its private key, as PEM text.'),
+    serverName: s.may.text(
       'The name in the back-end’s certificate, where it is not that of the URL.',
       { pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$', expected: 'a host name' }
     )
@@ -145,61 +127,59 @@ const tls = optional(
   'TLS of an https upstream. Files are read again when they change.'
 )
 
-export const upstream = closed(
+export const upstream = s.closed(
   {
-    url: may.url('The address of the back-end. A path in it comes before every upstream path.'),
-    urls: may.someOf(
-      url('An address.'),
-      'Several addresses that answer alike, with the same path: the least busy one is asked.',
-      {
-        maxItems: 100
-      }
+    url: s.may.url('The address of the back-end. A path in it comes before every upstream path.'),
+    urls: s.may.someOf(
+      s.url('An address.'),
+      'Several addresses with the same path: the least busy one is asked.',
+      { maxItems: 100 }
     ),
     health,
-    connectTimeout: duration('How long connecting may take.', { default: '2s' }),
-    responseTimeout: duration(
-      'How long a response may be silent: before its first byte, and between two. `timeout` of a ' +
-        'route overrides it. Event streams may pause for 5 minutes.',
+    connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
+    responseTimeout: s.duration(
+      'How long a response may be silent; event streams 5 minutes. `timeout` of a route ' +
+        'overrides it.',
       { default: '15s' }
     ),
-    totalTimeout: duration(
-      'How long a response may take as a whole. Event streams and WebSockets are exempt.',
+    totalTimeout: s.duration(
+      'How long a response may take, event streams and WebSockets excepted.',
       { default: '10m' }
     ),
-    connections: whole(
-      'How many requests it gets at a time: streamed uploads half of them at most. Five times as ' +
-        'many event streams and WebSockets may stand beside them.',
+    connections: s.whole(
+      'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
+        'stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
-    queue: whole('How many requests may wait for a connection, 10 seconds at most.', {
+    queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
       maximum: 100_000,
       default: 100
     }),
     credential,
-    identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
-    sessionEnded: maybe(
+    identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
+    sessionEnded: s.maybe(
       endedTest(
-        'How any response shows that the back-end’s own session of the user has ended. The ' +
+        'How any response shows that the user’s session at the back-end has ended. The ' +
           'gateway’s then ends too (401 `session.upstream`).'
       )
     ),
-    errors: maybe(errors),
-    headers: maybe(
-      Type.Record(Type.String({ pattern: headerPattern }), valueOrSecret('Its value.'), {
+    errors: s.maybe(errors),
+    headers: s.maybe(
+      Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets, in the place of the client’s. Secrets are ' +
-          'references; `{profile.PATH}` is a member of the user’s profile.',
+          'Headers that this upstream always gets. Secrets are references; `{profile.PATH}` is ' +
+          'of the user.',
         examples: [
           { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
           { 'x-tenant-id': '{profile.tenantId}' }
         ]
       })
     ),
-    module: may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
-    passHeaders: may.someOf(
-      header('A request header.'),
-      'The only headers of the client that this upstream gets. Default: all, except those that ' +
-        'back-ends trust as set by a proxy.',
+    module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
+    passHeaders: s.may.someOf(
+      s.header('A request header.'),
+      'The only headers of the client that it gets. Default: all but those that back-ends ' +
+        'trust as set by a proxy.',
       { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
     ),
     paging: upstreamPaging,

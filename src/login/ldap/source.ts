@@ -1,7 +1,7 @@
 /** Credential source: an LDAP directory, whose servers are asked in turn. */
 import { GatewayError } from '../../errors/errors.ts'
+import { Slots } from '../../limits/slots.ts'
 import { steadyNow } from '../../steady-clock.ts'
-import { createConcurrency } from '../concurrency.ts'
 import type { PasswordSource, SignInAttempt, SignInResult } from '../credential-source.ts'
 import type { Directory } from './connection.ts'
 
@@ -21,13 +21,13 @@ export function createLdap(
   onAmbiguous: (username: string) => void
 ): PasswordSource {
   const { urls } = directory
-  const run = createConcurrency(maxRunning, maxWaiting)
+  const slots = new Slots(maxRunning, maxWaiting)
   /** The index of the server that answered last. */
   let current = 0
 
   async function verify(attempt: SignInAttempt): Promise<SignInResult> {
     const end = steadyNow() + timeoutMs
-    return await run(async () => {
+    return await slots.run(async () => {
       // Here, since the library takes 35 ms to load.
       const { judge } = await import('./directory.ts')
       const first = current

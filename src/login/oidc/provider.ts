@@ -6,7 +6,6 @@ import { BoundedMap } from '../../bounded-map.ts'
 import { isLoopback } from '../../config/schema/host-port.ts'
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { steadyNow } from '../../steady-clock.ts'
 import { jose, openIdClient } from './libraries.ts'
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>
@@ -19,9 +18,6 @@ const algorithms = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 ]
 const maxResponseBytes = 256 * 1024
-const rediscoverMs = 3_600_000
-/** So long a failed discovery is not tried again. */
-const failureMs = 2000
 /** An unknown key makes all be read again, at most once in this time. */
 const rereadMs = 60_000
 /** How far the provider's clock may be off. */
@@ -41,39 +37,27 @@ export function providerOf(config: ProviderConfig): Provider {
 /** Asks nothing before it is needed: the gateway starts without its provider. */
 export class Provider {
   readonly #config: ProviderConfig
-  #known: client.Configuration | undefined
-  #discovery: Promise<client.Configuration> | undefined
-  #nextDiscovery = 0
-  #keySet: { readonly from: string; readonly keys: KeySet } | undefined
-  #nextReread = 0
+  #configuration: Promise<client.Configuration> | undefined
+  #keySet: KeySet | undefined
 
   constructor(config: ProviderConfig) {
     this.#config = config
   }
 
-  /**
-   * The client of openid-client. Where the provider is away, it is the one from before.
-   * @throws GatewayError `upstream.*`
-   */
+  /** The client of openid-client, once the provider was reached. @throws GatewayError `upstream.*` */
   async configuration(): Promise<client.Configuration> {
-    if (steadyNow() >= this.#nextDiscovery) {
-      this.#nextDiscovery = Infinity
-      this.#discovery = discover(this.#config)
-      this.#discovery.then(
-        found => {
-          this.#known = found
-          this.#nextDiscovery = steadyNow() + rediscoverMs
-        },
-        () => (this.#nextDiscovery = steadyNow() + failureMs)
-      )
+    this.#configuration ??= discover(this.#config)
+    try {
+      return await this.#configuration
+    } catch (error) {
+      this.#configuration = undefined
+      throw error
     }
-    return this.#known ?? (await (this.#discovery as Promise<client.Configuration>))
   }
 
-  async #keys() {
+  async #keys(): Promise<KeySet> {
     const { jwks_uri: from = '' } = (await this.configuration()).serverMetadata()
-    if (this.#keySet?.from !== from) this.#keySet = { from, keys: await keysAt(from) }
-    return this.#keySet.keys
+    return (this.#keySet ??= await keysAt(from))
   }
 
   /** Reads the keys if they are old. @throws GatewayError `upstream.*` */
@@ -93,16 +77,8 @@ export class Provider {
     const audience = this.#config.clientId
     const checks = { issuer, audience, algorithms, clockTolerance, ...more }
     const { jwtVerify } = await jose()
-    const check = async () => (await jwtVerify(token, keys, checks)).payload
-    return await check()
-      .catch(async error => {
-        if (error.code !== 'ERR_JWKS_NO_MATCHING_KEY') throw error
-        if (steadyNow() < this.#nextReread) throw error
-        this.#nextReread = steadyNow() + rereadMs
-        await keys.reload()
-        return await check()
-      })
-      .catch(throwProviderError)
+    const { payload } = await jwtVerify(token, keys, checks).catch(throwProviderError)
+    return payload
   }
 }
 
@@ -140,8 +116,7 @@ async function keysAt(address: string): Promise<KeySet> {
   return createRemoteJWKSet(new URL(address), {
     [customFetch]: boundedFetch,
     timeoutDuration: callMs,
-    // `verify` reads them again itself.
-    cooldownDuration: Infinity
+    cooldownDuration: rereadMs
   })
 }
 

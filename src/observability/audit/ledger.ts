@@ -34,8 +34,6 @@ export interface LedgerStatus {
   readonly written: number
 }
 
-type Waiting = Fact & { readonly done?: PromiseWithResolvers<void> }
-
 const maxWaiting = 20_000
 const batchSize = 500
 const batchMs = 50
@@ -43,7 +41,9 @@ const retryMs = 1000
 
 export class Ledger {
   readonly #options: Options
-  #waiting: Waiting[] = []
+  readonly #waiting: Fact[] = []
+  /** Whether somebody waits until all of it is on disk. */
+  #mustSync = false
   /** Undefined before its first line, and after its last one. */
   #chain: Chain | undefined
   /** The end of what is written. */
@@ -91,14 +91,10 @@ export class Ledger {
    * @throws the reason where that failed; then the line waits
    */
   async commit(entry: AuditEntry): Promise<void> {
-    if (this.#status.failing !== undefined) {
-      this.append(entry)
-      return this.check()
-    }
-    const done = Promise.withResolvers<void>()
-    this.#waiting.push({ ...factOf(entry), done })
-    void this.#write()
-    await done.promise
+    this.#waiting.push(factOf(entry))
+    this.#mustSync = true
+    await this.#write()
+    this.check()
   }
 
   /** Writes what waits, as far as it can be written. */
@@ -131,6 +127,7 @@ export class Ledger {
     } catch (error) {
       this.#fail(error as Error)
     }
+    this.#mustSync = false
     this.#writing = undefined
   }
 
@@ -149,11 +146,10 @@ export class Ledger {
     const count = lost - this.#lostTold
     const facts = count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch
     await chain.write(facts)
-    if (batch.some(({ done }) => done !== undefined)) await chain.sync()
+    if (this.#mustSync) await chain.sync()
     this.#waiting.splice(0, batch.length)
     this.#lostTold = lost
     this.#noteWritten(chain, facts.length)
-    for (const { done } of batch) done?.resolve()
     // A first line alone may be long: it names all files.
     if (batch.length > 0 && chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
   }
@@ -175,7 +171,6 @@ export class Ledger {
   #fail(error: Error): void {
     const { code, message } = error as NodeJS.ErrnoException
     const reason = code ?? message
-    for (const { done } of this.#waiting) done?.reject(new Error(reason))
     void this.#chain?.close()
     this.#chain = undefined
     if (this.#status.failing !== undefined) return

@@ -2,7 +2,7 @@
  * W3C Trace Context: the trace that a request belongs to, read from the caller's headers and
  * written for upstreams (https://www.w3.org/TR/trace-context-2/).
  */
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { ownText } from '../../bounded-map.ts'
 
@@ -30,21 +30,9 @@ const traceparentLength = 55
 
 const maxStateLength = 512
 
-const poolBytes = 1024
-let pool = ''
-let used = 0
-
-/** Random hexadecimal digits. perf: from a pool, 0.08 µs for a request; with an UUID each, 0.6. */
-function randomHex(digits: number): string {
-  if (used + digits > pool.length) {
-    pool = randomBytes(poolBytes).toString('hex')
-    used = 0
-  }
-  used += digits
-  return pool.slice(used - digits, used)
-}
-
-export const newSpanId = (): string => randomHex(16)
+/** 32 hexadecimal digits, most of them random, and no half of zeros alone. */
+const newTraceId = (): string => randomUUID().replaceAll('-', '')
+export const newSpanId = (): string => newTraceId().slice(16)
 
 /**
  * The context of a request. Malformed headers count as none, and a new trace begins.
@@ -56,7 +44,7 @@ export function contextOf(
   isRecording: boolean
 ) {
   const parent = typeof traceparent === 'string' ? readTraceparent(traceparent) : undefined
-  const traceId = parent?.traceId ?? randomHex(32)
+  const traceId = parent?.traceId ?? newTraceId()
   // Without spans of its own the gateway takes no decision: the caller's is passed on.
   const followed = sampler.followsCaller || !isRecording ? parent?.sampled : undefined
   const sampled = followed ?? isSampled(traceId, sampler.ratio)

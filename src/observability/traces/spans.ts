@@ -6,19 +6,17 @@
 import {
   type Attributes,
   createTraceState,
-  type HrTime,
+  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
+  trace as traces,
   TraceFlags
 } from '@opentelemetry/api'
-import type { ReadableSpan } from '@opentelemetry/sdk-trace'
+import type { Resource } from '@opentelemetry/resources'
+import { AlwaysOnSampler, type SpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import packageJson from '../../../package.json' with { type: 'json' }
 import type { Trail } from '../trail.ts'
 import { newSpanId, type TraceContext } from './context.ts'
-
-/** What all spans of a process have in common. */
-export interface SpanOrigin extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
-  readonly hasRedis: boolean
-}
 
 /** A request whose spans are to be written. */
 export interface EndedRequest {
@@ -34,7 +32,7 @@ interface Step {
   readonly id: string
   readonly name: string
   readonly kind: SpanKind
-  readonly attributes?: Attributes
+  readonly attributes: Attributes
   readonly isError?: boolean
   /** As of `performance.now()`. */
   readonly startedAt: number
@@ -44,56 +42,58 @@ interface Step {
 const methods = new Set('CONNECT,DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT,QUERY,TRACE'.split(','))
 const otherMethod = '_OTHER'
 
-/** The request's span, and then those of its steps. */
-export function spansOf(request: EndedRequest, origin: SpanOrigin): ReadableSpan[] {
-  const { trail, trace } = request
-  const own: Step = {
-    id: trace.spanId,
-    name: nameOf(trail.method, request.template),
-    kind: SpanKind.SERVER,
-    startedAt: trail.startedAt,
-    ms: trail.ms,
-    attributes: attributesOf(request),
-    isError: isError(trail)
-  }
-  const steps = [own, ...waitsOf(trail, origin.hasRedis), ...attemptsOf(trail)]
-  return steps.map(step => spanOf(step, request, origin))
-}
+/**
+ * @param hasRedis whether the steps of the store are asked of Redis
+ * @returns gives a processor the request's span, and then those of its steps
+ */
+export function createSpans(
+  processor: SpanProcessor,
+  resource: Resource,
+  hasRedis: boolean
+): (request: EndedRequest) => void {
+  // The ids are known: back-ends have got them.
+  let next = { traceId: '', spanId: '' }
+  const tracer = new TracerProvider({
+    resource,
+    sampler: new AlwaysOnSampler(),
+    spanProcessors: [processor],
+    idGenerator: { generateTraceId: () => next.traceId, generateSpanId: () => next.spanId }
+  }).getTracer('console-gateway', packageJson.version)
 
-function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin): ReadableSpan {
-  const { id: spanId, name, kind, attributes = {}, startedAt, ms } = step
-  const { traceId, state } = trace
-  const isOwn = spanId === trace.spanId
-  const parentId = isOwn ? trace.parentId : trace.spanId
-  const startMs = trail.at + startedAt - trail.startedAt
-  const ofTrace = { traceId, traceFlags: TraceFlags.SAMPLED }
-  const traceState = state === undefined ? {} : { traceState: createTraceState(state) }
-  const context = { ...ofTrace, ...traceState, spanId, isRemote: false }
-  return {
-    name,
-    kind,
-    spanContext: () => context,
-    ...(parentId !== undefined && {
-      parentSpanContext: { ...ofTrace, spanId: parentId, isRemote: isOwn }
-    }),
-    startTime: hrTime(startMs),
-    endTime: hrTime(startMs + ms),
-    duration: hrTime(ms),
-    status: { code: step.isError === true ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
-    attributes,
-    links: [],
-    events: [],
-    ended: true,
-    ...origin,
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0
+  function write(step: Step, { trail, trace }: EndedRequest): void {
+    const { id: spanId, name, kind, attributes, startedAt, ms } = step
+    const { traceId, state } = trace
+    const isOwn = spanId === trace.spanId
+    const parentId = isOwn ? trace.parentId : trace.spanId
+    const parent = parentId !== undefined && {
+      traceId,
+      spanId: parentId,
+      traceFlags: TraceFlags.SAMPLED,
+      isRemote: isOwn,
+      ...(state !== undefined && { traceState: createTraceState(state) })
+    }
+    const context = parent ? traces.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+    const startTime = trail.at + startedAt - trail.startedAt
+    next = { traceId, spanId }
+    const span = tracer.startSpan(name, { kind, attributes, startTime }, context)
+    if (step.isError === true) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end(startTime + ms)
   }
-}
 
-function hrTime(ms: number): HrTime {
-  const seconds = Math.trunc(ms / 1000)
-  return [seconds, Math.round((ms - seconds * 1000) * 1e6)]
+  return request => {
+    const { trail, trace, template } = request
+    const own: Step = {
+      id: trace.spanId,
+      name: nameOf(trail.method, template),
+      kind: SpanKind.SERVER,
+      startedAt: trail.startedAt,
+      ms: trail.ms,
+      attributes: attributesOf(request),
+      isError: isError(trail)
+    }
+    const steps = [own, ...waitsOf(trail, hasRedis), ...attemptsOf(trail)]
+    for (const step of steps) write(step, request)
+  }
 }
 
 /** Steps that took no time of their own, such as a cached session, are attributes alone. */
@@ -101,11 +101,11 @@ function waitsOf(trail: Trail, hasRedis: boolean): Step[] {
   const { sessionMs, sessionAt, limitsMs, limitsAt, shapeMs, shapeAt } = trail
   const atStore = hasRedis
     ? { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'redis' } }
-    : { kind: SpanKind.INTERNAL }
+    : { kind: SpanKind.INTERNAL, attributes: {} }
   const steps: Array<Omit<Step, 'id'>> = [
     { name: 'session', startedAt: sessionAt, ms: sessionMs, ...atStore },
     { name: 'limits', startedAt: limitsAt, ms: limitsMs, ...atStore },
-    { name: 'shape', startedAt: shapeAt, ms: shapeMs, kind: SpanKind.INTERNAL }
+    { name: 'shape', startedAt: shapeAt, ms: shapeMs, kind: SpanKind.INTERNAL, attributes: {} }
   ]
   return steps.filter(({ ms }) => ms > 0).map(step => ({ ...step, id: newSpanId() }))
 }
@@ -135,7 +135,7 @@ function attemptsOf({ attempts = [], startedAt: beganAt, ms: totalMs }: Trail): 
       kind: SpanKind.CLIENT,
       startedAt,
       ms: ms ?? Math.max(0, beganAt + totalMs - startedAt),
-      attributes: defined(attributes),
+      attributes,
       isError: failed !== undefined && failed !== 'left'
     }
   })
@@ -148,7 +148,7 @@ function nameOf(method: string, template?: string): string {
 
 function attributesOf({ trail, scheme, template }: EndedRequest): Attributes {
   const { method, status, code, queueMs } = trail
-  return defined({
+  return {
     'http.request.method': methods.has(method) ? method : otherMethod,
     'http.request.method_original': methods.has(method) ? undefined : method,
     'url.path': trail.path,
@@ -165,11 +165,7 @@ function attributesOf({ trail, scheme, template }: EndedRequest): Attributes {
     'console_gateway.fallback': trail.isFallback ? 'fixed' : undefined,
     'console_gateway.queue_ms': queueMs === 0 ? undefined : queueMs,
     'console_gateway.missing_parts': trail.missing?.join(',')
-  })
-}
-
-function defined(attributes: Attributes): Attributes {
-  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
+  }
 }
 
 /** Faults of the client are none of the server's span. */

@@ -99,7 +99,7 @@ function collectorOf(environment: Environment): URL | string | undefined {
 }
 
 async function openExport(hasRedis: boolean, log: Log): Promise<Pick<Tracer, 'add' | 'close'>> {
-  const [{ spansOf }, { diag, DiagLogLevel }, { BatchSpanProcessor }, exporters, resources] =
+  const [{ createSpans }, { diag, DiagLogLevel }, { BatchSpanProcessor }, exporters, resources] =
     await Promise.all([
       import('./spans.ts'),
       import('@opentelemetry/api'),
@@ -127,15 +127,8 @@ async function openExport(hasRedis: boolean, log: Log): Promise<Pick<Tracer, 'ad
     'process.pid': process.pid
   })
   const named = resources.detectResources({ detectors: [resources.envDetector] })
-  const origin = {
-    resource: own.merge(named),
-    instrumentationScope: { name: 'console-gateway', version },
-    hasRedis
-  }
   return {
-    add: request => {
-      for (const span of spansOf(request, origin)) processor.onEnd(span)
-    },
+    add: createSpans(processor, own.merge(named), hasRedis),
     close: () => processor.shutdown().catch(() => {})
   }
 }

@@ -1,54 +1,43 @@
 /** The notices on top of every page, each a link to the page that helps; the worst first. */
 import type { GatewayState } from '../../services/gateway-state.ts'
+import { partsOf } from '../health.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
 
-type Replicas = ReplicasStatus['replicas']
+type Replica = ReplicasStatus['replicas'][number]
+type Finding = readonly [...Notice, which: readonly string[]]
 
-const notAgain = 'and the gateway will not start again with them'
+/** The pages that help with a part; the overview does with others. */
+const places: Readonly<Record<string, string>> = { config: 'config', maintenance: 'maintenance' }
 
-export function attention(state: GatewayState, replicas: Replicas, lockouts: number): Notice[] {
-  const { config, redis, upstreams, ledger, maintenance, refusing, sourceFaults } = state
-  const { restartNeeded, files } = config
-  const [fault] = files.faults ?? []
-  const down = upstreams.filter(each => each.state !== 'up')
+export function attention(
+  state: GatewayState,
+  replicas: readonly Replica[],
+  lockouts: number
+): Notice[] {
+  const { sessions: _, ...parts } = partsOf(state)
+  const ofParts = Object.entries(parts).map(([name, text]): Finding => {
+    const tone = name === 'maintenance' ? 'warn' : 'bad'
+    return [tone, places[name] ?? '', name, [text]]
+  })
   const silent = replicas.filter(({ isSilent }) => isSilent)
-  const hashes = new Set(replicas.map(({ configHash }) => configHash))
-  const all: ReadonlyArray<readonly [Notice[0], string, string | false | undefined]> = [
-    ['bad', '', redis?.up === false && 'Redis does not answer: nobody can sign in.'],
-    ['bad', '', redis?.fault],
-    ['bad', 'config', fault && `The config files are refused, ${notAgain}: ${fault}`],
-    ['bad', '', ledger?.failing && `The audit ledger cannot be written: ${ledger.failing.reason}`],
-    ['bad', '', down.length > 0 && `Upstreams are down: ${namesOf(down)}`],
-    ...sourceFaults.map(
-      ({ source, reason }) => ['bad', '', `Sign-in ${source} does not answer: ${reason}`] as const
-    ),
-    ['bad', '', silent.length > 0 && `Replicas are silent: ${hostsOf(silent)}`],
-    ...maintenance.map(
-      ({ author, detail }) =>
-        ['warn', 'maintenance', `Maintenance by ${author}: ${detail}`] as const
-    ),
-    ['warn', '', hashes.size > 1 && `Replicas run different configs: ${hostsOf(replicas)}`],
-    [
-      'warn',
-      'config',
-      restartNeeded.length > 0 && `Wait for a restart: ${restartNeeded.join(', ')}`
-    ],
-    ['warn', 'limits', refusing.length > 0 && `Limits refuse requests: ${overOf(refusing)}`],
-    ['warn', 'users', lockouts > 0 && `Locked out of signing in: ${lockouts}`]
+  const differ = new Set(replicas.map(({ configHash }) => configHash)).size > 1
+  const refusing = state.refusing.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join()})`)
+  const all: readonly Finding[] = [
+    ...ofParts,
+    ['bad', '', 'Replicas are silent', silent.map(placeOf)],
+    ['warn', '', 'Replicas run different configs', differ ? replicas.map(placeOf) : []],
+    ['warn', 'config', 'Wait for a restart', state.config.restartNeeded],
+    ['warn', 'limits', 'Limits refuse requests', refusing],
+    ['warn', 'users', 'Locked out of signing in', lockouts > 0 ? [String(lockouts)] : []]
   ]
-  return all.flatMap(([tone, place, text]) => (text ? [[tone, place, text] as const] : []))
+  return all
+    .filter(([, , , which]) => which.length > 0)
+    .map(([tone, place, what, which]): Notice => [tone, place, `${what}: ${which.join(', ')}`])
+    .toSorted(([one], [other]) => one.localeCompare(other))
 }
 
-function namesOf(upstreams: GatewayState['upstreams']): string {
-  return upstreams.map(({ upstream, address }) => `${upstream} (${address})`).join(', ')
-}
-
-function hostsOf(replicas: Replicas): string {
-  return replicas.map(({ id, host }) => `${id} at ${host}`).join(', ')
-}
-
-function overOf(refusing: GatewayState['refusing']): string {
-  return refusing.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join(', ')})`).join(', ')
+function placeOf({ id, host }: Replica): string {
+  return `${id} at ${host}`
 }

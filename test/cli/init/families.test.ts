@@ -1,6 +1,8 @@
 /** `init` against a back-end of each family's habits: the written folder signs in and lists. */
 import t, { type Test } from 'tap'
-import { backendNames, type BackendFamily, users } from '../../matrix/backend.ts'
+import type { BackendSpec } from '../../consoles/backend.ts'
+import { backends } from '../../consoles/backends.ts'
+import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
 
@@ -12,7 +14,7 @@ interface Told {
   readonly more?: readonly string[]
 }
 
-const told: Readonly<Record<(typeof backendNames)[number], Told>> = {
+const told: Readonly<Record<string, Told>> = {
   'ruoyi': { loginPath: '/login' },
   'jeecg': { loginPath: '/jeecg-boot/sys/login' },
   'yudao': {
@@ -30,22 +32,19 @@ const told: Readonly<Record<(typeof backendNames)[number], Told>> = {
   }
 }
 
-for (const name of backendNames) {
-  t.test(`the folder for a back-end of ${name} signs in and lists`, async t => {
-    const { backend: family } = (await import(`../../matrix/backends/${name}.ts`)) as {
-      readonly backend: BackendFamily
-    }
-    await tryFamily(t, family, told[name])
-  })
+for (const spec of backends) {
+  t.test(`the folder for a back-end of ${spec.name} signs in and lists`, t =>
+    tryFamily(t, spec, told[spec.name] ?? { loginPath: '/nobody-told-it' })
+  )
 }
 
 async function tryFamily(
   t: Test,
-  family: BackendFamily,
-  { loginPath, fields = 'username,password', user = users.admin.username, more = [] }: Told
+  family: BackendSpec,
+  { loginPath, fields = 'username,password', user = admin.username, more = [] }: Told
 ) {
-  const account = { username: user, password: users.admin.password }
-  const backend = await family.start(t.after)
+  const account = { username: user, password: admin.password }
+  const backend = await startBackend(t.after, family)
   const route = ['--route', `/api/items=${family.list.path}`]
   const signIn = ['--login-path', loginPath, '--login-fields', fields, '--user', user]
   const words = ['--backend-url', backend.url, ...signIn, ...more, ...route]
@@ -61,7 +60,7 @@ async function tryFamily(
   )
   t.equal(calls.filter(call => call.body.includes(account.password)).length, 1, 'one sign-in')
   const secrets = new Set(calls.flatMap(({ token }) => token ?? []))
-  for (const value of [...secrets, account.password, 'Notice 1', users.admin.name]) {
+  for (const value of [...secrets, account.password, 'Notice 1', admin.name]) {
     if (value !== 'made-up-0123456789') t.notOk(everything.includes(value), `${value} is written`)
   }
   const { status, list } = await signInAndGet(

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { users } from '../../matrix/backend.ts'
-import { backend as ruoyi } from '../../matrix/backends/ruoyi.ts'
+import { ruoyi } from '../../consoles/backends/ruoyi.ts'
+import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit } from '../../support/init.ts'
 import { cookieIn } from '../../support/sign-in.ts'
@@ -11,8 +11,8 @@ import { cookieIn } from '../../support/sign-in.ts'
 t.test(
   'with presets of both sides the written files are short, and the console signs in',
   async t => {
-    const { username, password } = users.admin
-    const backend = await ruoyi.start(t.after)
+    const { username, password } = admin
+    const backend = await startBackend(t.after, ruoyi)
     const presets = ['--console', 'vben', '--backend', 'ruoyi', '--backend-url', backend.url]
     const words = [...presets, '--route', ruoyi.list.path]
     const { code, out, err, folder } = await runInit(t.after, words, '')
@@ -37,8 +37,8 @@ t.test(
 t.test(
   'with a preset of the back-end alone, lists have a shape for a console of no family',
   async t => {
-    const { username, password } = users.admin
-    const backend = await ruoyi.start(t.after)
+    const { username, password } = admin
+    const backend = await startBackend(t.after, ruoyi)
     const words = ['--backend', 'ruoyi', '--backend-url', backend.url, '--route', ruoyi.list.path]
     const { code, folder } = await runInit(t.after, words, '')
     t.equal(code, 0)

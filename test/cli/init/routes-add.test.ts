@@ -2,18 +2,18 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { users } from '../../matrix/backend.ts'
-import { backend as yudao } from '../../matrix/backends/yudao.ts'
+import { yudao } from '../../consoles/backends/yudao.ts'
+import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
-const { username, password } = users.admin
+const { username, password } = admin
 
 t.test(
   'a route for a configured back-end: what is printed serves rows, once it is in the file',
   async t => {
-    const backend = await yudao.start(t.after)
+    const backend = await startBackend(t.after, yudao)
     const more = ['--header', 'tenant-id: 1', '--user', username]
     const paths = ['--login-path', '/admin-api/system/auth/login', '--route', yudao.list.path]
     const user = ['--user-path', '/admin-api/system/auth/get-permission-info']

@@ -1,14 +1,14 @@
-/** The driver of each console once in a real browser: its cookies, its storage, its requests. */
+/** Each console once in a real browser: its cookies, its storage, its requests. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, type PluginBuild } from 'esbuild-wasm'
 import type { Page as Tab } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { presetsOfKind } from '../../../src/config/schema/presets.ts'
-import { consoles } from '../../matrix/consoles.ts'
-import type { Driver, OpenConsole } from '../../matrix/driver.ts'
-import { alice, items, startPlain } from '../../matrix/plain-gateway.ts'
+import type { ConsoleSpec } from '../../consoles/console.ts'
+import { consoles } from '../../consoles/consoles.ts'
+import type { OpenConsole } from '../../consoles/driver.ts'
+import { alice, items, startPlain } from '../../consoles/plain.ts'
 import { testBrowser } from '../../support/chromium.ts'
 import { visit } from '../../browser/visit.ts'
 
@@ -16,7 +16,7 @@ const root = mkdtempSync(join(tmpdir(), 'console-'))
 t.teardown(() => rmSync(root, { recursive: true, force: true }))
 writeFileSync(join(root, 'index.html'), '<!doctype html><script src="/drivers.js"></script>')
 await build({
-  entryPoints: ['test/matrix/browser-entry.ts'],
+  entryPoints: ['test/long/browser/page.ts'],
   outfile: join(root, 'drivers.js'),
   bundle: true,
   plugins: [{ name: 'no-crypto', setup: leaveOutCrypto }],
@@ -40,13 +40,13 @@ interface Window {
 }
 
 /** The console of the page that is loaded now. */
-const openIn = (tab: Tab, { name }: Driver) =>
+const openIn = (tab: Tab, { name }: ConsoleSpec) =>
   tab.evaluateHandle(console => (globalThis as unknown as Window).openConsole(console), name)
 
-async function useConsole(t: Test, driver: Driver): Promise<void> {
-  const { gateway, backend } = await startPlain(t, driver, { console: { root } })
+async function useConsole(t: Test, spec: ConsoleSpec): Promise<void> {
+  const { gateway, backend } = await startPlain(t, spec, { console: { root } })
   const tab = await visit(t, browser, gateway.url)
-  const first = await openIn(tab, driver)
+  const first = await openIn(tab, spec)
   t.match(await first.evaluate(console => console.start()), { at: 'sign-in' })
   const user = { at: 'inside', content: { name: 'Alice Admin' } }
   t.match(await first.evaluate((console, credentials) => console.signIn(credentials), alice), user)
@@ -56,16 +56,15 @@ async function useConsole(t: Test, driver: Driver): Promise<void> {
     content: { saved: true }
   })
   await tab.reload()
-  const second = await openIn(tab, driver)
+  const second = await openIn(tab, spec)
   t.match(await second.evaluate(console => console.start()), user, 'still inside after a reload')
   t.match(await second.evaluate(console => console.signOut()), { at: 'sign-in' })
   await tab.reload()
-  const third = await openIn(tab, driver)
+  const third = await openIn(tab, spec)
   t.match(await third.evaluate(console => console.start()), { at: 'sign-in' })
   for (const { headers } of backend.seen) t.notMatch(JSON.stringify(headers), 'console-gateway')
 }
 
-const withPreset = presetsOfKind('console').filter(name => !excluded.includes(name))
-for (const driver of consoles.filter(({ name }) => withPreset.includes(name))) {
-  void t.test(`${driver.name}: in and out of a real browser`, t => useConsole(t, driver))
+for (const spec of consoles.filter(({ name }) => !excluded.includes(name))) {
+  void t.test(`${spec.name}: in and out of a real browser`, t => useConsole(t, spec))
 }

@@ -16,13 +16,7 @@ const texts = (url: string) => ({
     aliases: { '/api/other': '/api/a' },
     routes: {
       a: { path: '/api/a', access: 'public', upstream: 'b', rewrite: '/inner/a' },
-      s: {
-        path: '/api/s/*',
-        methods: ['GET', 'POST'],
-        access: { roles: ['admin'] },
-        upstream: 'b',
-        shape: 'x'
-      }
+      s: { path: '/api/s/*', access: { roles: ['admin'] }, upstream: 'b', shape: 'x' }
     },
     shapes: { x: [{ unwrap: 'data' }, { wrap: 'list' }] },
     expect: {
@@ -34,55 +28,31 @@ const texts = (url: string) => ({
     sizes: { body: '2MiB' },
     limits: {
       'signed-in': { by: 'user', max: 100_000, window: '1m' },
-      'sign-in-address': {
-        by: 'address',
-        max: 1000,
-        window: '1m',
-        routes: ['login']
-      }
+      'sign-in-address': { by: 'address', max: 1000, window: '1m', routes: ['login'] }
     }
   })
 })
 
+const signs = '\n|:| |-|"|{|[|\t|#|\0|&a |*a|!!js |<<: '.split('|')
+const noise = fc.oneof(fc.constantFrom(...signs), fc.string({ unit: 'binary', maxLength: 12 }))
+
 /** What an editor, a disk or a hand may make of a text. */
-const damaged = (text: string) =>
-  fc.oneof(
+const damaged = (text: string) => {
+  const place = fc.nat(text.length)
+  return fc.oneof(
     // Half written.
-    fc.nat(text.length).map(end => text.slice(0, end)),
-    fc.nat(text.length).map(begin => text.slice(begin)),
+    place.map(end => text.slice(0, end)),
+    place.map(begin => text.slice(begin)),
     fc
-      .tuple(fc.nat(text.length), fc.nat(40))
-      .map(([at, length]) => text.slice(0, at) + text.slice(at + length)),
-    fc
-      .tuple(fc.nat(text.length), fc.string({ unit: 'binary', maxLength: 12 }))
-      .map(([at, noise]) => text.slice(0, at) + noise + text.slice(at)),
-    fc
-      .tuple(
-        fc.nat(text.length),
-        fc.constantFrom(
-          '\n',
-          ':',
-          ' ',
-          '-',
-          '"',
-          '{',
-          '[',
-          '&a ',
-          '*a',
-          '!!js ',
-          '\t',
-          '#',
-          '\0',
-          '<<: '
-        )
-      )
-      .map(([at, sign]) => text.slice(0, at) + sign + text.slice(at + 1)),
+      .tuple(place, fc.nat(40), fc.oneof(fc.constant(''), noise))
+      .map(([at, length, put]) => text.slice(0, at) + put + text.slice(at + length)),
     fc.tuple(fc.nat(20), fc.nat(20)).map(([from, to]) => {
       const lines = text.split('\n')
       lines.splice(to, 0, ...lines.splice(from, 1))
       return lines.join('\n')
     })
   )
+}
 
 t.test('whatever the files hold, they are either taken whole or change nothing', async t => {
   const backend = await testUpstream(t.after)

@@ -3,7 +3,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../../src/config/read/load.ts'
-import type { Config } from '../../../src/config/schema/config.ts'
 import { createPublicServer } from '../../../src/process/server.ts'
 import { createLogger } from '../../../src/services/services.ts'
 import { configFolder } from '../../support/gateway.ts'
@@ -42,43 +41,31 @@ async function opened(t: Test) {
   return { config, server, left }
 }
 
-/** Fails as soon as its app starts. */
-function twoOnOnePath(config: Config): Config {
-  const { any } = config.routes.routes
-  return { ...config, routes: { ...config.routes, routes: { any, other: any } } } as Config
-}
-
-const nothing = { apps: 0, upstreams: [] }
-
-t.test('one that is built has its app and upstreams until it is retired', async t => {
+t.test('a generation has its app and upstreams until it is retired', async t => {
   const { config, server, left } = await opened(t)
   const built = await server.create(1, config)
   t.same(left(), { apps: 1, upstreams: ['b'] })
   await built.end()
-  t.same(left(), nothing)
+  t.same(left(), { apps: 0, upstreams: [] })
 })
 
-t.test('one whose sign-in of operators cannot be built leaves nothing open', async t => {
+t.test('one that cannot be built leaves nothing open', async t => {
   const { config, server, left } = await opened(t)
-  const { gateway } = config
+  const { gateway, routes } = config
+  const { any } = routes.routes
   const sources = { b: source, missing: { ...source, upstream: 'missing' } }
-  const login = { ...gateway.login, sources: sources as never }
-  const faulty: Config = { ...config, gateway: { ...gateway, login } }
-  await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
-  t.same(left(), nothing)
-})
-
-t.test('one whose routes cannot be built leaves nothing open', async t => {
-  const { config, server, left } = await opened(t)
-  const { any } = config.routes.routes
-  const routes = { any, other: { ...any, upstream: 'missing' } as never }
-  const faulty = { ...config, routes: { ...config.routes, routes } } as Config
-  await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
-  t.same(left(), nothing)
-})
-
-t.test('one whose app does not start leaves nothing open', async t => {
-  const { config, server, left } = await opened(t)
-  await t.rejects(server.create(1, twoOnOnePath(config)), { code: 'FST_ERR_DUPLICATED_ROUTE' })
-  t.same(left(), nothing)
+  const missing = { message: 'there is no upstream "missing"' }
+  const withRoute = (other: object) => ({
+    ...config,
+    routes: { ...routes, routes: { any, other } }
+  })
+  for (const [faulty, error] of [
+    [{ ...config, gateway: { ...gateway, login: { ...gateway.login, sources } } }, missing],
+    [withRoute({ ...any, upstream: 'missing' }), missing],
+    // It fails as soon as its app starts: two on one path.
+    [withRoute(any ?? {}), { code: 'FST_ERR_DUPLICATED_ROUTE' }]
+  ] as const) {
+    await t.rejects(server.create(1, faulty as never), error)
+    t.same(left(), { apps: 0, upstreams: [] })
+  }
 })

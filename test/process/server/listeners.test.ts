@@ -1,13 +1,12 @@
 /** https by the gateway itself: real certificates, real clients, and what is no TLS at all. */
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { connect as connectTcp } from 'node:net'
+import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
 import { connect, type ConnectionOptions, type PeerCertificate, Server } from 'node:tls'
 import { once } from 'node:events'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { WebSocket } from 'ws'
 import { parse, stringify } from 'yaml'
 import { type Authority, testAuthority } from '../../support/authority.ts'
@@ -66,11 +65,26 @@ async function handshake(url: string, options: ConnectionOptions = {}) {
 
 const fingerprint = async (url: string) => (await handshake(url)).fingerprint
 
+/** A connection that says nothing yet. */
+async function connected(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connectTcp(Number(port), hostname).on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
 /** A change that a reload takes over. */
 function raiseLimit(folder: string): void {
   const file = join(folder, 'limits.yaml')
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, text.replace('max: 100000', 'max: 200000'))
+}
+
+/** Puts `server.tls` into gateway.yaml, or takes it away. */
+function setTls(folder: string, tls: object | undefined): void {
+  const file = join(folder, 'gateway.yaml')
+  const { server, ...others } = parse(readFileSync(file, 'utf8')) as { server: object }
+  writeFileSync(file, stringify({ ...others, server: { ...server, tls: tls ?? null } }))
 }
 
 /** A folder of PEM files, and the config that names them. */
@@ -85,81 +99,64 @@ function pemFiles(folder: string) {
 }
 
 const secure = { session: { cookie: { secure: true } } }
+const backend = await testUpstream(t.after)
+const chat = await webSocketUpstream(t.after)
+const { tls: ofFirst } = pemFiles(t.testdir({}))
+const gateway = await testGateway(t.after, {
+  gateway: { server: { tls: ofFirst }, ...secure },
+  routes: {
+    upstreams: { b: { url: backend.url }, chat: { url: chat.url } },
+    routes: {
+      echo: { path: '/api/echo', upstream: 'b', methods: ['GET', 'POST'] },
+      chat: { path: '/api/chat', upstream: 'chat', access: 'public', websocket: {} }
+    }
+  }
+})
+const { url, log } = gateway
 
 t.test('a browser keeps its secure cookie without any proxy', async t => {
-  const backend = await testUpstream(t.after)
-  const { tls } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, {
-    gateway: { server: { tls }, ...secure },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { echo: { path: '/api/echo', upstream: 'b', methods: ['GET', 'POST'] } }
-    }
-  })
-  t.match(gateway.url, /^https:/)
-  const signedIn = await call(gateway.url, {
-    path: '/api/auth/admin/login',
-    json: { username: 'alice', password }
-  })
-  const cookies = signedIn.headers['set-cookie'] ?? []
+  t.match(url, /^https:/)
+  const login = { path: '/api/auth/admin/login', json: { username: 'alice', password } }
+  const { headers } = await call(url, login)
+  const cookies = headers['set-cookie'] ?? []
   const cookie = cookies.find((each: string) => each.startsWith('__Host-console_sid=')) ?? ''
   t.match(cookie, /^__Host-console_sid=.*; Secure/)
-  t.equal(signedIn.headers['strict-transport-security'], 'max-age=31536000')
+  t.equal(headers['strict-transport-security'], 'max-age=31536000')
   const sent = { path: '/api/echo', cookie: cookie.split(';')[0] ?? '' }
-  t.equal((await call(gateway.url, sent)).status, 200)
-  t.equal((await call(gateway.url, { ...sent, json: { a: 'x'.repeat(100_000) } })).status, 200)
+  t.equal((await call(url, sent)).status, 200)
+  t.equal((await call(url, { ...sent, json: { a: 'x'.repeat(100_000) } })).status, 200)
   t.match(backend.seen[1]?.headers, { 'x-forwarded-proto': 'https' })
   t.equal(backend.seen[1]?.body.length, 100_008)
-  const insecure = gateway.log.filter(line => line['event'] === 'login.insecure')
+  const insecure = log.filter(line => line['event'] === 'login.insecure')
   t.same(insecure, [], 'no line warns of plain http')
 })
 
 t.test('TLS 1.2 and newer, and HTTP/1.1 alone', async t => {
-  const { tls } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
-  t.match(await handshake(gateway.url, { ALPNProtocols: ['h2', 'http/1.1'] }), {
-    protocol: 'TLSv1.3',
-    alpn: 'http/1.1'
-  })
-  t.match(await handshake(gateway.url, { maxVersion: 'TLSv1.2' }), { protocol: 'TLSv1.2' })
+  const newest = await handshake(url, { ALPNProtocols: ['h2', 'http/1.1'] })
+  t.match(newest, { protocol: 'TLSv1.3', alpn: 'http/1.1' })
+  t.match(await handshake(url, { maxVersion: 'TLSv1.2' }), { protocol: 'TLSv1.2' })
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
-  await t.rejects(handshake(gateway.url, old), { code: /^ERR_SSL/ })
+  await t.rejects(handshake(url, old), { code: /^ERR_SSL/ })
 })
 
 t.test('what is no TLS is closed without a word, and harms nobody', async t => {
-  const { tls } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, {
-    gateway: { server: { tls } }
-  })
-  const plain = gateway.url.replace('https', 'http')
+  const plain = url.replace('https', 'http')
   const asHttp = await raw(plain, 'GET /api/session HTTP/1.1\r\nHost: x\r\n\r\n')
   t.match(asHttp, { status: 0, closed: true })
   t.match(await raw(plain, Buffer.from([22, 3, 1, 0, 5, 1, 0, 0, 1, 0])), { closed: true })
   t.match(await raw(plain, ''), { whole: '', closed: true }, 'a handshake has to come in time')
-  const { hostname, port } = new URL(plain)
   for (let times = 0; times < 20; times++) {
-    const socket = connectTcp(Number(port), hostname)
-    socket.on('error', () => {})
-    await once(socket, 'connect')
+    const socket = await connected(url)
     // The start of a handshake, then a reset.
     socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0]), () => socket.resetAndDestroy())
     await once(socket, 'close')
   }
   await gateway.logged(line => line['event'] === 'connection.refused')
-  t.equal((await call(gateway.url)).status, 401, 'it still serves')
+  t.equal((await call(url)).status, 401, 'it still serves')
 })
 
 t.test('WebSockets pass over TLS', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const { tls } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, {
-    gateway: { server: { tls } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { chat: { path: '/api/chat', upstream: 'b', access: 'public', websocket: {} } }
-    }
-  })
-  const client = new WebSocket(`${gateway.url.replace('https', 'wss')}/api/chat`, { ca: trusted })
+  const client = new WebSocket(`${url.replace('https', 'wss')}/api/chat`, { ca: trusted })
   await once(client, 'open')
   client.send('hello')
   t.equal(await message(client), 'hello')
@@ -225,16 +222,12 @@ t.test('a plan says of a certificate what a reload does', async t => {
 
 t.test('a certificate for a listener without TLS waits for the restart', async t => {
   const { tls, use } = pemFiles(t.testdir({}))
-  const folder = await configFolder({})
-  const gateway = await testGateway(t.after, folder)
-  const file = join(folder, 'gateway.yaml')
-  const before = readFileSync(file, 'utf8')
-  const added = parse(before) as { server?: object }
-  writeFileSync(file, stringify({ ...added, server: { ...added.server, tls } }))
+  const gateway = await testGateway(t.after)
   const restartNeeded = ['server.tls']
   const reload = async () => await gateway.reload('operator')
+  setTls(gateway.folder, tls)
   t.match(await reload(), { outcome: 'unchanged', restartNeeded })
-  raiseLimit(folder)
+  raiseLimit(gateway.folder)
   t.match(await reload(), { changes: [/^limits\.signed-in\.max /], restartNeeded })
   use(second)
   t.match(await reload(), { outcome: 'unchanged', restartNeeded }, 'also when it is renewed')
@@ -243,17 +236,13 @@ t.test('a certificate for a listener without TLS waits for the restart', async t
 
 t.test('a listener whose TLS was removed and came back takes the next certificate', async t => {
   const { tls, use } = pemFiles(t.testdir({}))
-  const folder = await configFolder({ gateway: { server: { tls } } })
-  const gateway = await testGateway(t.after, folder)
+  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
   const before = await fingerprint(gateway.url)
-  const file = join(folder, 'gateway.yaml')
-  const text = readFileSync(file, 'utf8')
-  const { server, ...others } = parse(text) as { server: { tls: object } }
-  const { tls: _, ...plain } = server
-  writeFileSync(file, stringify({ ...others, server: plain }))
-  raiseLimit(folder)
+  setTls(gateway.folder, undefined)
+  raiseLimit(gateway.folder)
   t.match(await gateway.reload('operator'), { outcome: 'reloaded', restartNeeded: ['server.tls'] })
-  writeFileSync(file, text)
+  t.equal(await fingerprint(gateway.url), before, 'it stays as it is meanwhile')
+  setTls(gateway.folder, tls)
   use(second)
   t.match(await gateway.reload('operator'), { outcome: 'reloaded', restartNeeded: [] })
   t.not(await fingerprint(gateway.url), before)
@@ -274,73 +263,34 @@ t.test('a certificate that could not be taken is taken by the next reload', asyn
   t.not(await fingerprint(gateway.url), before)
 })
 
-/** A gateway as a process of its own. */
-async function startApart(t: Test, server: object) {
-  const [port = 0, opsPort = 0] = await freePorts(2)
-  const folder = await configFolder({
-    gateway: {
-      server: {
-        listen: `127.0.0.1:${port}`,
-        hosts: ['localhost', `127.0.0.1:${port}`],
-        ...server
-      },
-      ops: { listen: `127.0.0.1:${opsPort}` }
-    }
-  })
-  const gateway = start(t.after, folder)
-  await gateway.says('listening on')
-  return { gateway, folder, address: `127.0.0.1:${port}` }
-}
-
 t.test(
   'a renewed certificate is taken at a signal, and the other listener redirects to https',
   async t => {
-    const [redirectPort = 0] = await freePorts(1)
+    const [port = 0, redirectPort = 0] = await freePorts(2)
     const { tls, use } = pemFiles(t.testdir({}))
-    const redirect = `127.0.0.1:${redirectPort}`
-    const { gateway, address } = await startApart(t, { tls: { ...tls, redirect } })
-    const url = `https://${address}`
-    const before = await fingerprint(url)
+    const [listen, redirect] = [`127.0.0.1:${port}`, `127.0.0.1:${redirectPort}`]
+    const server = { listen, hosts: ['localhost', listen], tls: { ...tls, redirect } }
+    const apart = start(t.after, await configFolder({ gateway: { server } }))
+    await apart.listens()
+    const before = await fingerprint(`https://${listen}`)
     use(second)
-    gateway.signal('SIGHUP')
-    await gateway.says('server.tls has another certificate or key')
-    await until('clients see it', async () => (await fingerprint(url)) !== before)
+    apart.signal('SIGHUP')
+    await apart.says('server.tls has another certificate or key')
+    await until('clients see it', async () => (await fingerprint(`https://${listen}`)) !== before)
     const redirected = await fetch(`http://${redirect}/a?b`, { redirect: 'manual' })
     t.equal(redirected.status, 308)
-    t.equal(redirected.headers.get('location'), `${url}/a?b`)
-    gateway.signal('SIGTERM')
-    t.match(await gateway.ended, { code: 0 })
+    t.equal(redirected.headers.get('location'), `https://${listen}/a?b`)
+    apart.signal('SIGTERM')
+    t.match(await apart.ended, { code: 0 })
   }
 )
-
-for (const change of ['removed', 'added']) {
-  t.test(`a listener stays as it is when server.tls was ${change}`, async t => {
-    const { tls } = pemFiles(t.testdir({}))
-    const isSecured = change === 'removed'
-    const { gateway, folder, address } = await startApart(t, isSecured ? { tls } : {})
-    const file = join(folder, 'gateway.yaml')
-    const { server, ...others } = parse(readFileSync(file, 'utf8')) as { server: object }
-    const changed = { ...server, tls: isSecured ? null : tls }
-    writeFileSync(file, stringify({ ...others, server: changed }))
-    raiseLimit(folder)
-    gateway.signal('SIGHUP')
-    await gateway.says('config reloaded')
-    const { status } = isSecured
-      ? await call(`https://${address}`)
-      : await fetch(`http://${address}/api/session`)
-    t.equal(status, 401)
-  })
-}
 
 t.test('clients that never agree on keys do not hold a stop for longer than its grace', async t => {
   const { tls } = pemFiles(t.testdir({}))
   const gateway = await testGateway(t.after, {
     gateway: { server: { tls }, drain: { grace: '300ms' }, ...secure }
   })
-  const { hostname, port } = new URL(gateway.url)
-  const silent = connectTcp(Number(port), hostname)
-  silent.on('error', () => {})
-  await once(silent, 'connect')
+  const silent = await connected(gateway.url)
   // Connections are accepted in their order.
   await handshake(gateway.url)
   const startedAt = performance.now()
@@ -348,3 +298,5 @@ t.test('clients that never agree on keys do not hold a stop for longer than its 
   t.ok(performance.now() - startedAt < 8000, 'before the time of a handshake')
   silent.destroy()
 })
+
+t.end()

@@ -1,0 +1,94 @@
+/** Bounds how much of a costly work runs at a time; the rest waits in order. */
+import { GatewayError } from '../errors/errors.ts'
+
+const maxWaitMs = 10_000
+
+export class Slots {
+  /** Slots that are taken. */
+  running = 0
+  readonly #slots: number
+  readonly #queue: number
+  readonly #onWaited: ((ms: number) => void) | undefined
+  /** In the order in which they came: what starts each, and what refuses it. */
+  readonly #waiting = new Map<() => void, (error: unknown) => void>()
+
+  /**
+   * @param queue how many may wait
+   * @param onWaited called for each that leaves the queue, whatever became of it
+   */
+  constructor(slots: number, queue: number, onWaited?: (ms: number) => void) {
+    this.#slots = slots
+    this.#queue = queue
+    this.#onWaited = onWaited
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  /** @returns whether a slot was free, which is now taken until `release()` */
+  tryTake(): boolean {
+    if (this.running >= this.#slots) return false
+    this.running++
+    return true
+  }
+
+  /**
+   * Waits for a slot.
+   * @param signal aborted when nobody needs it any more
+   * @throws GatewayError `overloaded`, or the reason of `signal`
+   */
+  async take(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
+    if (this.tryTake()) return
+    const waiting = this.#waiting
+    if (waiting.size >= this.#queue) {
+      throw overloaded('too many wait already', 'queue')
+    }
+    const startedAt = performance.now()
+    const { promise, resolve: start, reject } = Promise.withResolvers<void>()
+    const refuse = (error: unknown) => {
+      waiting.delete(start)
+      reject(error)
+    }
+    const late = () => refuse(overloaded('nothing was free in time', 'queueTimeout'))
+    const onAbort = () => refuse(signal?.reason)
+    const timer = setTimeout(late, maxWaitMs).unref()
+    signal?.addEventListener('abort', onAbort)
+    waiting.set(start, refuse)
+    try {
+      await promise
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      this.#onWaited?.(performance.now() - startedAt)
+    }
+  }
+
+  /** @throws as `take` does, and what `work` throws */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    await this.take()
+    try {
+      return await work()
+    } finally {
+      this.release()
+    }
+  }
+
+  release(): void {
+    const [next] = this.#waiting.keys()
+    // The slot goes on to the next one without being free in between.
+    if (next === undefined) return void this.running--
+    this.#waiting.delete(next)
+    next()
+  }
+
+  close(error: GatewayError): void {
+    for (const refuse of this.#waiting.values()) refuse(error)
+  }
+}
+
+/** @param limit the bound that refused */
+export function overloaded(reason: string, limit: string): GatewayError {
+  return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason), limit })
+}

@@ -1,0 +1,213 @@
+/** Every call to a back-end stands in the story of the request that needed it, and has its trace. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import t from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import type { FoundRequests } from '../../src/observability/failures.ts'
+import { type DecodedSpan, exportTo, only, testCollector } from '../support/collector.ts'
+import { type Called, cookieOf, testGateway } from '../support/gateway.ts'
+import { misbehavingUpstream } from '../support/misbehaving.ts'
+import { freePort, listen } from '../support/ports.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const collector = await testCollector(t.after)
+exportTo(t.after, collector.url)
+const misbehaving = await misbehavingUpstream(t.after)
+const dead = `http://127.0.0.1:${await freePort()}`
+const backend = await testUpstream(t.after, (request, response, seen) => {
+  const bodies: Record<string, object> = {
+    '/login': { id: '1', token: 'first', refreshToken: 'r', expiresIn: 1 },
+    '/renew': { token: 'second', expiresIn: 3600 }
+  }
+  const status = seen.url === '/api/fixed' ? 503 : 200
+  json(status, bodies[seen.url] ?? {})(request, response, seen)
+})
+const webSockets = createServer()
+const connected = once(new WebSocketServer({ server: webSockets }), 'connection')
+const webSocketUrl = `http://127.0.0.1:${await listen(webSockets)}`
+t.after(() => webSockets.close())
+
+const open = (upstream: string, more: object = {}) => ({ access: 'public', upstream, ...more })
+const { gateway: source } = signInAt(backend.url, {
+  token: 'token',
+  refreshToken: 'refreshToken',
+  expires: { path: 'expiresIn' },
+  refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' },
+  logout: { path: '/logout', method: 'POST' }
+})
+const gateway = await testGateway(t.after, {
+  gateway: source,
+  routes: {
+    upstreams: {
+      b: { url: backend.url, credential: 'bearer' },
+      pair: { urls: [dead, backend.url] },
+      sockets: { url: webSocketUrl },
+      breaks: { url: misbehaving.url },
+      slow: { url: misbehaving.url, responseTimeout: '100ms' }
+    },
+    routes: {
+      orders: { path: '/api/orders', methods: ['POST'], upstream: 'b' },
+      fixed: open('b', { path: '/api/fixed', fallback: { body: { data: [] }, status: 203 } }),
+      any: open('pair', { path: '/api/any' }),
+      events: open('sockets', { path: '/api/events', websocket: {} }),
+      reset: open('breaks', { path: '/api/reset' }),
+      silent: open('slow', { path: '/api/silent' }),
+      parted: open('b', {
+        path: '/api/parted',
+        parts: {
+          count: { upstream: 'slow', rewrite: '/silent', required: false, into: 'count' },
+          names: { upstream: 'b', rewrite: '/names', into: 'names' }
+        }
+      })
+    }
+  }
+})
+
+type Request = FoundRequests['requests'][number]
+
+const idOf = ({ headers }: Called) => headers.get('x-request-id') ?? ''
+
+async function remembered(id: string): Promise<Request | undefined> {
+  const response = await gateway.ops(`/ops/api/requests/${id}`)
+  return ((await response.json()) as FoundRequests).requests[0]
+}
+
+/** The request's story, once it has ended and so many attempts have. */
+async function storyOf(id: string, attempts: number): Promise<Request> {
+  let story: Request | undefined
+  await until('the request and its calls have ended', async () => {
+    story = await remembered(id)
+    const ended = story?.attempts?.filter(({ ms }) => ms !== undefined) ?? []
+    return story !== undefined && ended.length >= attempts
+  })
+  return story as Request
+}
+
+/** A trace of a caller, and the spans of it that the gateway exports. */
+function traceOf(n: number) {
+  const id = `0af7651916cd43dd8448eb211c80310${n}`
+  return {
+    headers: { traceparent: `00-${id}-b7ad6b7169203331-01` },
+    /** That of the call to this URL, once it is there. */
+    spanOf: async (url: string) => {
+      const fits = (span: DecodedSpan) => span.traceId === id && span.attributes['url.full'] === url
+      await until('the span came', () => collector.spans().some(fits))
+      return only(collector.spans(), fits)
+    },
+    /** What the back-end was told by the call that has this span. */
+    contextOf: (span: DecodedSpan) => `00-${id}-${span.spanId}-01`
+  }
+}
+
+t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
+  const { headers, spanOf, contextOf } = traceOf(1)
+  const address = backend.url
+  const json = { username: 'ann', password: 'p' }
+  const signedIn = await gateway.call('/api/auth/admin/login', { json, headers })
+  t.match(await storyOf(idOf(signedIn), 1), {
+    user: 'ann',
+    attempts: [{ purpose: 'sign-in', upstream: 'b', address, status: 200, ms: Number }]
+  })
+  const cookie = cookieOf(signedIn)
+  const orders = await gateway.call('/api/orders', { cookie, headers, method: 'POST' })
+  const { attempts = [] } = await storyOf(idOf(orders), 2)
+  // The renewal runs beside the request as long as the old token is valid.
+  for (const purpose of ['renewal', 'request']) {
+    const attempt = attempts.find(each => each.purpose === purpose)
+    t.match(attempt, { address, status: 200, ms: Number }, purpose)
+  }
+  const signedOut = await gateway.call('/api/account/logout', { method: 'POST', cookie, headers })
+  t.match(await storyOf(idOf(signedOut), 1), {
+    user: 'ann',
+    session: String,
+    sessionFrom: /cache|store/,
+    attempts: [{ purpose: 'sign-out', address, status: 200, ms: Number }]
+  })
+  for (const path of ['/login', '/renew', '/logout']) {
+    const span = await spanOf(address + path)
+    const call = backend.seen.find(({ url }) => url === path)
+    t.equal(call?.headers['traceparent'], contextOf(span), path)
+  }
+})
+
+t.test('a WebSocket’s handshake, which is over before the WebSocket is', async t => {
+  const { headers, spanOf, contextOf } = traceOf(2)
+  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events?token=secret`, {
+    headers: { ...headers, origin: gateway.url }
+  })
+  t.after(() => client.terminate())
+  const [response] = (await once(client, 'upgrade')) as [IncomingMessage]
+  t.match(await storyOf(String(response.headers['x-request-id']), 1), {
+    status: 101,
+    attempts: [{ purpose: 'websocket', address: webSocketUrl, status: 101, ms: Number }]
+  })
+  const [, handshake] = (await connected) as [unknown, IncomingMessage]
+  const span = await spanOf(`${webSocketUrl}/api/events`)
+  t.equal(handshake.headers['traceparent'], contextOf(span))
+  t.match(span, { kind: 'SPAN_KIND_CLIENT', attributes: { 'http.response.status_code': 101 } })
+})
+
+t.test('a retry at another address: both attempts with their outcome', async t => {
+  let story: Request | undefined
+  let trace = traceOf(3)
+  // Requests that the other address answered at once are not kept.
+  for (let n = 3; story === undefined && n < 10; n++) {
+    trace = traceOf(n)
+    const id = idOf(await gateway.call('/api/any', { headers: trace.headers }))
+    await gateway.logged(({ requestId }) => requestId === id)
+    story = await remembered(id)
+  }
+  t.match(story, {
+    status: 200,
+    attempts: [
+      { address: dead, failure: 'upstream.refused', reason: 'ECONNREFUSED', ms: Number },
+      { address: backend.url, status: 200, ms: Number }
+    ]
+  })
+  const refused = await trace.spanOf(`${dead}/api/any`)
+  t.match(refused, { isError: true, attributes: { 'error.type': 'upstream.refused' } })
+  const good = await trace.spanOf(`${backend.url}/api/any`)
+  const contexts = backend.seen.map(({ headers }) => headers['traceparent'])
+  t.ok(contexts.includes(trace.contextOf(good)), 'each attempt has its own')
+})
+
+t.test('a connection that breaks, and the attempt that follows', async t => {
+  const failed = await gateway.call('/api/reset?bytes=0')
+  const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
+  t.match(await storyOf(idOf(failed), 2), {
+    status: 502,
+    code: 'upstream.reset',
+    attempts: [broken, broken]
+  })
+})
+
+t.test('time-outs, and a part that fails beside one that does not', async t => {
+  const timedOut = await gateway.call('/api/silent')
+  t.match(await storyOf(idOf(timedOut), 1), {
+    status: 504,
+    attempts: [{ upstream: 'slow', failure: 'upstream.timeout', ms: Number }]
+  })
+  const { attempts = [], ...story } = await storyOf(idOf(await gateway.call('/api/parted')), 3)
+  t.match(story, { status: 200, missing: ['count'] })
+  const attemptOf = (name?: string) => attempts.find(({ part }) => part === name)
+  t.match(attemptOf(), { purpose: 'request', upstream: 'b', status: 200 })
+  t.match(attemptOf('names'), { purpose: 'part', upstream: 'b', status: 200 })
+  t.match(attemptOf('count'), { purpose: 'part', failure: 'upstream.timeout' })
+})
+
+t.test('the fixed response of a route whose back-end failed', async t => {
+  const response = await gateway.call('/api/fixed')
+  t.match(response, { status: 203, text: '{"data":[]}' })
+  t.match(await storyOf(idOf(response), 1), {
+    isFallback: true,
+    status: 203,
+    attempts: [{ status: 503, ms: Number }]
+  })
+  const head = await gateway.call('/api/fixed', { method: 'HEAD' })
+  t.match(head, { status: 203, text: '' })
+  t.equal(head.headers.get('content-length'), '11')
+})
+
+t.end()

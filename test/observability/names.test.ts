@@ -1,0 +1,188 @@
+/**
+ * The names that other versions, other replicas, browsers, dashboards and alerts know. One that is
+ * renamed breaks a rolling change, or whoever reads it: each stands here as a literal.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { errorKinds } from '../../src/errors/errors.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { keptReasons, keyOf } from '../../src/session/types.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const secret = 'a secret of at least thirty-two characters'
+const sources = join(import.meta.dirname, '../../src')
+
+/** In order, as they are found. */
+const words = (text: string) => text.trim().split(/\s+/)
+
+const events = words(`
+  audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
+  config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
+  contract.kept keys.created keys.revoked limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
+  login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.provider logout.source
+  maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
+  ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
+  shape.missing traces.config traces.export traces.failing users.blocked users.changed
+  users.unblocked websocket.closed
+`)
+
+const metrics = words(`
+  audit_lines_total audit_lost_total audit_writable config_loaded_timestamp_seconds config_refused
+  config_restart_needed contract_answers_total contract_deviations_total errors_total generation
+  generations_draining info limit_highest_use limit_refused_total limit_shadowed_total
+  limits_local lockouts_total parts_missing_total redis_command_seconds reloads_total
+  request_duration_seconds requests_in_flight requests_not_kept_total requests_total
+  session_store_up sessions_closed_total sessions_opened_total shed_total sign_ins_total streams
+  streams_ended_total upstream_address_opened_total upstream_addresses upstream_first_byte_seconds
+  upstream_in_flight upstream_queue_seconds upstream_retries_total upstream_waiting
+  users_signed_in
+`)
+
+const recordMembers = words(`
+  address agent createdAt id identity identity.id identity.name identity.profile
+  identity.profile.email identity.roles identity.username idleMs password remembered source
+`)
+
+const codes = words(`
+  contract.broken gateway.fault gateway.stopping key.invalid limit.exceeded login.blocked
+  login.blocked-by-operator login.challenge login.expired-password login.locked login.refused
+  login.too-many maintenance ops.host ops.ledger ops.origin ops.redis ops.role ops.secret
+  ops.session origin.refused overloaded request.expectation request.headers request.malformed
+  request.path request.timeout request.too-large request.type request.uri-too-long
+  route.credential route.forbidden route.keys route.method route.unknown route.unknown-user session.absolute session.idle
+  session.none session.replaced session.revoked session.unavailable session.unknown
+  session.upstream shape.module shape.not-json shape.too-large upstream.error upstream.invalid
+  upstream.module upstream.redirect upstream.refused upstream.reset upstream.timeout
+  upstream.timeout.connect upstream.timeout.idle upstream.timeout.total
+`)
+
+/** All that a pattern's first group matches in the source, each once. */
+function inSources(pattern: RegExp): string[] {
+  const texts = readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
+    .map(file => readFileSync(join(sources, file), 'utf8'))
+  const names = texts.flatMap(text => Array.from(text.matchAll(pattern), ([, name = '']) => name))
+  return [...new Set(names)].toSorted()
+}
+
+t.test('the events of log lines', async t => {
+  t.same(inSources(/\bevent: ?'([^']+)'/g), events)
+})
+
+t.test('the names of metrics', async t => {
+  t.same(inSources(/'console_gateway_(\w+)'/g), metrics)
+})
+
+t.test('the codes of errors', async t => {
+  t.same(Object.keys(errorKinds).toSorted(), codes)
+})
+
+/** A gateway with a Redis that has seen a sign-in, a failed one, limits and a lockout. */
+async function usedGateway(after: (undo: () => unknown) => void) {
+  const { url } = await testRedis(after)
+  const redis = new Redis(url)
+  after(() => redis.disconnect())
+  const folder = await configFolder({
+    gateway: { redis: { url, commandTimeout: '20s' }, session: { secrets: ['${SESSION_SECRET}'] } },
+    limits: {
+      limits: { everyone: { by: 'address', max: 1000, window: '1m' } },
+      lockout: { account: { failures: 2 } }
+    }
+  })
+  const gateway = await testGateway(after, folder, { SESSION_SECRET: secret })
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+  return { gateway, redis }
+}
+
+/** Without what differs from run to run. */
+function plain(key: string): string {
+  return key
+    .replace(/s:[\w-]{16}[0-9a-f]{64}/, 's:KEY')
+    .replace(/u:[\w-]{16}$/, 'u:USER')
+    .replace('127.0.0.1', 'ADDRESS')
+}
+
+/** Written when the process gets to it, which may be before or after the test looks. */
+const isLater = (key: string) => ['{cg}:failures', '{cg}:replicas'].includes(key)
+
+/** The names of all members, also of members' members, as `a.b`. */
+function membersOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
+  return Object.entries(value).flatMap(([name, member]) => [
+    name,
+    ...membersOf(member).map(below => `${name}.${below}`)
+  ])
+}
+
+t.test('the beginnings of keys in Redis', async t => {
+  t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), [
+    'audit-heads',
+    'blocked',
+    'f:',
+    'keys',
+    'l:',
+    'lock:',
+    'locks',
+    'maintenance',
+    'operator-sign-outs',
+    'probe:',
+    'replicas',
+    's:',
+    'set:',
+    'u:',
+    'users'
+  ])
+})
+
+t.test('cookies, keys and values that a running gateway leaves', async t => {
+  const { gateway, redis } = await usedGateway(t.after)
+  const signIn = await gateway.call('/api/auth/admin/login', {
+    json: { username: 'alice', password, autoLogin: true }
+  })
+  const cookies = signIn.headers.getSetCookie().map(cookie => cookie.split(';', 1)[0] ?? '')
+  t.same(
+    cookies.map(cookie => cookie.split('=', 1)[0]),
+    ['console_sid', 'console_known', 'TOKEN__']
+  )
+  const [cookie = ''] = cookies
+  await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
+  const close = await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
+  t.equal(close.status, 200)
+
+  const keys = (await redis.keys('*')).filter(key => !isLater(key))
+  const types = await Promise.all(keys.map(async key => `${plain(key)} ${await redis.type(key)}`))
+  t.same(types.toSorted(), [
+    '{cg}:f:account bob string',
+    '{cg}:f:accountAndAddress bob ADDRESS string',
+    '{cg}:f:address ADDRESS string',
+    '{cg}:s:KEY string',
+    '{cg}:s:epoch string',
+    '{cg}:u:USER zset'
+  ])
+
+  const id = decodeURIComponent(cookie).slice('console_sid='.length).split('.')[0] ?? ''
+  t.equal(id.length, 48)
+  const key = keyOf(id)
+  t.notOk(key.includes(id.slice(16)), 'a hash of the cookie’s value')
+  t.ok((await redis.pttl(`{cg}:s:${key}`)) > 0)
+  const [epoch, sealed = ''] = (await redis.get(`{cg}:s:${key}`))?.split(' ') ?? []
+  t.equal(epoch, '0')
+  t.match(sealed, /^1[\w-]{6}\.[\w-]+$/)
+  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed.slice(1)) ?? '')
+  t.same(membersOf(record).toSorted(), recordMembers)
+  t.equal(await redis.get('{cg}:s:epoch'), '1')
+
+  await gateway.signIn('bob')
+  t.same(await redis.zrange('{cg}:users', 0, '-1'), ['["users-file","2","bob"]'])
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
+  const values = await redis.mget(await redis.keys('{cg}:s:*'))
+  t.ok(values.includes('!revoked'), 'a tombstone')
+})
+
+t.test('the reasons of ends in tombstones', async t => {
+  t.same(keptReasons, ['idle', 'absolute', 'revoked', 'replaced', 'upstream'])
+})

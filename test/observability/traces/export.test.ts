@@ -1,0 +1,243 @@
+/**
+ * Traces from the console's request to the back-ends and to the collector. Of each call:
+ * http/attempts.test.ts.
+ */
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import { testAuthority } from '../../support/authority.ts'
+import {
+  exportTo,
+  only,
+  setEnvironment,
+  type TestCollector,
+  testCollector
+} from '../../support/collector.ts'
+import { start } from '../../support/command.ts'
+import { configFolder, testGateway } from '../../support/gateway.ts'
+import { testRedis } from '../../support/redis.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+
+const traceId = '0af7651916cd43dd8448eb211c80319c'
+const callerId = 'b7ad6b7169203331'
+const traceparent = `00-${traceId}-${callerId}-01`
+const headers = { traceparent, tracestate: 'foo=1' }
+const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
+
+const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
+const routes = {
+  upstreams: {
+    backend: { url: backend.url },
+    strict: { url: backend.url, passHeaders: ['accept'] }
+  },
+  routes: {
+    fine: { path: '/api/fine', access: 'public', answer: { json: {} } },
+    any: { path: '/api/any', methods: ['GET', 'POST'], access: 'public', upstream: 'backend' },
+    strict: { path: '/api/strict', access: 'public', upstream: 'strict' },
+    notices: {
+      path: '/api/notices/:id',
+      upstream: 'backend',
+      rewrite: '/internal/:id',
+      shape: 'notices',
+      parts: { count: { upstream: 'backend', rewrite: '/count', into: 'count' } }
+    }
+  },
+  shapes: { notices: [{ unwrap: 'data' }, { wrap: 'list' }] }
+}
+
+const ofTrace = (collector: TestCollector) =>
+  collector.spans().filter(span => span.traceId === traceId)
+const requestIds = (collector: TestCollector) =>
+  collector.spans().map(({ attributes }) => attributes['console_gateway.request_id'])
+const idOf = (response: { readonly headers: Headers }) => response.headers.get('x-request-id')
+
+t.test(
+  'without a collector each call to a back-end has a context, and the caller’s goes on',
+  async t => {
+    const gateway = await testGateway(t.after, { routes })
+    const contextOf = async (path: string, options: Parameters<typeof gateway.call>[1] = {}) => {
+      await gateway.call(path, options)
+      return backend.seen.at(-1)?.headers ?? {}
+    }
+    const first = String((await contextOf('/api/any'))['traceparent'])
+    const second = String((await contextOf('/api/any', { json: { a: 1 } }))['traceparent'])
+    t.match(first, pattern)
+    t.match(second, pattern)
+    t.not(pattern.exec(first)?.[1], pattern.exec(second)?.[1], 'two traces')
+    const two = { traceparent, tracestate: 'foo=1 , bar=2' }
+    t.match(await contextOf('/api/any', { headers: two }), two)
+    const listed = await contextOf('/api/strict', { headers })
+    t.equal(listed['traceparent'], traceparent)
+    t.notOk('tracestate' in listed, 'the client’s data passes by the list')
+    const malformed = { ...headers, traceparent: traceparent.toUpperCase() }
+    const replaced = await contextOf('/api/any', { headers: malformed })
+    t.match(replaced['traceparent'], pattern, 'a malformed one is replaced')
+    t.notOk('tracestate' in replaced)
+    const line = await gateway.logged(({ msg, traceId: id }) => msg === 'request' && id === traceId)
+    t.equal(line['route'], 'any')
+    t.equal(gateway.log.filter(({ traceId: id }) => id !== undefined).length, 2, 'no others')
+  }
+)
+
+t.test('with OTEL_SDK_DISABLED the headers of the client pass as they are', async t => {
+  setEnvironment(t.after, { OTEL_SDK_DISABLED: 'true' })
+  const gateway = await testGateway(t.after, { routes })
+  await gateway.call('/api/any')
+  t.notOk('traceparent' in (backend.seen.at(-1)?.headers ?? {}))
+  await gateway.call('/api/any', { headers })
+  t.equal(backend.seen.at(-1)?.headers['traceparent'], traceparent)
+})
+
+t.test('a request’s spans hang together, and on those of the caller and the back-ends', async t => {
+  const redis = await testRedis(t.after)
+  const collector = await testCollector(t.after)
+  exportTo(t.after, collector.url)
+  const files = {
+    gateway: {
+      redis: { url: redis.url, commandTimeout: '30s' },
+      session: { secrets: ['${SECRET}'] }
+    },
+    routes
+  }
+  const environment = { SECRET: 'x'.repeat(32) }
+  // At another replica, so that this one looks in Redis for the session.
+  const cookie = await (await testGateway(t.after, files, environment)).signIn('bob')
+  const gateway = await testGateway(t.after, files, environment)
+  const before = backend.seen.length
+  const answer = await gateway.call('/api/notices/17?token=secret', { cookie, headers })
+  t.equal(answer.status, 200)
+  await until('the spans came', () => ofTrace(collector).length >= 5)
+  const spans = ofTrace(collector)
+  const server = only(spans, ({ kind }) => kind === 'SPAN_KIND_SERVER')
+  t.match(server, {
+    name: 'GET /api/notices/:id',
+    parentSpanId: callerId,
+    traceState: 'foo=1',
+    flags: 0x301,
+    isError: false,
+    attributes: {
+      'http.request.method': 'GET',
+      'http.route': '/api/notices/:id',
+      'http.response.status_code': 200,
+      'url.path': '/api/notices/17',
+      'url.scheme': 'http',
+      'console_gateway.route': 'notices',
+      'console_gateway.request_id': idOf(answer)
+    }
+  })
+  for (const span of spans) {
+    t.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano))
+    if (span === server) continue
+    t.equal(span.parentSpanId, server.spanId)
+    t.ok(BigInt(span.startTimeUnixNano) >= BigInt(server.startTimeUnixNano))
+  }
+  const calls = backend.seen.slice(before)
+  t.equal(calls.length, 2)
+  for (const { url, headers: sent } of calls) {
+    const full = backend.url + url.split('?')[0]
+    const span = only(spans, ({ attributes }) => attributes['url.full'] === full)
+    t.match(sent, { traceparent: `00-${traceId}-${span.spanId}-01`, tracestate: 'foo=1' }, url)
+    t.match(span, {
+      kind: 'SPAN_KIND_CLIENT',
+      attributes: { 'http.response.status_code': 200, 'console_gateway.upstream': 'backend' }
+    })
+  }
+  t.ok(only(spans, ({ name }) => name === 'shape'))
+  const session = only(spans, ({ name }) => name === 'session')
+  const lookup = { kind: 'SPAN_KIND_CLIENT', attributes: { 'db.system.name': 'redis' } }
+  t.match(session, lookup)
+  t.notMatch(JSON.stringify(collector.requests), /secret|bob/)
+  const line = await gateway.logged(({ msg, route }) => msg === 'request' && route === 'notices')
+  t.equal(line['traceId'], traceId)
+  t.match(collector.requests[0], {
+    path: '/v1/traces',
+    headers: { 'content-type': 'application/x-protobuf' },
+    resource: { 'service.name': 'console-gateway' }
+  })
+})
+
+t.test('the span of each request is exported once', async t => {
+  const collector = await testCollector(t.after)
+  exportTo(t.after, collector.url)
+  const gateway = await testGateway(t.after, { routes })
+  const ids: Array<string | null> = []
+  for (let count = 0; count < 20; count++) ids.push(idOf(await gateway.call('/api/fine')))
+  await until('all spans came', () => requestIds(collector).length >= ids.length)
+  t.same(requestIds(collector).toSorted(), ids.toSorted())
+})
+
+t.test('a client that has all of its requests sampled fills a bounded queue, no more', async t => {
+  const collector = await testCollector(t.after)
+  const held: ServerResponse[] = []
+  collector.answer = response => void held.push(response)
+  exportTo(t.after, collector.url, {
+    OTEL_BSP_MAX_QUEUE_SIZE: '50',
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10'
+  })
+  const gateway = await testGateway(t.after, { routes })
+  for (let index = 0; index < 300; index++) {
+    t.equal((await gateway.call('/api/fine', { headers })).status, 200)
+  }
+  await until('a batch hangs', () => held.length === 1)
+  collector.answer = undefined
+  held[0]?.writeHead(200).end()
+  await until('those that waited came', () => collector.spans().length === 50)
+  await gateway.call('/api/fine', { headers })
+  const { reason } = await gateway.logged(({ event }) => event === 'traces.failing')
+  t.match(reason, /^Dropped \d+ spans because maxQueueSize reached/)
+  await until('the next one came', () => collector.spans().length === 51)
+})
+
+/** Says when the exporter is loaded. */
+const watch = `import { registerHooks } from 'node:module'
+registerHooks({ load: (url, context, next) => {
+  if (url.includes('@opentelemetry/sdk-trace')) console.log('LOADED')
+  return next(url, context)
+} })`
+
+t.test('nothing of the exporter is loaded without a collector', async t => {
+  const folder = await configFolder({ routes })
+  const { url } = await testCollector(t.after)
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(watch)}`
+  for (const environment of [{}, { OTEL_EXPORTER_OTLP_ENDPOINT: url }]) {
+    const gateway = start(t.after, folder, { ...environment, NODE_OPTIONS })
+    await gateway.says('listening on')
+    gateway.signal('SIGTERM')
+    await gateway.ended
+    const isLoaded = (await gateway.says('stopped')).includes('LOADED')
+    t.equal(isLoaded, 'OTEL_EXPORTER_OTLP_ENDPOINT' in environment)
+  }
+})
+
+const warnings: ReadonlyArray<readonly [variables: Record<string, string>, warning: RegExp]> = [
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, /is not a URL of http or https; no traces/],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /"grpc"/],
+  [{ OTEL_TRACES_EXPORTER: 'zipkin' }, /takes otlp or none, not "zipkin"/],
+  [{ OTEL_TRACES_EXPORTER: 'otlp' }, /OTEL_EXPORTER_OTLP_ENDPOINT is not set/],
+  [{ OTEL_TRACES_SAMPLER: 'some' }, /does not take "some": parentbased_always_on is taken/],
+  [{ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' }, /1 is taken/]
+]
+for (const [variables, warning] of warnings) {
+  t.test(`a setting that cannot be taken is a warning: ${JSON.stringify(variables)}`, async t => {
+    setEnvironment(t.after, variables)
+    const gateway = await testGateway(t.after, { routes })
+    t.match((await gateway.logged(({ event }) => event === 'traces.config'))['msg'], warning)
+    t.equal((await gateway.call('/api/fine')).status, 200)
+  })
+}
+
+t.test('a collector with TLS is believed by OTEL_EXPORTER_OTLP_CERTIFICATE alone', async t => {
+  const authority = testAuthority(t.after)
+  const collector = await testCollector(t.after, authority)
+  exportTo(t.after, collector.url)
+  const stranger = await testGateway(t.after, { routes })
+  await stranger.call('/api/fine')
+  await stranger.logged(({ event }) => event === 'traces.failing')
+  t.equal(collector.requests.length, 0)
+  setEnvironment(t.after, { OTEL_EXPORTER_OTLP_CERTIFICATE: authority.certificate })
+  const gateway = await testGateway(t.after, { routes })
+  const id = idOf(await gateway.call('/api/fine'))
+  await until('the span came', () => requestIds(collector).includes(id))
+})
+
+t.end()

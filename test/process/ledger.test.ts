@@ -1,0 +1,220 @@
+/** The audit ledger of a running gateway: its lines, and what becomes of them in a crash. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { run, start } from '../support/command.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { ledgerFiles, type LedgerLine as Line, linesIn } from '../support/ledger.ts'
+import { askOps } from '../support/ops.ts'
+import { testRedis } from '../support/redis.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const env = {
+  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
+  SESSION_SECRET: 'a session secret of at least thirty-two'
+}
+const audit = {
+  key: '${AUDIT_KEY}',
+  fields: { orders: { 'amount': 'plain', 'customer.iban': 'last4', 'note': 'hash' } }
+}
+const held: Array<() => void> = []
+const backend = await testUpstream(t.after, (_request, response, { url }) => {
+  if (url === '/api/held') held.push(() => response.end('ok'))
+  else response.end('{"ok":true}')
+})
+const post = { methods: ['GET', 'POST'], upstream: 'api' }
+const routes = {
+  upstreams: { api: { url: backend.url } },
+  routes: {
+    orders: { ...post, path: '/api/orders/*' },
+    secret: { ...post, path: '/api/secret', access: { roles: ['nobody'] } },
+    held: { ...post, path: '/api/held', access: 'public' }
+  }
+}
+
+const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise<Line> => {
+  await until('the line is written', () => linesIn(folder).some(fits))
+  return linesIn(folder).find(fits) ?? {}
+}
+
+/** A gateway as a process of its own. */
+async function startIn(t: Test, folder: string, more: Record<string, string> = {}) {
+  const gateway = start(t.after, folder, { ...env, ...more })
+  const written = await gateway.says('listening on')
+  const urlOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(written)?.[1] ?? ''
+  const url = urlOf('url')
+  const guess = async (username = 'eve') => {
+    const response = await fetch(`${url}/api/auth/admin/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password: 'x' })
+    })
+    await response.text()
+  }
+  const stop = async () => {
+    gateway.signal('SIGTERM')
+    await gateway.ended
+  }
+  return { ...gateway, url, opsUrl: urlOf('ops'), guess, stop }
+}
+
+const verify = async (folder: string, ...words: string[]) =>
+  await run(['audit', 'verify', '-c', folder, ...words], { env })
+
+/** With a Redis of its own. */
+async function sharedFolder(t: Test) {
+  const redis = await testRedis(t.after)
+  const session = { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } }
+  const gateway = { audit, redis: { url: redis.url }, session }
+  return { folder: await configFolder({ gateway, routes }), redis }
+}
+
+t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each', async t => {
+  const gateway = await testGateway(t.after, { gateway: { audit }, routes }, env)
+  const { folder } = gateway
+  const cookie = await gateway.signIn('alice')
+  const wrong = { username: 'bob', password: 'wrong' }
+  await gateway.call('/api/auth/admin/login', { json: wrong })
+  const json = { amount: 12.5, customer: { iban: 'DE02120300000000202051' }, note: 'hello' }
+  await gateway.call('/api/orders/7?token=hidden-value', { cookie, json })
+  await gateway.call('/api/orders/7', { cookie })
+  await gateway.call('/api/secret', { cookie, json: { password: 'hidden-value' } })
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
+  await gateway.call('/api/account/logout', { method: 'POST', cookie })
+
+  await lineWhere(folder, ({ kind }) => kind === 'sign-out')
+  const alice = { user: 'alice', userId: '1' }
+  const expected: ReadonlyArray<readonly [kind: string, line: object]> = [
+    ['sign-in', { ...alice, source: 'users-file', status: 200 }],
+    ['sign-in.refused', { user: 'bob', code: 'login.refused' }],
+    [
+      'request',
+      {
+        ...{ user: 'alice', route: 'orders', method: 'POST', path: '/api/orders/7', status: 200 },
+        fields: { 'amount': '12.5', 'customer.iban': '…2051', 'note': /^[\w-]{16}$/ }
+      }
+    ],
+    ['request', { route: 'secret', code: 'route.forbidden', status: 403 }],
+    [
+      'act',
+      { act: 'sessions.close', outcome: 'done', operator: 'operator', detail: { user: 'bob' } }
+    ],
+    ['sign-out', alice]
+  ]
+  const all = linesIn(folder)
+  for (const kind of new Set(expected.map(([of]) => of))) {
+    const lines = all.filter(line => line['kind'] === kind)
+    const ofKind = expected.filter(([of]) => of === kind).map(([, line]) => line)
+    t.match(lines, ofKind)
+    t.equal(lines.length, ofKind.length, `no other ${kind}: a GET has none`)
+  }
+  const written = JSON.stringify(all)
+  for (const secret of [password, 'hidden-value', 'wrong', cookie.split('=')[1] ?? 'none']) {
+    t.notOk(written.includes(secret), `${secret} is in no line`)
+  }
+})
+
+t.test(
+  'after kill -9 under load the ledger verifies, and the next start goes on in a new file',
+  async t => {
+    const folder = await configFolder({ gateway: { audit }, routes })
+    const first = await startIn(t, folder)
+    const load = Array.from({ length: 8 }, async () => {
+      try {
+        for (;;) await first.guess()
+      } catch {
+        // It was killed.
+      }
+    })
+    await until('some lines are written', () => linesIn(folder).length > 20)
+    first.signal('SIGKILL')
+    await first.ended
+    await Promise.all(load)
+    t.match(await verify(folder), {
+      code: 0,
+      out: /note: .* has no end: it is still written, or its process crashed/
+    })
+    const second = await startIn(t, folder)
+    await lineWhere(folder, ({ kind, others }) => {
+      return kind === 'opened' && JSON.stringify(others) !== '{}'
+    })
+    t.equal(ledgerFiles(folder).length, 2)
+    await second.stop()
+    t.match(await verify(folder), { code: 0 })
+  }
+)
+
+t.test('the head stands in Redis', async t => {
+  const { folder, redis } = await sharedFolder(t)
+  const gateway = await startIn(t, folder)
+  for (let count = 0; count < 30; count++) await gateway.guess(`user-${count}`)
+  const refused = () => linesIn(folder).filter(({ kind }) => kind === 'sign-in.refused')
+  await until('all are written', () => refused().length === 30)
+  t.equal(new Set(refused().map(({ user }) => user)).size, 30)
+  const everyone = { json: { everyone: true } }
+  t.equal((await askOps(gateway.opsUrl, '/ops/api/sessions/close', everyone)).status, 200)
+  await lineWhere(folder, ({ act, outcome }) => act === 'sessions.close' && outcome === 'done')
+  await gateway.stop()
+  t.match(await verify(folder), { code: 0, out: 'held against the heads in Redis' })
+  const [path = '', ...others] = ledgerFiles(folder)
+  t.same(others, [])
+  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n').slice(0, 20).join('\n')}\n`)
+  t.match(await verify(folder), { code: 1, out: 'its end was cut, as the head in Redis says' })
+  rmSync(path)
+  t.match(await verify(folder), { code: 1, out: 'it was deleted, as the head in Redis says' })
+  const client = new Redis(redis.url)
+  t.after(() => client.disconnect())
+  const heads = Object.entries(await client.hgetall('{cg}:audit-heads'))
+  t.match(heads, [[/^[\w-]+$/, / .+/]])
+  t.equal(heads.length, 1)
+  const [chain = '', head = ''] = heads[0] ?? []
+  const moved = head.replace(/ .*/, ' another-machine /var/audit')
+  await client.hset('{cg}:audit-heads', chain, moved)
+  t.match(await verify(folder), {
+    code: 3,
+    out: /warning: .* is not here: a replica with another folder wrote it/
+  })
+})
+
+t.test('to standard output: the same lines among those of the log', async t => {
+  const folder = await configFolder({ gateway: { audit: { ...audit, to: 'stdout' } }, routes })
+  const gateway = await startIn(t, folder)
+  await gateway.guess()
+  await gateway.says('sign-in.refused')
+  await gateway.stop()
+  const log = join(folder, 'collected.log')
+  writeFileSync(log, await gateway.says('stopped'))
+  t.match(await verify(folder, '--collected', log), {
+    code: 0,
+    out: /^as it was written \(3 lines in 1 chain/
+  })
+  t.match(await verify(folder), { code: 1, err: /--collected/ })
+})
+
+t.test(
+  'a process that ends by an internal error writes the lines of its last requests',
+  async t => {
+    const { folder } = await sharedFolder(t)
+    const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
+    const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
+    const posts = [1, 2].map(async () => {
+      return (await fetch(`${gateway.url}/api/held`, { method: 'POST' })).status
+    })
+    await until('both are in flight', () => held.length === 2)
+    gateway.signal('SIGURG')
+    await gateway.says('a fault made by a test')
+    for (const finish of held) finish()
+    t.same(await Promise.all(posts), [200, 200])
+    t.same(await gateway.ended, { code: 1, signal: null })
+    const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
+    t.match(lines, [
+      { kind: 'request', route: 'held' },
+      { kind: 'request', route: 'held' }
+    ])
+    t.equal(lines.length, 2)
+  }
+)
+
+t.end()

@@ -1,0 +1,189 @@
+/** What three replicas with one Redis know together: sessions, limits, guesses and lockouts. */
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import {
+  type Called,
+  type CallOptions,
+  configFolder,
+  cookieOf,
+  password,
+  type TestGateway,
+  testGateway
+} from '../support/gateway.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
+import { signInAt } from '../support/sign-in.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const redis = await testRedis(t.after)
+/** The back-end knows each user by one password, and counts those that it is asked about. */
+let asked = 0
+const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
+  if (url !== '/login') return response.end('{}')
+  asked++
+  const { username: id, password: typed } = JSON.parse(body.toString()) as Record<string, string>
+  const isRight = typed === password
+  return response
+    .writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' })
+    .end(JSON.stringify(isRight ? { code: 0, id } : { code: 1 }))
+})
+const { gateway, routes } = signInAt(backend.url, {
+  outcomes: [{ is: 'success', path: 'code', in: [0] }]
+})
+const open = (path: string) => ({ path, access: 'public', upstream: 'b' })
+const limit = (max: number, name: string) => ({
+  by: 'address',
+  max,
+  window: '1h',
+  routes: [name]
+})
+const folder = await configFolder({
+  gateway: {
+    ...gateway,
+    server: { trustedProxies: ['127.0.0.1'] },
+    // Of much patience: whatever fails here, it is not for a moment in which this machine stood still.
+    redis: { url: redis.url, commandTimeout: '30s' },
+    session: { secrets: ['${SESSION_SECRET}'] }
+  },
+  routes: { ...routes, routes: { many: open('/api/many'), few: open('/api/few') } },
+  limits: { limits: { many: limit(400, 'many'), few: limit(30, 'few') }, lockout: {} }
+})
+const environment = { SESSION_SECRET: randomBytes(32).toString('base64url') }
+const all = await Promise.all([1, 2, 3].map(() => testGateway(t.after, folder, environment)))
+
+/** A call of a client at this address, at one of the three. */
+const call = (index: number, address: string, path: string, options: CallOptions = {}) =>
+  (all[index % 3] as TestGateway).call(path, {
+    ...options,
+    headers: { 'x-forwarded-for': address }
+  })
+const signIn = (index: number, username: string, typed: string, address: string, cookie?: string) =>
+  call(index, address, '/api/auth/admin/login', {
+    json: { username, password: typed },
+    ...(cookie !== undefined && { cookie })
+  })
+/** 200 guesses at once. */
+async function guess(of: (index: number) => string, from: (index: number) => string) {
+  const before = asked
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => signIn(index, of(index), 'wrong', from(index)))
+  )
+  const count = (of: number) => answers.filter(({ status }) => status === of).length
+  return { looked: asked - before, refused: count(401), locked: count(429) }
+}
+const knownOf = ({ headers }: Called) =>
+  headers
+    .getSetCookie()
+    .find(cookie => cookie.startsWith('console_known='))
+    ?.split(';', 1)[0]
+const home = '203.0.113.7'
+
+/** Counts have connections of their own; until they are there, each process counts by itself. */
+async function countInRedis(round: string) {
+  const isTold = async (key: string) => (await redisCli(redis.port, 'EXISTS', key)) === '1'
+  for (const [index, { ops }] of all.entries()) {
+    await until('ready', async () => (await ops('/readyz')).status === 200)
+    const [name, address] = [`${round}-${index}`, `192.0.2.${index}`]
+    await until('it counts in Redis', async () => {
+      await Promise.all([
+        signIn(index, name, 'wrong', address),
+        call(index, address, '/api/many'),
+        call(index, address, '/api/few')
+      ])
+      return (await isTold(`{cg}:f:account ${name}`)) && (await isTold(`{cg}:l:a:${address}`))
+    })
+  }
+}
+await countInRedis('first')
+
+t.test('a session is used and ended at another replica than its sign-in’s', async t => {
+  const cookie = cookieOf(await signIn(0, 'ann', password, home))
+  const profile = '/api/account/profile'
+  t.match(await call(1, home, profile, { cookie }), {
+    status: 200,
+    json: { data: { username: 'ann' } }
+  })
+  t.equal((await call(1, home, '/api/account/logout', { cookie })).status, 200)
+  t.match(await call(0, home, profile, { cookie }), {
+    status: 401,
+    json: { errorCode: 'session.revoked' }
+  })
+})
+
+t.test('of 200 guesses from one address 5 are looked at, and the owner comes in', async t => {
+  const attacker = '198.51.100.201'
+  const known = knownOf(await signIn(0, 'alice', password, home))
+  const guessed = await guess(
+    () => 'alice',
+    () => attacker
+  )
+  t.same(guessed, { looked: 5, refused: 5, locked: 195 })
+  t.equal((await signIn(1, 'alice', password, home)).status, 200, 'from elsewhere')
+  t.equal((await signIn(2, 'alice', password, attacker)).status, 429)
+  t.equal((await signIn(2, 'alice', password, attacker, known)).status, 200, 'even from there')
+})
+
+t.test('of 200 guesses from 200 addresses 50 are looked at, and the owner comes in', async t => {
+  const known = knownOf(await signIn(0, 'bob', password, home))
+  const guessed = await guess(
+    () => 'bob',
+    index => `198.51.100.${index}`
+  )
+  t.same(guessed, { looked: 50, refused: 50, locked: 150 })
+  t.equal((await signIn(1, 'bob', password, home)).status, 429, 'a browser that nobody knows')
+  for (const index of all.keys()) {
+    t.equal((await signIn(index, 'bob', password, home, known)).status, 200, `replica ${index}`)
+  }
+  const lifted = await all[0]?.ops('/ops/api/lockouts/lift', { json: { account: 'bob' } })
+  t.same(await lifted?.json(), { lifted: 1 })
+  t.equal((await signIn(2, 'bob', password, home)).status, 200, 'a lock that another one lifted')
+})
+
+t.test('of 200 guesses at 200 accounts from one address 20 are looked at', async t => {
+  const guessed = await guess(
+    index => `user-${index}`,
+    () => '198.51.100.202'
+  )
+  t.same(guessed, { looked: 20, refused: 20, locked: 180 })
+})
+
+t.test('a limit is kept together, whichever of them is asked', async t => {
+  let passed = 0
+  for (let round = 0; round < 50; round++) {
+    // At the same time, and not evenly.
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => call(index * index + round, home, '/api/many'))
+    )
+    passed += answers.filter(({ status }) => status === 200).length
+  }
+  t.ok(passed >= 400 && passed <= 460, `${passed} of 400`)
+})
+
+t.test(
+  'Redis killed in between: each replica lets pass what it knows to be left, and an empty Redis no more than once all',
+  async t => {
+    const passes = async (requests: number) => {
+      let passed = 0
+      for (let index = 0; index < requests; index++) {
+        const { status } = await call(index, home, '/api/few')
+        if (status === 200) passed++
+        else t.equal(status, 429)
+      }
+      return passed
+    }
+    t.equal(await passes(20), 20)
+    await redis.kill()
+    t.equal(await passes(60), 10 + 11 + 12, 'the last was told of all 20')
+    const away = new Set<number>()
+    for (let index = 0; index < 6; index++) {
+      away.add((await signIn(1, 'carol', 'wrong', home)).status)
+    }
+    t.ok(away.has(429), 'no end of guesses meanwhile')
+    await redis.start()
+    await countInRedis('again')
+    t.ok((await passes(150)) <= 30)
+  }
+)
+
+t.end()

@@ -1,0 +1,110 @@
+/** A gateway whose Redis is not there, or not to be entered. */
+import t, { type Test } from 'tap'
+import { testAuthority } from '../support/authority.ts'
+import { password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis } from '../support/redis.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const profile = '/api/account/profile'
+const signIn = { json: { username: 'alice', password } }
+const backend = await testUpstream(t.after)
+
+/** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
+async function gatewayWith(t: Test, redis: object, redisPassword = ''): Promise<TestGateway> {
+  const files = {
+    gateway: {
+      redis: { commandTimeout: '30s', ...redis },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
+    }
+  }
+  const SESSION_SECRET = 'a secret of at least thirty-two characters'
+  return await testGateway(t.after, files, { SESSION_SECRET, REDIS_PASSWORD: redisPassword })
+}
+
+const isReady = async ({ ops }: TestGateway) => (await ops('/readyz')).status === 200
+
+t.test('Redis away at start: up, alive, not ready, and it heals by itself', async t => {
+  const redis = await testRedis(t.after)
+  await redis.kill()
+  const gateway = await gatewayWith(t, { url: redis.url })
+  t.equal((await gateway.ops('/healthz')).status, 200)
+  const notReady = await gateway.ops('/readyz')
+  t.equal(notReady.status, 503)
+  t.match(await notReady.json(), { redis: 'not reached yet' })
+  t.match(await gateway.call('/api/auth/admin/login', signIn), {
+    status: 503,
+    json: { errorCode: 'session.unavailable' }
+  })
+  t.equal((await gateway.call('/api/open')).status, 200)
+  await gateway.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
+  await redis.start()
+  await until('ready', () => isReady(gateway))
+  t.ok(await gateway.signIn())
+})
+
+t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', async t => {
+  const redis = await testRedis(t.after)
+  const gateway = await gatewayWith(t, { url: redis.url })
+  await until('ready', () => isReady(gateway))
+  const cookie = await gateway.signIn()
+  const ask = () => gateway.call(profile, { cookie })
+  for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) t.equal(status, 200)
+  await redis.kill()
+  for (let count = 0; count < 20; count++) {
+    const answer = await ask()
+    t.match(answer, { status: 503, json: { errorCode: 'session.unavailable' } })
+    t.ok(Number(answer.headers.get('retry-after')) >= 1)
+    t.same(answer.headers.getSetCookie(), [], 'the cookie is kept')
+  }
+  t.equal((await gateway.call('/api/open')).status, 200, 'a public route goes on')
+  const logout = '/api/account/logout'
+  const undone = await gateway.call(logout, { cookie })
+  t.equal(undone.status, 503, 'no sign-out is promised that was not done')
+  t.equal((await gateway.call(logout)).status, 200, 'without a session nothing is asked')
+  t.ok(await isReady(gateway), 'the replicas next door have the same Redis')
+  await redis.start()
+  let { status } = await ask()
+  await until('Redis answers again', async () => {
+    if (status === 503) status = (await ask()).status
+    return status !== 503
+  })
+  t.equal(status, 401, 'a Redis that kept nothing knows no session')
+  // Writes have a connection of their own, which may come back later.
+  await until('a session is stored again', async () => {
+    const answer = await gateway.call('/api/auth/admin/login', signIn)
+    if (answer.status !== 200) t.equal(answer.status, 503)
+    return answer.status === 200
+  })
+})
+
+t.test('a wrong password: not ready, said in plain words, and never in the log', async t => {
+  const { url } = await testRedis(t.after, ['--requirepass', 'right-password'])
+  const gateway = await gatewayWith(t, { url, password: '${REDIS_PASSWORD}' }, 'wrong-password')
+  await gateway.logged(({ reason }) => String(reason).includes('password is wrong'))
+  t.notOk(await isReady(gateway))
+  t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
+})
+
+t.test('a rediss:// Redis with user and password is reached', async t => {
+  const { key, certificate } = testAuthority(t.after)
+  const port = await freePort()
+  const files = { 'cert-file': certificate, 'key-file': key, 'ca-cert-file': certificate }
+  const tls = Object.entries({ 'port': String(port), ...files, 'auth-clients': 'no' })
+  await testRedis(t.after, [
+    ...tls.flatMap(([name, value]) => [`--tls-${name}`, value]),
+    ...['--user', 'gateway', 'on', '>pw', '~{cg}:*', '+@all']
+  ])
+  const url = `rediss://localhost:${port}`
+  const entry = { username: 'gateway', password: '${REDIS_PASSWORD}', ca: certificate }
+  const gateway = await gatewayWith(t, { url, ...entry }, 'pw')
+  await until('ready', () => isReady(gateway))
+  t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+})
+
+t.end()
