@@ -15,8 +15,6 @@ import { errorKinds } from '../src/errors/errors.ts'
 const shortNames: Readonly<Record<string, string>> = {
   'a duration such as 500ms, 30s, 5m or 8h': 'a duration',
   'a size such as 4KiB, 1MiB or 1GiB': 'a size',
-  'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)': 'a secret',
-  'at least 32 characters; make one with `console-gateway generate-secret`': 'a secret',
   'names joined by dots, such as result.items': 'a member',
   'a name in lower case with dashes': 'a name',
   'a path that begins with /, with /* at its end at most': 'a path',
@@ -252,6 +250,7 @@ function textOnce(text: string, key: string): string {
 }
 
 function valueText(member: Node): string {
+  if (member.format === 'x-secret') return 'a secret'
   if (member.expected !== undefined) {
     const expected = shortNames[member.expected] ?? member.expected
     const bound =

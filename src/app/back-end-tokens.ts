@@ -29,11 +29,12 @@ export function createBackEndTokens(config: Config, upstreamOf: (name: string) =
       exchanges.set(upstream, createTokenExchange(options))
     }
     if (jwt !== undefined) {
-      const audience = jwt.audience ?? upstream
-      mints.set(
-        upstream,
-        createMint({ ...jwt, audience }, session => claimsOf(config, jwt.claims, session))
-      )
+      const usual = { iss: 'console-gateway', aud: upstream }
+      const mint = createMint(jwt, session => ({
+        ...usual,
+        ...claimsOf(config, jwt.claims, session)
+      }))
+      mints.set(upstream, mint)
     }
   }
   return {

@@ -1,5 +1,5 @@
 /** `users block`, `unblock` and `blocked`. */
-import { toMilliseconds } from '../config/schema/primitives.ts'
+import { amountOf } from '../config/schema/primitives.ts'
 import { printable } from '../observability/unprintable.ts'
 import type { BlockJson } from '../ops/blocked-users.ts'
 import { ask, askAndPrint } from './ask.ts'
@@ -40,7 +40,7 @@ export async function listBlocked(invocation: Invocation): Promise<number> {
 /** @throws UsageError */
 export function millisecondsOf(written: string | undefined): number | undefined {
   if (written === undefined) return undefined
-  const ms = toMilliseconds(written)
+  const ms = amountOf('x-duration', written)
   if (Number.isFinite(ms)) return ms
   throw new UsageError(`"${written}" is no duration such as 30m, 2h or 7d.`)
 }

@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
-import { firstUrlOf } from '../config/schema/upstreams.ts'
+import { urlsOf } from '../config/schema/upstreams.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -81,7 +81,8 @@ function urlOf(
   { routes }: LoadedConfig,
   { upstream, path }: Pick<UpstreamCall, 'upstream' | 'path'>
 ): string {
-  return firstUrlOf(routes.upstreams[upstream] ?? { url: '' }).replace(/\/$/, '') + path
+  const [url = ''] = urlsOf(routes.upstreams[upstream] ?? {})
+  return url.replace(/\/$/, '') + path
 }
 
 /** Those that config gives the upstream: any of them may be a secret. */

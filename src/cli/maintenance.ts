@@ -1,5 +1,5 @@
 /** `maintenance`: closes routes for a time, and opens them. */
-import { toMilliseconds } from '../config/schema/primitives.ts'
+import { amountOf } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/maintenance.ts'
 import { maintenanceInWords } from '../services/closing.ts'
@@ -45,7 +45,7 @@ export async function endMaintenance(invocation: Maintenance): Promise<number> {
 
 /** A time as it is; a duration from now on. */
 function timeOf(value: string | undefined): string | undefined {
-  const ms = toMilliseconds(String(value))
+  const ms = amountOf('x-duration', String(value))
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
 }
 

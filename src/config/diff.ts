@@ -7,7 +7,7 @@ import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
 import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
-import { inUnits, isOneOrMany } from './schema/primitives.ts'
+import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
 
 export interface Change {
@@ -75,21 +75,17 @@ type Content = Change & { readonly content: unknown }
 
 function contentsOf(config: Compared): Content[] {
   const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
-  const live = (file: ConfigFile, path: string, text: string, content: unknown): Content[] =>
-    content === undefined ? [] : [{ file, path, text, restart: false, content }]
-  const ofRoutes = (contents: object, textOf: (name: string) => string) =>
-    Object.entries(contents).flatMap(([name, content]) =>
-      live('routes', name, `${textOf(name)} has other content`, content)
-    )
-  const ofListener = (name: string, pair: unknown) =>
-    live('gateway', `${name}.tls.certificate`, `${name}.tls has another certificate or key`, pair)
-  const ofRedis = live('gateway', 'redis.ca', 'redis.ca has other content', redisCa)
+  const of = (file: ConfigFile, contents: object, textOf: (path: string) => string): Content[] =>
+    Object.entries(contents)
+      .filter(([, content]) => content !== undefined)
+      .map(([path, content]) => ({ file, path, text: textOf(path), restart: false, content }))
+  const ofListeners = { 'server.tls': serverTls, 'ops.tls': opsTls }
+  const ofRedis = of('gateway', { 'redis.ca': redisCa }, path => `${path} has other content`)
   return [
-    ...ofRoutes(modules, file => `${file} (own code)`),
-    ...ofRoutes(authorities, file => `${file} (a certificate)`),
-    ...ofRoutes(contracts, route => `the contract of ${route}`),
-    ...ofListener('server', serverTls),
-    ...ofListener('ops', opsTls),
+    ...of('routes', modules, file => `${file} (own code) has other content`),
+    ...of('routes', authorities, file => `${file} (a certificate) has other content`),
+    ...of('routes', contracts, route => `the contract of ${route} has other content`),
+    ...of('gateway', ofListeners, path => `${path} has another certificate or key`),
     ...ofRedis.map(change => ({ ...change, restart: true }))
   ]
 }
@@ -136,9 +132,7 @@ function isListOfMappings(value: unknown) {
 }
 
 function show(at: Node, value: unknown): string {
-  if (typeof value === 'number' && (at.format === 'x-duration' || at.format === 'x-size')) {
-    return inUnits(at.format, value)
-  }
+  if (typeof value === 'number' && isMeasure(at.format)) return inUnits(at.format, value)
   if (isOneOrMany(at) && Array.isArray(value) && value.length === 1) return show(at, value[0])
   const json = JSON.stringify(value) as string | undefined
   const written = typeof value === 'string' ? value : (json ?? 'nothing')

@@ -11,7 +11,7 @@ import { sessionCookie, signedCookie } from '../app/hooks/session-cookie.ts'
 import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { firstUrlOf } from '../config/schema/upstreams.ts'
+import { urlsOf } from '../config/schema/upstreams.ts'
 import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { SourceFaults } from '../login/credential-source.ts'
@@ -200,7 +200,7 @@ async function send(
 
 /** An upstream without sockets. */
 function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
-  const { origin, pathname } = new URL(firstUrlOf(config))
+  const { origin, pathname } = new URL(urlsOf(config)[0] ?? '')
   const respond = () => {
     const value = answer() ?? {}
     const body = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value))

@@ -13,9 +13,9 @@ interface Signer {
 
 const lifetimeSeconds = 60
 
-/** @param claimsOf the user, without the claims that every token has */
+/** @param claimsOf the user, without the times and the id of a token */
 export function createMint(config: JwtConfig, claimsOf: (session: Session) => Claims) {
-  const { secret = '', keys = [], issuer: iss, audience: aud } = config
+  const { secret = '', keys = [] } = config
   const signer = keys[0] === undefined ? hs256(secret) : es256(keys[0])
   const prefix = `${encode({ ...signer.header, typ: 'JWT' })}.`
   // By the object: a session that was read anew may have other roles.
@@ -24,7 +24,7 @@ export function createMint(config: JwtConfig, claimsOf: (session: Session) => Cl
   function mint(session: Session): Credential {
     const iat = Math.floor(Date.now() / 1000)
     const times = { iat, exp: iat + lifetimeSeconds }
-    const input = prefix + encode({ ...claimsOf(session), iss, aud, ...times, jti: randomUUID() })
+    const input = prefix + encode({ ...claimsOf(session), ...times, jti: randomUUID() })
     return { token: `${input}.${signer.sign(input).toString('base64url')}` }
   }
 

@@ -14,7 +14,7 @@ import { listen } from '../support/ports.ts'
 import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { wireRoutes } from '../wire/support.ts'
+import { wireRoutes } from '../support/wire.ts'
 
 const stallMs = 400
 const body = 'x'.repeat(12 * 1024)

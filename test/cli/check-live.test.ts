@@ -35,7 +35,7 @@ function folderOf(t: Test, redisPort: number, urls: readonly string[]): string {
       }
     }),
     'routes.yaml': stringify({
-      upstreams: { b: { urls } },
+      upstreams: { b: { url: urls } },
       routes: { r: { path: '/api/r', upstream: 'b' } }
     })
   })

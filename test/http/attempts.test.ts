@@ -6,15 +6,16 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { type DecodedSpan, exportTo, only, testCollector } from '../support/collector.ts'
 import { type Called, cookieOf, testGateway } from '../support/gateway.ts'
-import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { signInAt } from '../support/sign-in.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const collector = await testCollector(t.after)
 exportTo(t.after, collector.url)
-const misbehaving = await misbehavingUpstream(t.after)
+const misbehaving = await rawUpstream(t.after, (socket, head) => {
+  if (head.includes('/reset ')) socket.resetAndDestroy()
+})
 const dead = `http://127.0.0.1:${await freePort()}`
 const backend = await testUpstream(t.after, (request, response, seen) => {
   const bodies: Record<string, object> = {
@@ -42,7 +43,7 @@ const gateway = await testGateway(t.after, {
   routes: {
     upstreams: {
       b: { url: backend.url, credential: 'bearer' },
-      pair: { urls: [dead, backend.url] },
+      pair: { url: [dead, backend.url] },
       sockets: { url: webSocketUrl },
       breaks: { url: misbehaving.url },
       slow: { url: misbehaving.url, responseTimeout: '100ms' }
@@ -174,7 +175,7 @@ t.test('a retry at another address: both attempts with their outcome', async t =
 })
 
 t.test('a connection that breaks, and the attempt that follows', async t => {
-  const failed = await gateway.call('/api/reset?bytes=0')
+  const failed = await gateway.call('/api/reset')
   const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
   t.match(await storyOf(idOf(failed), 2), {
     status: 502,

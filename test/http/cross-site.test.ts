@@ -3,7 +3,7 @@ import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../wire/support.ts'
+import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../support/wire.ts'
 
 const wire = await openWire(t.after)
 const { gateway, backend, cookie, signedIn } = wire

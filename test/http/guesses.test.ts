@@ -18,7 +18,7 @@ import { raw, request } from '../support/raw.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { hashOf, testUsers } from '../support/users.ts'
-import { isEnvelope, loginPath } from '../wire/support.ts'
+import { isEnvelope, loginPath } from '../support/wire.ts'
 
 const minute = 60_000
 const pass = stopClock(t.after)

@@ -2,15 +2,17 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { rawUpstream } from '../support/upstream.ts'
+import { isEnvelope } from '../support/wire.ts'
 
+let status = 302
 let location = Buffer.alloc(0)
 const backend = await rawUpstream(t.after, socket => {
-  const head = 'HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: '
+  const head = `HTTP/1.1 ${status} Found\r\nContent-Length: 0\r\nLocation: `
   socket.write(Buffer.concat([Buffer.from(head), location, Buffer.from('\r\n\r\n')]))
 })
 const gateway = await testGateway(t.after, {
   routes: {
-    upstreams: { b: { url: backend.url } },
+    upstreams: { b: { url: backend.url }, inner: { url: backend.url } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: {
       raw: { path: '/raw/*', access: 'public', upstream: 'b', rewrite: '/*' },
@@ -21,6 +23,7 @@ const gateway = await testGateway(t.after, {
         rewrite: '/*',
         shape: 'unwrapped'
       },
+      public: { path: '/public/*', access: 'public', upstream: 'inner', rewrite: '/public/*' },
       out: { path: '/out/*', access: 'public', upstream: 'b', rewrite: '/*', redirects: 'pass' }
     }
   }
@@ -51,6 +54,45 @@ t.test('case 6: also of a redirect to elsewhere, which passes', async t => {
   location = Buffer.from('https://login.example/登录?a=é')
   const { headers } = await gateway.call('/out/x')
   t.equal(headers.get('location'), 'https://login.example/%E7%99%BB%E5%BD%95?a=%C3%A9')
+})
+
+t.test('a redirect to the inside or elsewhere is neither followed nor shown', async t => {
+  const { port } = new URL(backend.url)
+  for (const place of [
+    'http://internal/secret',
+    `http://127.0.0.1:${port}/internal`,
+    '//internal/x',
+    'https://evil.example/',
+    'http://169.254.169.254/latest',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    '/internal/secret',
+    '/publicity',
+    '/public/../internal',
+    '\\\\internal\\x',
+    'http://[',
+    '',
+    'data:text/html,x',
+    `http://127.0.0.1:${port}@evil.example/public/x`
+  ]) {
+    location = Buffer.from(place)
+    for (status of [301, 302, 303, 307, 308]) {
+      const before = backend.requests()
+      const refused = await gateway.call('/public/x')
+      t.equal(refused.status, 502, `${status} ${place}`)
+      isEnvelope(t, refused.text)
+      t.equal(refused.headers.get('location'), null, place)
+      t.equal(backend.requests(), before + 1, 'not followed')
+    }
+  }
+  status = 302
+  for (const place of ['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd']) {
+    location = Buffer.from(place)
+    const { headers } = await gateway.call('/out/x')
+    t.equal(headers.get('location'), null, `where the route lets others pass: ${place}`)
+  }
+  location = Buffer.from('/public/a%0d%0aX-Injected: 1')
+  t.equal((await gateway.call('/public/x')).headers.get('x-injected'), null)
 })
 
 t.end()

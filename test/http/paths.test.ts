@@ -2,7 +2,7 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { inside, isEnvelope, openWire, serves } from '../wire/support.ts'
+import { inside, isEnvelope, openWire, serves } from '../support/wire.ts'
 
 const wire = await openWire(t.after)
 const { gateway, backend, signedIn } = wire

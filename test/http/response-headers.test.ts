@@ -6,7 +6,7 @@ import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { inside, isEnvelope, loginPath } from '../wire/support.ts'
+import { inside, isEnvelope, loginPath } from '../support/wire.ts'
 
 type Fields = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -66,6 +66,7 @@ const dropped: Fields = [
   ['Alt-Svc', 'h3=":1"'],
   ['Refresh', '0;url=http://evil.example'],
   ['Set-Cookie', 'inner=1'],
+  ['Set-Cookie2', 'inner=1'],
   ['Location', 'http://inner.local/'],
   ['X-Accel-Redirect', '/etc'],
   ['Content-Security-Policy-Report-Only', 'default-src *']
@@ -127,6 +128,8 @@ t.test('an upstream sets only the cookies that the route names', async t => {
     '\u00a0theme=no',
     'theme',
     '=theme',
+    'console_sid=fixed',
+    'Console_sid=fixed',
     '__Host-console_sid=fixed',
     'theme=light'
   ]

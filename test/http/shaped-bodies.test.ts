@@ -259,6 +259,11 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
   const cases: Array<[Answer, RegExp]> = [
     [sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }), /begins as HTML .*text\/html/],
     [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
+    [sends('{"items":['), /it breaks off/],
+    [sends('{"items":[]} do-not-log'), /unexpected non-whitespace/],
+    [sends(Buffer.from('{"\xff\xfe":1}', 'latin1')), /is not utf-8/],
+    [sends('{"items":NaN}'), /unexpected token 'N'/],
+    [sends('items: []', { 'content-encoding': 'gzip' }), /coding gzip is not/],
     [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
     [
       sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
@@ -284,6 +289,24 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
   }
 })
 
+t.test('odd JSON is shaped as far as it goes', async t => {
+  for (const [body, data] of [
+    ['null', []],
+    ['7', []],
+    ['[1,2]', []],
+    ['{"toString":1}', []],
+    ['{"items":{"a":1}}', []],
+    ['\ufeff{"items":[{"id":1,"secret":2}]}', [{ id: 1 }]],
+    ['{"items":[null,1,"x",[],{"id":1,"secret":"s"}]}', [null, 1, 'x', [], { id: 1 }]],
+    ['{"items":[{"id":1,"__proto__":{"a":1}}],"__proto__":{"items":[{"id":9}]}}', [{ id: 1 }]]
+  ] as const) {
+    const shaped = await when(sends(body))
+    t.match(shaped, { status: 200, json: { total: data.length } }, body)
+    t.same(shaped.json.data, data, body)
+  }
+  t.equal(({} as Record<string, unknown>)['a'], undefined)
+})
+
 t.test('an error’s message is found in whatever coding and charset it comes', async t => {
   const message = 'Schließen Sie erst den Auftrag ab.'
   const fields = {
@@ -291,8 +314,11 @@ t.test('an error’s message is found in whatever coding and charset it comes', 
     'content-type': 'application/json; charset=iso-8859-1',
     'content-digest': 'x'
   }
-  const body = gzipSync(Buffer.from(JSON.stringify({ msg: message }), 'latin1'))
+  const body = gzipSync(
+    Buffer.from(JSON.stringify({ msg: message, stack: 'at Dao.java:7' }), 'latin1')
+  )
   const { headers, ...refused } = await when(sends(body, fields, 409))
+  t.notMatch(refused.text, 'Dao', 'and nothing beside it')
   t.match(refused, { status: 409, json: { errorCode: 'upstream.error', message } })
   t.same([headers.get('content-encoding'), headers.get('content-digest')], [null, null])
 })
@@ -397,11 +423,11 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
     const all = sends(text, { 'accept-ranges': 'bytes' })
     ;(isPart ? part : all)(incoming, response, seen)
   }
-  const shaped = await gateway.call('/api/shaped', {
-    headers: { 'range': 'bytes=0-4', 'if-range': '"x"' }
-  })
+  const headers = { 'range': 'bytes=0-4', 'if-range': '"x"' }
+  const shaped = await gateway.call('/api/shaped', { headers })
   t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
-  const part = await gateway.call('/api/plain', { headers: { range: 'bytes=0-4' } })
+  const part = await gateway.call('/api/plain', { headers })
+  t.match(backend.seen.at(-1)?.headers, headers)
   t.same(
     [part.status, part.text, part.headers.get('content-range')],
     [206, text.slice(0, 5), `bytes 0-4/${text.length}`],

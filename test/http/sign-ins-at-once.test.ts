@@ -16,7 +16,7 @@ import { request } from '../support/raw.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
-import { loginPath } from '../wire/support.ts'
+import { loginPath } from '../support/wire.ts'
 
 const attempt = (
   gateway: TestGateway,

@@ -79,7 +79,10 @@ t.test('a token is used for half its life, and each session has its own', async 
 
 t.test('ES256: the first key signs, the keys of all are public', async t => {
   const { signIn, tokenOf, call } = await start(t, {
-    jwt: { keys: ['${NEWER}', '${OLDER}'], issuer: 'https://console.example.com', audience: 'api' }
+    jwt: {
+      keys: ['${NEWER}', '${OLDER}'],
+      claims: { iss: 'https://console.example.com', aud: 'api' }
+    }
   })
   const token = await tokenOf(await signIn())
   const shown = await call('/keys')

@@ -8,12 +8,12 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { testGateway } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
+import { open, raw, request } from '../support/raw.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { webSocketUpstream } from '../support/websocket.ts'
-import { answersBegun, open, refuses, serves, wireRoutes } from '../wire/support.ts'
+import { answersBegun, refuses, serves, wireRoutes } from '../support/wire.ts'
 
 const sockets = await webSocketUpstream(t.after)
 const more = {

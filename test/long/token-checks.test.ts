@@ -83,7 +83,9 @@ t.test('each program prints the user of a right token, and refuses others', asyn
   const expired = await tokenOf()
   pass(120_000)
   const otherConfig = configOf('jwt: { secret:', backEnd.url)
-  const audience = { credential: { jwt: { secret: '${ORDERS_JWT_SECRET}', audience: 'stock' } } }
+  const audience = {
+    credential: { jwt: { secret: '${ORDERS_JWT_SECRET}', claims: { aud: 'stock' } } }
+  }
   const { orders } = otherConfig.routes.upstreams
   const others = { ...otherConfig.routes, upstreams: { orders: { ...orders, ...audience } } }
   const elsewhere = await testGateway(t.after, { routes: others }, environment)

@@ -39,7 +39,7 @@ const silentPort = async (t: Test) => {
 
 t.test('all addresses get requests, each with its own Host', async t => {
   const backends = await Promise.all([testUpstream(t.after), testUpstream(t.after)])
-  const { ask } = upstreamOf(t, { urls: backends.map(({ url }) => url) })
+  const { ask } = upstreamOf(t, { url: backends.map(({ url }) => url) })
   for (let count = 0; count < 60; count++) await ask()
   for (const { seen, url } of backends) {
     t.ok(seen.length > 10, `${seen.length}`)
@@ -50,7 +50,7 @@ t.test('all addresses get requests, each with its own Host', async t => {
 t.test('a request of any method goes on to another address where one refuses', async t => {
   const backend = await testUpstream(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
-  const { ask, transitions } = upstreamOf(t, { urls: [dead, backend.url] })
+  const { ask, transitions } = upstreamOf(t, { url: [dead, backend.url] })
   for (let count = 0; count < 20; count++) {
     t.match(await ask(count % 2 === 0 ? 'POST' : 'GET', 'body'), { status: 200 })
   }
@@ -64,7 +64,7 @@ t.test('a streamed upload goes on to another address with its whole body', async
   const dead = `http://127.0.0.1:${await freePort()}`
   const bytes = Buffer.alloc(300_000, 'upload ')
   for (let round = 0; round < 6; round++) {
-    const { upstream } = upstreamOf(t, { urls: [dead, backend.url] })
+    const { upstream } = upstreamOf(t, { url: [dead, backend.url] })
     const headers = { 'content-length': String(bytes.length) }
     const chunks = [bytes.subarray(0, 100_000), bytes.subarray(100_000)]
     const body = Object.assign(Readable.from(chunks), { received: bytes.length })
@@ -83,7 +83,7 @@ t.test('an address that refused gets requests again once it listens, without one
   const backend = await testUpstream(t.after)
   const port = await freePort()
   const dead = `http://127.0.0.1:${port}`
-  const { ask, transitions } = upstreamOf(t, { urls: [dead, backend.url] })
+  const { ask, transitions } = upstreamOf(t, { url: [dead, backend.url] })
   await until('it is left out', async () => {
     await ask()
     return transitions.includes(`${dead} open`)
@@ -109,13 +109,13 @@ t.test('an address that refused gets requests again once it listens, without one
 t.test('failing statuses, breaks and silence leave an address out; the rest answers', async t => {
   const good = await testUpstream(t.after)
   const bad = await testUpstream(t.after, json(503, {}))
-  const { ask, transitions } = upstreamOf(t, { urls: [bad.url, good.url] })
+  const { ask, transitions } = upstreamOf(t, { url: [bad.url, good.url] })
   for (let count = 0; count < 100; count++) await ask()
   t.equal(bad.seen.length, 5, 'five failures, and no more')
   t.same(transitions, [`${bad.url} open`])
 
   const silent = await silentPort(t)
-  const { upstream, transitions: silences } = upstreamOf(t, { urls: [silent, good.url] })
+  const { upstream, transitions: silences } = upstreamOf(t, { url: [silent, good.url] })
   await until('the silent one is left out', async () => {
     const options = { method: 'GET', path: '/', headers: {}, timeoutMs: 20, maxBytes: 1000 }
     await upstream.fetchWhole(options).catch(() => {})
@@ -125,7 +125,7 @@ t.test('failing statuses, breaks and silence leave an address out; the rest answ
 
 t.test('what the client does counts for nothing', async t => {
   const [silent, other] = [await silentPort(t), await silentPort(t)]
-  const { upstream, transitions } = upstreamOf(t, { urls: [silent, other] })
+  const { upstream, transitions } = upstreamOf(t, { url: [silent, other] })
   for (let count = 0; count < 30; count++) {
     const options = { method: 'GET', path: '/', headers: {}, timeoutMs: 5000, maxBytes: 1000 }
     const leaving = AbortSignal.timeout(5)
@@ -144,7 +144,7 @@ t.test('the only address gets requests whatever became of the last ones', async 
 
 t.test('where no address works all get requests', async t => {
   const backends = await Promise.all([1, 2].map(() => testUpstream(t.after, json(503, {}))))
-  const { ask, transitions } = upstreamOf(t, { urls: backends.map(({ url }) => url) })
+  const { ask, transitions } = upstreamOf(t, { url: backends.map(({ url }) => url) })
   for (let count = 0; count < 20; count++) t.match(await ask(), { status: 503 })
   t.equal(transitions.length, 2)
   for (const { seen } of backends) t.equal(seen.length, 10)
@@ -159,7 +159,7 @@ t.test(
       held.push(() => response.writeHead(status).end())
     })
     const good = await testUpstream(t.after)
-    const { ask, transitions } = upstreamOf(t, { urls: [bad.url, good.url] })
+    const { ask, transitions } = upstreamOf(t, { url: [bad.url, good.url] })
     const asked = Array.from({ length: 10 }, () => ask())
     await until('it has its share', () => held.length === 5)
     for (const answer of held.splice(0)) answer()
@@ -190,7 +190,7 @@ t.test('a request that breaks at a working address is not sent to one that does 
     else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
   })
   const dead = `http://127.0.0.1:${await freePort()}`
-  const { ask } = upstreamOf(t, { urls: [dead, flaky.url] })
+  const { ask } = upstreamOf(t, { url: [dead, flaky.url] })
   for (let count = 0; count < 3; count++) t.match(await ask(), { status: 200 })
   t.equal(answers, 4)
 })
@@ -230,7 +230,7 @@ t.test('addresses that stand still hold back no others: in flight counts', async
     release.push(() => response.end('slow'))
   })
   const quick = await testUpstream(t.after)
-  const { ask, upstream } = upstreamOf(t, { urls: [slow.url, quick.url] })
+  const { ask, upstream } = upstreamOf(t, { url: [slow.url, quick.url] })
   const held: Array<Promise<unknown>> = []
   for (let count = 0; count < 60; count++) {
     const asking = ask()

@@ -27,14 +27,14 @@ function upstreamOf(t: Test, written: Record<string, unknown>) {
 
 t.test('without health nothing is checked', async t => {
   const backend = await backendOf(t)
-  const { ask } = upstreamOf(t, { urls: [backend.url] })
+  const { ask } = upstreamOf(t, { url: [backend.url] })
   await ask()
   t.equal(checksOf(backend), 0)
 })
 
 t.test('an address whose checks fail gets no requests until one passes', async t => {
   const [good, sick] = [await backendOf(t), await backendOf(t)]
-  const { ask, transitions } = upstreamOf(t, { urls: [good.url, sick.url], health })
+  const { ask, transitions } = upstreamOf(t, { url: [good.url, sick.url], health })
   sick.status = 500
   await until('it is unhealthy', () => transitions.includes(`${sick.url} unhealthy`))
   t.ok(checksOf(sick) >= 2)
@@ -53,7 +53,7 @@ t.test('an address whose checks fail gets no requests until one passes', async t
 
 t.test('a check has the headers that the upstream always gets', async t => {
   const backend = await backendOf(t)
-  upstreamOf(t, { urls: [backend.url], health, headers: { 'x-tenant': 'acme' } })
+  upstreamOf(t, { url: [backend.url], health, headers: { 'x-tenant': 'acme' } })
   await until('it is checked', () => checksOf(backend) > 0)
   t.match(backend.seen[0]?.headers, { 'x-tenant': 'acme' })
 })
@@ -67,7 +67,7 @@ t.test('silence, a closed port and any status but 2xx fail', async t => {
   const closed = await backendOf(t)
   await closed.close()
   const urls = [good.url, moved.url, silent.url, closed.url]
-  const { transitions } = upstreamOf(t, { urls, health })
+  const { transitions } = upstreamOf(t, { url: urls, health })
   const expected = urls.slice(1).map(url => `${url} unhealthy`)
   await until('three fail', () => expected.every(line => transitions.includes(line)))
   t.equal(transitions.length, 3)
@@ -75,7 +75,7 @@ t.test('silence, a closed port and any status but 2xx fail', async t => {
 
 t.test('where all are unhealthy, all get requests', async t => {
   const [one, two] = [await backendOf(t), await backendOf(t)]
-  const { ask, transitions } = upstreamOf(t, { urls: [one.url, two.url], health })
+  const { ask, transitions } = upstreamOf(t, { url: [one.url, two.url], health })
   one.status = two.status = 503
   await until('both are unhealthy', () => transitions.length === 2)
   for (let count = 0; count < 20; count++) t.match(await ask(), { status: 200 })
@@ -92,7 +92,7 @@ t.test('the only address gets requests whatever its checks find', async t => {
 
 t.test('checks end with the pool', async t => {
   const backend = await backendOf(t)
-  const { upstream } = upstreamOf(t, { urls: [backend.url], health })
+  const { upstream } = upstreamOf(t, { url: [backend.url], health })
   await until('it is checked', () => checksOf(backend) > 2)
   await upstream.retire()
   await until('no connection is left', async () => {
@@ -101,7 +101,7 @@ t.test('checks end with the pool', async t => {
   })
   const before = backend.begun()
   const other = await backendOf(t)
-  const { transitions } = upstreamOf(t, { urls: [other.url], health })
+  const { transitions } = upstreamOf(t, { url: [other.url], health })
   await until('another one is checked', () => checksOf(other) > 5)
   t.equal(backend.begun(), before)
   t.same(transitions, [])

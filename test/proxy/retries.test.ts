@@ -27,13 +27,13 @@ t.test('GET, HEAD and OPTIONS are asked again at another address, and once', asy
     const good = await rawUpstream(t.after, socket => {
       socket.write('HTTP/1.1 204 No Content\r\n\r\n')
     })
-    const upstream = upstreamOf(t, { urls: [bad.url, good.url] })
+    const upstream = upstreamOf(t, { url: [bad.url, good.url] })
     for (let count = 0; count < 20; count++) {
       t.match(await upstream.fetchWhole({ ...options, method }), { status: 204 }, method)
     }
     t.equal(good.requests(), 20)
     t.ok(bad.requests() > 0)
-    const none = upstreamOf(t, { urls: [bad.url, (await rawUpstream(t.after, broken)).url] })
+    const none = upstreamOf(t, { url: [bad.url, (await rawUpstream(t.after, broken)).url] })
     const before = bad.requests()
     await t.rejects(none.fetchWhole({ ...options, method }), { code: 'upstream.reset' })
     t.equal(bad.requests(), before + 1, 'each of two was asked once')
@@ -51,7 +51,7 @@ t.test('no other request is asked again, nor one with a body', async t => {
   ]
   for (const [method, body] of cases) {
     const [one, two] = [await rawUpstream(t.after, broken), await rawUpstream(t.after, broken)]
-    const upstream = upstreamOf(t, { urls: [one.url, two.url] })
+    const upstream = upstreamOf(t, { url: [one.url, two.url] })
     const request = { ...options, method, ...(body !== undefined && { body }) }
     for (let count = 0; count < 5; count++) {
       await t.rejects(upstream.fetchWhole(request), { code: 'upstream.reset' })
@@ -65,7 +65,7 @@ t.test(
   async t => {
     const bad = await rawUpstream(t.after, half)
     const good = await rawUpstream(t.after, whole)
-    const upstream = upstreamOf(t, { urls: [bad.url, good.url] })
+    const upstream = upstreamOf(t, { url: [bad.url, good.url] })
     for (let count = 0; count < 20; count++) {
       const { body } = await upstream.fetchWhole(options)
       t.equal(body.toString(), 'whole')
@@ -81,7 +81,7 @@ t.test('a streamed response that breaks is cut, and its request goes nowhere els
     setImmediate(() => socket.end())
   }
   const [one, two] = [await rawUpstream(t.after, streamed), await rawUpstream(t.after, streamed)]
-  const upstream = upstreamOf(t, { urls: [one.url, two.url] })
+  const upstream = upstreamOf(t, { url: [one.url, two.url] })
   const response = await sendStreamed(upstream, options)
   const { body } = response ?? {}
   let received = ''

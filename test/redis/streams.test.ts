@@ -12,7 +12,7 @@ import { openStream, type StreamClient, streamingBackend } from '../support/stre
 import { until } from '../support/until.ts'
 import { closed, dial, message, webSocketUpstream } from '../support/websocket.ts'
 import { testUsers } from '../support/users.ts'
-import { wireRoutes } from '../wire/support.ts'
+import { wireRoutes } from '../support/wire.ts'
 
 const promisedMs = 1000
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }

@@ -65,7 +65,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         events: { url: events.url },
         slow: { url: await slowBackEnd(after), connections: 1 },
         full: { url: await slowBackEnd(after), connections: 1, queue: 1 },
-        pair: { urls: [dead, backend.url] },
+        pair: { url: [dead, backend.url] },
         dead: { url: dead }
       },
       shapes: { plain: [{ rename: { other: 'another' } }] },

@@ -1,5 +1,5 @@
 /** Raw sockets: what no HTTP client would send, and the very bytes that come back. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface RawAnswer {
   readonly status: number
@@ -13,37 +13,86 @@ export interface RawAnswer {
 /** A machine may stand still for seconds; who waits longer waits for nothing. */
 const patienceMs = 30_000
 
+/** A connection that is written step by step. */
+export interface Line {
+  readonly socket: Socket
+  readonly received: () => string
+  /** Resolves once what came fits, or rejects when the connection closed before. */
+  readonly until: (fits: (received: string) => boolean) => Promise<string>
+  readonly closed: Promise<void>
+  readonly isClosed: () => boolean
+}
+
+function lineTo(url: string): Line {
+  const { hostname, port } = new URL(url)
+  let text = ''
+  let over = false
+  let look = () => {}
+  const socket = connect(Number(port), hostname)
+  const closed = new Promise<void>(resolve =>
+    socket.on('close', () => {
+      over = true
+      resolve()
+      look()
+    })
+  )
+  socket.on('error', () => {})
+  socket.on('data', chunk => {
+    text += chunk.toString('latin1')
+    look()
+  })
+  return {
+    socket,
+    received: () => text,
+    closed,
+    isClosed: () => over,
+    until: async fits =>
+      await new Promise((resolve, reject) => {
+        look = () => {
+          if (fits(text)) resolve(text)
+          else if (over) reject(new Error(`the connection closed after: ${text}`))
+        }
+        look()
+      })
+  }
+}
+
+/** A line that is connected. */
+export async function open(cleanUp: (undo: () => unknown) => void, url: string): Promise<Line> {
+  const line = lineTo(url)
+  cleanUp(() => line.socket.destroy())
+  await new Promise<void>(resolve => line.socket.once('connect', resolve))
+  return line
+}
+
 /** Sends bytes and reads until `enough` is content with what came, the connection closes, or all patience is over. */
 export async function raw(
   url: string,
   bytes: string | Buffer,
   { enough = oneAnswer }: { enough?: (received: string) => boolean } = {}
 ): Promise<RawAnswer> {
-  const { hostname, port } = new URL(url)
-  return await new Promise(resolve => {
-    let whole = ''
-    const socket = connect(Number(port), hostname)
-    const finish = (closed: boolean) => {
-      clearTimeout(timer)
-      socket.destroy()
-      const [head = '', ...rest] = whole.split('\r\n\r\n')
-      resolve({
-        status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? 0),
-        head,
-        body: rest.join('\r\n\r\n'),
-        whole,
-        closed
-      })
-    }
-    const timer = setTimeout(() => finish(false), patienceMs)
-    socket.on('connect', () => socket.write(bytes))
-    socket.on('data', chunk => {
-      whole += chunk.toString('latin1')
-      if (enough(whole)) finish(false)
-    })
-    socket.on('error', () => {})
-    socket.on('close', () => finish(true))
-  })
+  const { socket, received, until } = lineTo(url)
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    socket.destroy()
+  }, patienceMs)
+  socket.write(bytes)
+  const isEnough = await until(enough).then(
+    () => true,
+    () => false
+  )
+  clearTimeout(timer)
+  socket.destroy()
+  const whole = received()
+  const [head = '', ...rest] = whole.split('\r\n\r\n')
+  return {
+    status: Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? 0),
+    head,
+    body: rest.join('\r\n\r\n'),
+    whole,
+    closed: !isEnough && !isLate
+  }
 }
 
 /** Whether one answer with a length is there in whole. */

@@ -158,7 +158,7 @@ async function killedGateway(t: Test, ports: readonly number[]) {
   })
   return await testGateway(t.after, {
     routes: {
-      upstreams: { b: { urls: ports.map(port => `http://127.0.0.1:${port}`) } },
+      upstreams: { b: { url: ports.map(port => `http://127.0.0.1:${port}`) } },
       routes: {
         collected: route('/api/collected', '/collected'),
         shaped: route('/api/shaped', '/collected', { shape: 'data' }),

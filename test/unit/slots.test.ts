@@ -1,4 +1,4 @@
-/** Who waits for a free place, and in which order. With clients: wire/overload.test.ts. */
+/** Who waits for a free place, and in which order. With clients: http/queues.test.ts. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'

@@ -1,6 +1,6 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
-import type { PartConfig } from '../../config/schema/parts.ts'
+import type { PartConfig } from '../../config/schema/proxied.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'

@@ -10,7 +10,7 @@ import type { CheckedConfig, Report } from './report.ts'
 type TokensConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 /** Each token has its own. */
-const reserved = ['iss', 'aud', 'iat', 'exp', 'nbf', 'jti']
+const reserved = ['iat', 'exp', 'nbf', 'jti']
 
 export function checkBackEndTokens({ gateway, routes }: TokensConfig, report: Report): void {
   const hasSeveralSources = Object.keys(gateway.login.sources).length > 1

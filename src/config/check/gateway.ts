@@ -10,11 +10,11 @@ export function checkGateway({ gateway }: Pick<CheckedConfig, 'gateway'>, report
     checkOperators,
     checkConsole,
     checkRedis,
-    checkIdentity
+    checkIdentity,
+    checkLedger
   ]) {
     rule(gateway, report)
   }
-  checkLedger(gateway, report)
 }
 
 function checkSession(gateway: GatewayConfig, report: Report): void {

@@ -1,5 +1,5 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
-import type { PartConfig } from '../schema/parts.ts'
+import type { PartConfig } from '../schema/proxied.ts'
 import { checkRewrite } from './paths.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/node.ts'

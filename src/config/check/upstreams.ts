@@ -10,24 +10,11 @@ type ReportKeys = (keys: Path, message: string) => void
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const reportKeys: ReportKeys = (keys, message) => report(['upstreams', name, ...keys], message)
-    checkAddresses(upstream, reportKeys)
+    checkAddresses(urlsOf(upstream), reportKeys)
     checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
   }
   checkSharedPaging(config.routes, report)
-}
-
-function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
-  const { url, urls } = upstream
-  if ((url === undefined) === (urls === undefined)) {
-    // At `url`, so that it does not follow a value of `url` that could not be read.
-    return url === undefined
-      ? report(['url'], 'is missing: name the back-end’s address, or several in "urls"')
-      : report([], 'has both "url" and "urls": write all addresses in "urls"')
-  }
-  const addresses = urlsOf(upstream)
-  const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])
-  checkAlike(addresses, keysOf, report)
 }
 
 function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
@@ -49,16 +36,14 @@ function checkPlaceholders({ headers = {} }: UpstreamConfig, report: ReportKeys)
 }
 
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */
-function checkAlike(
-  addresses: readonly string[],
-  keysOf: (index: number) => Path,
-  report: ReportKeys
-): void {
+function checkAddresses(addresses: readonly string[], report: ReportKeys): void {
   const [first, ...others] = addresses.map(address => new URL(address))
-  if (first === undefined) return
+  if (first === undefined) {
+    return report(['url'], 'is missing: name the back-end’s address')
+  }
   const seen = new Set([first.origin])
   for (const [index, { origin, protocol, pathname }] of others.entries()) {
-    const keys = keysOf(index + 1)
+    const keys = ['url', index + 1]
     if (protocol !== first.protocol || pathname !== first.pathname) {
       report(
         keys,

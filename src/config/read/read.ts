@@ -12,7 +12,7 @@ import {
   type Node,
   type Path
 } from '../schema/node.ts'
-import { brokenBound, isOneOrMany, toBytes, toMilliseconds } from '../schema/primitives.ts'
+import { amountOf, brokenBound, isMeasure, isOneOrMany } from '../schema/primitives.ts'
 import { filledIn, type References, unusable } from './references.ts'
 
 export interface Reading extends References {
@@ -42,7 +42,8 @@ function readAt(path: Path, schema: Node, written: unknown, reading: Reading): u
   }
   if (isRecord(filled)) return readMapping(path, branch, filled, reading)
   if (Array.isArray(filled)) return readList(path, branch, filled, reading)
-  const value = measured(branch, filled)
+  const { format } = branch
+  const value = isMeasure(format) ? amountOf(format, filled as string) : filled
   if (branch.names !== undefined) {
     reading.named?.push({ what: branch.names, name: filled as string, path })
   }
@@ -120,11 +121,6 @@ function readList(
     report(path, 'must not list an item twice')
   }
   return values
-}
-
-function measured({ format }: Node, value: unknown): unknown {
-  if (format === 'x-duration') return toMilliseconds(value as string)
-  return format === 'x-size' ? toBytes(value as string) : value
 }
 
 /** What a value would have to be, in words; undefined for one that fits, but for what it holds. */

@@ -22,8 +22,7 @@ export const audit = s.optional(
     }),
     key: s.oneOrMany<string>(
       s.signingSecret('At least 32 characters.'),
-      'The key that signs the lines, at least 32 characters. To rotate it, write a list with ' +
-        'the new key first.',
+      'The key that signs the lines. To rotate it, write a list with the new key first.',
       {
         ofMany: 'To rotate the key: the new one first.',
         expected: 'a reference to at least 32 characters, or a list of them'

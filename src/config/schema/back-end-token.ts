@@ -39,16 +39,15 @@ export const jwt = s.closed(
         'and make it the first when back-ends have read it.',
       { maxItems: 4 }
     ),
-    issuer: s.text('The claim `iss`.', { default: 'console-gateway' }),
-    audience: s.may.text('The claim `aud`. Default: the name of the upstream.'),
     claims: s.pairs(
       Type.Unknown(),
-      `Claims beside \`sub\`, \`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
+      'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub`, ' +
+        `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
       { default: {}, examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
     )
   },
-  'A JSON Web Token of 60 seconds that the gateway signs for each session, with `secret` ' +
-    'or `keys`. `sub` is the id as in the headers of `identity`.'
+  'A JSON Web Token of 60 seconds for each session, signed with `secret` or `keys`. ' +
+    '`sub` is the id as in `identity`.'
 )
 
 export type ExchangeConfig = Static<typeof exchange>

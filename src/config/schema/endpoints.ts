@@ -1,7 +1,6 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { answerSchema } from './answer.ts'
-import { partsSchema } from './parts.ts'
-import { proxied } from './proxied.ts'
+import { partsSchema, proxied } from './proxied.ts'
 import * as s from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
@@ -18,12 +17,10 @@ const publicPath = (description: string, initial?: string) =>
 const refresh = s.optional(
   {
     path: publicPath('The path of the refresh call (POST). Its body is not read.'),
-    answer: answerSchema(
-      'The response, such as the inert token once more. Default: that of `endpoints.session`.'
-    )
+    answer: answerSchema('The response. Default: that of `endpoints.session`.')
   },
-  'The call (POST) with which consoles renew their own token, by the session cookie ' +
-    'alone. It is no use of the session. Default: none.'
+  'The call (POST) with which consoles renew their own token. It is no use of the ' +
+    'session. Default: none.'
 )
 
 export const endpoints = s.section(
@@ -51,14 +48,11 @@ export const endpoints = s.section(
         path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
         methods: methods(['GET']),
         upstream: s.may.upstreamName(
-          'The upstream that knows the user, called with GET. Default: the user is what sign-in ' +
-            'told.'
+          'The upstream that knows the user, called with GET. Default: sign-in told all.'
         ),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
-        shape: s.may.shapeName(
-          'The shape that builds the members of the user, without an envelope.'
-        ),
+        shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
         answer: answerSchema(
           'The response, in place of the user. `{profile}` is the user after `parts` and ' +
             '`shape`; the other names are of the session.'
@@ -79,9 +73,7 @@ export const endpoints = s.section(
         'Default: none.'
     ),
     jwks: s.optional(
-      {
-        path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json')
-      },
+      { path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json') },
       'The public keys of all `jwt.keys` as a JSON Web Key Set. Default: none.'
     ),
     session: s.section(

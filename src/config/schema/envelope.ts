@@ -154,7 +154,7 @@ export const envelope = s.section(
       expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
       description:
         'The token that sign-in answers, for consoles that insist on one. It opens nothing. ' +
-        'Name where the console sends it in the three keys below.'
+        'Name where it comes in the three keys below.'
     }),
     tokenHeaders: s.list(
       s.header('A request header.'),

@@ -11,23 +11,19 @@ const expectation = s.closed(
         expected: 'a method and a path, such as GET /api/orders?page=2'
       }
     ),
-    roles: s.may.someOf(
-      s.anyText,
-      'It is signed in with these roles. Without this key: not signed in.',
-      { minItems: 0 }
-    ),
+    roles: s.may.someOf(s.anyText, 'The roles of the signed-in user. Without it: not signed in.', {
+      minItems: 0
+    }),
     headers: s.pairs(Type.String(), 'The request’s headers.', {
       default: {}
     }),
-    body: s.maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
+    body: s.may.anything('The request’s body. It is sent as JSON.'),
     times: s.whole('How often it is sent, to test a limit. The last response is compared.', {
       minimum: 1,
       maximum: 1000,
       default: 1
     }),
-    answer: s.maybe(
-      Type.Unknown({ description: 'The JSON that the upstream answers with 200. Default: `{}`.' })
-    ),
+    answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
     status: s.may.whole('The expected HTTP status.', { minimum: 100, maximum: 599 }),
     code: s.may.text('The expected error code.', { names: 'error code' }),
     upstream: s.may.upstreamName('The upstream that is expected to get it.'),

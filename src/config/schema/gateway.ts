@@ -2,7 +2,6 @@
 import { Type, type Static } from 'typebox'
 import { audit } from './audit.ts'
 import { envelope } from './envelope.ts'
-import { identity } from './identity.ts'
 import { login } from './login.ts'
 import { ops } from './ops.ts'
 import { presetChoice } from './presets.ts'
@@ -51,6 +50,21 @@ const reload = s.section(
     )
   },
   'How changes are taken while the gateway runs.'
+)
+
+const identity = s.section(
+  {
+    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
+    username: s.header('The header with the user name.', { default: 'x-user-name' }),
+    roles: s.header('The header with the roles, separated by commas.', { default: 'x-user-roles' }),
+    source: s.may.header(
+      'The header with the name of the credential source, for sources that may use one id ' +
+        'for different people. Default: none.'
+    ),
+    prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
+  },
+  'Headers that tell upstreams who is signed in, and that no client can send, in any ' +
+    'spelling. Values outside ASCII are percent-encoded.'
 )
 
 export const gatewaySchema = Type.Object(

@@ -18,10 +18,7 @@ const attribute = s.textOf({
 
 const user = s.section(
   {
-    username: attribute(
-      'What users type. Active Directory: `sAMAccountName`, or `userPrincipalName`.',
-      { default: 'uid' }
-    ),
+    username: attribute('What users type. Active Directory: `sAMAccountName`.', { default: 'uid' }),
     id: attribute(
       'The id: an attribute that never changes or goes to another person. Active Directory: ' +
         '`objectGUID`.',
@@ -67,10 +64,7 @@ export const ldap = Type.Object(
       'Its servers. The one that answered last is asked first.',
       { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
     ),
-    startTls: s.flag(
-      'Whether `ldap://` becomes TLS. `false`: passwords cross the network in clear.',
-      { default: true }
-    ),
+    startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
     ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
     bind: s.closed(
       { dn: dn('The name of its entry.'), password: s.secret('Its password.') },

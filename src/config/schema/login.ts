@@ -43,10 +43,9 @@ export const login = s.section(
       {
         username: s.text('The member with the user name.', { default: 'username' }),
         password: s.text('The member with the password.', { default: 'password' }),
-        remember: s.text(
-          'The member, a boolean, that asks for a cookie that outlives the browser.',
-          { default: 'autoLogin' }
-        ),
+        remember: s.text('The member that asks for a cookie that outlives the browser.', {
+          default: 'autoLogin'
+        }),
         cipher
       },
       'The members of the console’s sign-in body.'

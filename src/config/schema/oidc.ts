@@ -65,7 +65,7 @@ export const oidc = Type.Object(
         minItems: 1,
         description: 'The values of which the claim must have one.'
       }),
-      'Claims, by their paths, that users must have, also at a renewal.',
+      'Claims that users must have, also at a renewal, by their paths.',
       { default: {}, examples: [{ groups: ['console-users'], email_verified: [true] }] }
     )
   },

@@ -12,8 +12,7 @@ export const ops = s.section(
       default: '127.0.0.1:9090'
     }),
     secret: s.may.signingSecret(
-      'What scrapers and commands with `--url` send as bearer token. `console-gateway ' +
-        'generate-secret` makes one.',
+      'What scrapers and commands with `--url` send as bearer token: 32 characters at least.',
       {
         pattern: '^[\\x21-\\x7e]{32,}$',
         expected:
@@ -25,8 +24,8 @@ export const ops = s.section(
       Type.Union([Type.String(), Type.Literal(false)], {
         minLength: 1,
         description:
-          'The folder of the Unix socket for commands on this machine. Default: the first usual ' +
-          'one. `false`: none, so that commands need `--url`.'
+          'The folder of the Unix socket for commands. Default: the first usual one. `false`: ' +
+          'none, so that commands need `--url`.'
       })
     ),
     hosts: s.list(

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
 /** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
@@ -34,13 +34,10 @@ export const presetChoice = {
   ),
   backend: s.may.oneOf(
     presetsOfKind('backend'),
-    'A preset for the back-end, the upstream `backend`, applied after `extends`.'
+    'The preset of the upstream `backend`, applied after `extends`.'
   )
 }
 
 export const presetChoiceSchema = Type.Object(presetChoice)
 
-export interface PresetChoice {
-  readonly extends?: string
-  readonly backend?: string
-}
+export type PresetChoice = Static<typeof presetChoiceSchema>

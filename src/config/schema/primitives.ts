@@ -1,13 +1,30 @@
 /** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 
-/** Milliseconds; written `500ms`, `30s`, `5m`, `8h` or `7d` in a file. */
+/** Milliseconds. */
 export type Duration = number
-/** Bytes; written `512B`, `64KiB`, `1MiB` or `1GiB` in a file. */
-export type Size = number
 
-const durationPattern = '^(0|[1-9][0-9]*)(ms|s|m|h|d)$'
-const sizePattern = '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$'
+interface Measure {
+  readonly pattern: string
+  readonly expected: string
+  readonly units: Readonly<Record<string, number>>
+}
+
+/** Texts with a unit in a file, which are milliseconds or bytes in code. */
+const measures: Readonly<Record<'x-duration' | 'x-size', Measure>> = {
+  'x-duration': {
+    pattern: '^(0|[1-9][0-9]*)(ms|s|m|h|d)$',
+    expected: 'a duration such as 500ms, 30s, 5m or 8h',
+    units: { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+  },
+  'x-size': {
+    pattern: '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$',
+    expected: 'a size such as 4KiB, 1MiB or 1GiB',
+    units: { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+  }
+}
+type MeasureName = keyof typeof measures
+
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
 export const headerPattern = headerName.source
@@ -41,23 +58,12 @@ export const lifetime = (description: string, more: Bounded = {}) =>
 export const size = (description: string, more: Bounded = {}) =>
   measure('x-size', { maximum: maxBytes, description, ...more })
 
-function measure(
-  format: 'x-duration' | 'x-size',
-  { minimum = 1, ...more }: Bounded & { maximum: number }
-) {
-  const isTime = format === 'x-duration'
-  const pattern = isTime ? durationPattern : sizePattern
+function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maximum: number }) {
+  const { pattern, expected } = measures[format]
+  // Also for editors, which know no bounds of a text.
+  const ofMinimum = minimum === 0 ? pattern : pattern.replace('0|', '')
   return Type.Unsafe<number>(
-    Type.String({
-      // Also for editors, which know no bounds of a text.
-      pattern: minimum === 0 ? pattern : pattern.replace('0|', ''),
-      format,
-      minimum,
-      expected: isTime
-        ? 'a duration such as 500ms, 30s, 5m or 8h'
-        : 'a size such as 4KiB, 1MiB or 1GiB',
-      ...more
-    })
+    Type.String({ pattern: ofMinimum, format, minimum, expected, ...more })
   )
 }
 
@@ -81,6 +87,7 @@ export const signingSecret = textOf({
 export const text = textOf({ minLength: 1 })
 /** A text as an item of a list. */
 export const anyText = Type.String({ minLength: 1 })
+const anything = (description: string) => Type.Unknown({ description })
 /** A choice that is `false` by default. */
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
@@ -198,6 +205,7 @@ const orNone =
 
 /** The same schemas for keys that may be missing and have no default. */
 export const may = {
+  anything: orNone(anything),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
@@ -216,56 +224,39 @@ export const may = {
   someOf: orNone(someOf),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
-  url: orNone(url),
   whole: orNone(whole)
 }
 
-const durationUnits: Record<string, number> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000
-}
-const sizeUnits: Record<string, number> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)
 
-/** @returns milliseconds; the text has passed the pattern. */
-export function toMilliseconds(written: string): Duration {
-  return measured(written, durationPattern, durationUnits)
-}
-
-/** @returns bytes; the text has passed the pattern. */
-export function toBytes(written: string): Size {
-  return measured(written, sizePattern, sizeUnits)
-}
-
-function measured(written: string, pattern: string, units: Record<string, number>): number {
-  const [, amount, unit] = new RegExp(pattern).exec(written) ?? []
-  return Number(amount) * (units[unit ?? ''] ?? NaN)
+/** @returns milliseconds or bytes; NaN for a text of another pattern */
+export function amountOf(format: MeasureName, written: string): number {
+  const { pattern, units } = measures[format]
+  const [, amount, unit = ''] = new RegExp(pattern).exec(written) ?? []
+  return Number(amount) * (units[unit] ?? NaN)
 }
 
 /** The largest unit in which the number is whole: `90s`, `5m`, `1MiB`. */
-export function inUnits(format: 'x-duration' | 'x-size', value: number): string {
-  const units = Object.entries(format === 'x-duration' ? durationUnits : sizeUnits)
+export function inUnits(format: MeasureName, value: number): string {
+  const units = Object.entries(measures[format].units)
   const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ??
     units[0] ?? ['', 1]
   return `${value / factor}${unit}`
 }
 
-interface Measure {
+interface Bounds {
   readonly format?: string
   readonly minimum?: number
   readonly maximum?: number
 }
 
-const isMeasure = (format?: string): format is 'x-duration' | 'x-size' =>
-  format === 'x-duration' || format === 'x-size'
-
 /** The bound that a written duration or size is beyond, in words. */
-export function brokenBound(at: Measure, written: unknown): string | undefined {
-  const { format, minimum = 0, maximum = Infinity } = at
+export function brokenBound(
+  { format, minimum = 0, maximum = Infinity }: Bounds,
+  written: unknown
+): string | undefined {
   if (typeof written !== 'string' || !isMeasure(format)) return undefined
-  const value = format === 'x-duration' ? toMilliseconds(written) : toBytes(written)
+  const value = amountOf(format, written)
   if (value < minimum) return `at least ${inUnits(format, minimum)}`
   return value > maximum ? `at most ${inUnits(format, maximum)}` : undefined
 }

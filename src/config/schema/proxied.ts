@@ -1,4 +1,4 @@
-/** The keys that routes and the profile endpoint of `routes.yaml` share. */
+/** What routes and the profile endpoint of `routes.yaml` share: their keys, and `parts`. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 
@@ -36,3 +36,35 @@ export const proxied = {
   shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
   contract: s.maybe(contract)
 }
+
+const part = s.closed(
+  {
+    upstream: s.upstreamName('An upstream of this file. It gets the identity, too.'),
+    rewrite: s.pathTemplate(
+      'The path at the upstream, called with GET; `*` and `:name` as in `path`.',
+      { format: 'x-upstream-path' }
+    ),
+    shape: s.may.shapeName('A shape of this file, for this part only.'),
+    into: s.may.dotted(
+      'Where its value goes, before the route’s own shape. Default: its members are added to ' +
+        'the response.'
+    ),
+    required: s.flag(
+      'Whether the request fails with this part. `false`: it is left out, and `missing` ' +
+        'lists its name.',
+      { default: true }
+    ),
+    default: s.may.anything('The value to use if the part is missing or null.')
+  },
+  'A call to another upstream.'
+)
+
+const description =
+  'Calls to other upstreams, all at once, whose results are added to the response.'
+
+export const partsSchema = s.named(part, description)
+
+/** The same where nothing else answers. */
+export const neededParts = s.named(part, description, { default: undefined, minProperties: 1 })
+
+export type PartConfig = Static<typeof part>

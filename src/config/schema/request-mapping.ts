@@ -12,10 +12,7 @@ export const consolePaging = s.optional(
     page: parameter('The console’s parameter with the page number.', ['current']),
     size: s.maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
     firstPage: firstPage('for the console'),
-    defaultSize: s.may.whole(
-      'The page size if the console sends none. An upstream with `offset` needs it.',
-      { minimum: 1 }
-    )
+    defaultSize: s.may.whole('The page size if the console sends none.', { minimum: 1 })
   },
   'How the console sends page number and size. GET routes turn them into those of an ' +
     'upstream with `paging`.'
@@ -25,9 +22,7 @@ export const consolePaging = s.optional(
 export const upstreamPaging = s.optional(
   {
     page: s.maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
-    offset: s.maybe(
-      parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
-    ),
+    offset: s.maybe(parameter('The upstream’s parameter with how many items to skip.', ['skip'])),
     size: s.maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
     firstPage: firstPage('for the upstream')
   },
@@ -49,9 +44,7 @@ export const querySchema = s.optional(
       { examples: [{ expand: 'lines' }] }
     ),
     paging: s.maybe(
-      Type.Literal(false, {
-        description: '`false`: page number and size pass as the console sends them.'
-      })
+      Type.Literal(false, { description: '`false`: page number and size pass as they are.' })
     )
   },
   'Changes the query. What this sets or renames to is not taken from the client. ' +

@@ -3,8 +3,7 @@ import { bodySchema, querySchema } from './request-mapping.ts'
 import { type Static, Type } from 'typebox'
 import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'
-import { neededParts, partsSchema } from './parts.ts'
-import { proxied } from './proxied.ts'
+import { neededParts, partsSchema, proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
 import * as s from './primitives.ts'
 
@@ -48,7 +47,7 @@ const common = {
   keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
   errorStatus: s.may.oneOf(
     [...errorStatuses],
-    'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
+    'The HTTP status of its errors. Default: that of `envelope`.'
   )
 }
 
@@ -96,10 +95,7 @@ const upstreamRoute = s.closed(
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list(
-      s.anyText,
-      'Cookies of the client that the upstream gets. All others are dropped.'
-    ),
+    passCookies: s.list(s.anyText, 'Cookies of the client that it gets. Others are dropped.'),
     passHeaders: s.list(
       s.header('The full name of a request header.'),
       'Headers of the client that are normally dropped: `authorization`, and those that ' +
@@ -110,12 +106,10 @@ const upstreamRoute = s.closed(
       'Send the body of a GET. **An upstream that does not read it takes it for the next ' +
         'request, with the identity of whoever comes then.**'
     ),
-    passEncodedSlashes: s.flag(
-      'Take `%2F` in the path, and send it as it came. By default it is 400.'
-    ),
+    passEncodedSlashes: s.flag('Take `%2F` in the path as it came. By default it is 400.'),
     framedByConsole: s.flag(
-      'Let the console, and pages of `server.origins`, frame the responses. Only for an ' +
-        'upstream that you trust: its pages run as the console’s.'
+      'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
+        'as the console’s: only for an upstream that you trust.'
     ),
     setCookies: setCookiesSchema,
     redirects: s.oneOf(

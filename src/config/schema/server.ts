@@ -64,7 +64,9 @@ export const server = s.section(
     }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
-      { default: '72s' }
+      {
+        default: '72s'
+      }
     ),
     maxConnections: s.whole(
       'The maximum number of connections; one address that is no trusted proxy gets a ' +

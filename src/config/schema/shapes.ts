@@ -113,10 +113,7 @@ const operations = {
     'Must be last. Puts the value into the envelope: under `data` (`envelope`), with ' +
       '`total` (`list`), or beside the code and the message (`flat`).'
   ),
-  each: s.may.someOf(
-    Type.Unknown(),
-    'Operations on each item of the list, or on an object in its place.'
-  ),
+  each: s.may.someOf(Type.Unknown(), 'Operations on each item of the list, or on an object.'),
   at: s.optional(
     {
       path: s.dotted('The path of the value.'),

@@ -94,11 +94,7 @@ const refresh = s.optional(
       }
     ),
     sendCredential,
-    refused: s.maybe(
-      answerTest(
-        'How the back-end refuses, which ends the session. Default: the outcome `refused`.'
-      )
-    ),
+    refused: s.maybe(answerTest('How the back-end refuses. Default: the outcome `refused`.')),
     token: s.dotted('The path of the new token in the response.'),
     expires
   },
@@ -149,20 +145,13 @@ export const upstreamLogin = Type.Object(
         'opened.'
     ),
     outcomes: outcomesOf('400, 401, 403, 404 and 422'),
-    message: s.may.dotted(
-      'The path of the back-end’s message, a text without markup, of which 200 characters ' +
-        'are shown.'
-    ),
+    message: s.may.dotted('The path of the back-end’s message, of which 200 characters are shown.'),
     user,
     token: s.maybe(token),
-    renewedToken: s.may.header(
-      'A header in which the back-end sends a new token with any response.'
-    ),
+    renewedToken: s.may.header('A header of any response with a new token.'),
     expires,
     refresh,
-    refreshToken: s.may.dotted(
-      'The path of the refresh token in the responses to sign-in and renewal.'
-    ),
+    refreshToken: s.may.dotted('The path of the refresh token in sign-ins and renewals.'),
     cookies: s.list(
       s.anyText,
       'Cookies that the session keeps, also as later responses change them, for `credential: ' +

@@ -129,11 +129,17 @@ const tls = s.optional(
 
 export const upstream = s.closed(
   {
-    url: s.may.url('The address of the back-end. A path in it comes before every upstream path.'),
-    urls: s.may.someOf(
-      s.url('An address.'),
-      'Several addresses with the same path: the least busy one is asked.',
-      { maxItems: 100 }
+    url: s.maybe(
+      s.oneOrMany<string>(
+        s.url('An address.'),
+        'The address of the back-end, with the path before every upstream path. Of several with ' +
+          'the same path the least busy is asked.',
+        {
+          ofMany: 'Several addresses.',
+          expected:
+            'an http:// or https:// address without user, query or fragment, or a list of them'
+        }
+      )
     ),
     health,
     connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
@@ -142,10 +148,9 @@ export const upstream = s.closed(
         'overrides it.',
       { default: '15s' }
     ),
-    totalTimeout: s.duration(
-      'How long a response may take, event streams and WebSockets excepted.',
-      { default: '10m' }
-    ),
+    totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
+      default: '10m'
+    }),
     connections: s.whole(
       'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
         'stand beside them.',
@@ -159,8 +164,8 @@ export const upstream = s.closed(
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
       endedTest(
-        'How any response shows that the user’s session at the back-end has ended. The ' +
-          'gateway’s then ends too (401 `session.upstream`).'
+        'How any response shows that the user’s session at the back-end has ended. So does the ' +
+          'gateway’s then (401 `session.upstream`).'
       )
     ),
     errors: s.maybe(errors),
@@ -188,17 +193,7 @@ export const upstream = s.closed(
   'A back-end.'
 )
 
-interface Addressed {
-  readonly url?: string
-  readonly urls?: readonly string[]
-}
-
-/** The addresses of an upstream, as config names them. */
-export function urlsOf({ url: only, urls = [] }: Addressed): readonly string[] {
-  return only === undefined ? urls : [only]
-}
-
-/** An upstream's address in texts for people, and for what needs any of them. */
-export function firstUrlOf(upstreamConfig: Addressed): string {
-  return urlsOf(upstreamConfig)[0] ?? ''
+/** The addresses of an upstream. That it has one is a rule: its preset may have none. */
+export function urlsOf({ url = [] }: { readonly url?: readonly string[] }): readonly string[] {
+  return url
 }

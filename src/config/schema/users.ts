@@ -18,14 +18,11 @@ const user = Type.Object(
     }),
     id: s.may.text('The user’s id, as upstreams get it. Default: the user name.'),
     name: s.may.text('The display name. Default: the user name.'),
-    roles: s.list(
-      s.anyText,
-      'The user’s roles. The menus of common consoles use `admin` and `user`.'
-    ),
+    roles: s.list(s.anyText, 'The user’s roles; common menus know `admin` and `user`.'),
     disabled: Type.Boolean({ default: false, description: 'Refuse sign-in of this user.' }),
     profile: Type.Record(Type.String({ pattern: '^.+$' }), Type.Unknown(), {
       default: {},
-      description: 'More members of the profile, such as `email`, `avatar` and `phone`.',
+      description: 'More members of the profile.',
       examples: [{ email: 'alice@example.com', title: 'Administrator' }]
     })
   },

@@ -49,13 +49,6 @@ for (const rule of casesIn<Rule>('test/config/check/*.yaml')) {
   })
 }
 
-t.test('an upstream has a hundred addresses at most', async t => {
-  const urls = Array.from({ length: 101 }, (_, index) => `http://b${index}`)
-  t.same(said(t, { routes: { upstreams: { b: { urls } } }, route: {} }), [
-    'routes.yaml upstreams.b.urls: expected at most 100 items, found 101'
-  ])
-})
-
 t.test('no config changes what objects are born with', async t => {
   t.same([Object.keys(Object.prototype), ({} as { polluted?: unknown }).polluted], [[], undefined])
 })

@@ -25,7 +25,7 @@ t.test('a later folder overrides a former one key by key, and null removes a key
   const { folder, bases, gateway, routes, limits, inputs } = loadConfig([base, prod], {})
   t.match(gateway.server, { hosts: ['c'], listen: '127.0.0.1:1' })
   t.equal(gateway.log.level, 'warn')
-  t.match(routes.upstreams, { b: { url: 'http://prod' } })
+  t.match(routes.upstreams, { b: { url: ['http://prod'] } })
   t.same(Object.keys(routes.routes), ['r'])
   t.equal(limits.inFlightPerUser, 7)
   t.same([folder, bases], [prod, [base]])

@@ -93,7 +93,7 @@ t.test('the folder’s files win over the back-end’s preset, and that over the
   })
   t.equal(routes.endpoints.login.path, '/api/login/account')
   t.equal(routes.endpoints.logout.path, '/bye')
-  t.match(routes.upstreams['backend'], { url: 'http://127.0.0.1:1', credential: 'bearer' })
+  t.match(routes.upstreams['backend'], { url: ['http://127.0.0.1:1'], credential: 'bearer' })
   t.match(routes.shapes['rows'], [{ pick: ['results', 'count'] }, {}])
   for (const file of [presetFile('console', 'ant-design-pro'), presetFile('backend', 'drf')]) {
     t.ok(Object.hasOwn(inputs, file), 'a preset is one of the files that were read')

@@ -47,7 +47,7 @@ function routes(places: Places): Record<string, unknown> {
     gone: { url: places.gone, ...timeouts, connections: 4, queue: 8 },
     fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
     several: {
-      urls: [places.fickle, places.steady, places.gone],
+      url: [places.fickle, places.steady, places.gone],
       ...timeouts
     }
   }

@@ -1,0 +1,289 @@
+/**
+ * Sessions and their cookie: only what the gateway gave out, only where it belongs, and never again
+ * once it ended.
+ */
+import t from 'tap'
+import { type Called, cookieOf, password, testGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
+import { until } from '../support/until.ts'
+import { json } from '../support/upstream.ts'
+import { isEnvelope, loginPath, openWire, serves } from '../support/wire.ts'
+
+const held: Array<() => void> = []
+const wire = await openWire(
+  t.after,
+  {},
+  {
+    answer: (question, response, seen) => {
+      const answer = () => json(200, { ok: 1 })(question, response, seen)
+      if (seen.url.startsWith('/store/slow')) held.push(answer)
+      else answer()
+    }
+  }
+)
+const { gateway, backend, cookie } = wire
+
+const right = { username: 'alice', password }
+const wrong = { username: 'alice', password: 'wrong' }
+const valueOf = (given: string) => given.slice(given.indexOf('=') + 1)
+const idOf = (given: string) => decodeURIComponent(valueOf(given)).split('.')[0] ?? ''
+const value = valueOf(cookie)
+const secretId = idOf(cookie)
+const signIn = (typed: object, given: string) =>
+  gateway.call(loginPath, { json: typed, cookie: given })
+const signOut = (given: string, method = 'POST') =>
+  gateway.call('/api/account/logout', { method, cookie: given })
+const profileOf = (given: string) => gateway.call('/api/account/profile', { cookie: given })
+const isIn = async (given: string) => (await profileOf(given)).status === 200
+const sessionCookies = ({ headers }: Called) =>
+  headers.getSetCookie().filter(each => each.startsWith('console_sid='))
+/** Cookie fields as bytes: no client tidies them up. */
+const withCookies = (fields: readonly string[], path = '/api/notices', url = gateway.url) => {
+  const lines = fields.map(field => `Cookie: ${field}`)
+  return raw(url, Buffer.from(request(`GET ${path}`, lines), 'latin1'))
+}
+
+t.test('each sign-in gives another cookie, of at least 128 random bits', async t => {
+  const cookies = await Promise.all(Array.from({ length: 12 }, () => gateway.signIn()))
+  // Behind the name of the user, whom all of them have.
+  const ids = cookies.map(each => idOf(each).slice(16))
+  t.equal(new Set(ids).size, 12)
+  for (const [index, id] of ids.entries()) {
+    t.ok(Buffer.from(id, 'base64url').length >= 16, 'long enough')
+    // Two random ids of 32 letters hardly ever share eight places.
+    const shared = id.split('').filter((char, at) => char === ids[index - 1]?.[at])
+    t.ok(shared.length < 8, 'no counter, no clock')
+  }
+})
+
+t.test('what the client chose, or what has ended, is not adopted at sign-in', async t => {
+  const dead = await gateway.signIn()
+  await signOut(dead)
+  const chosen = ['chosen', 'A'.repeat(32), `${'A'.repeat(32)}.${'B'.repeat(43)}`, '', secretId]
+  for (const planted of [...chosen.map(each => `console_sid=${each}`), dead]) {
+    const answer = await signIn(right, planted)
+    t.equal(answer.status, 200, planted)
+    t.not(cookieOf(answer), planted)
+    t.notOk(await isIn(planted), 'what was planted opens nothing')
+    t.ok(await isIn(cookieOf(answer)))
+  }
+})
+
+t.test('a sign-in ends the session before it, also another user’s; a failed one none', async t => {
+  const first = await gateway.signIn()
+  const failed = await signIn(wrong, first)
+  t.equal(failed.status, 401)
+  t.same(sessionCookies(failed), [])
+  t.ok(await isIn(first))
+  const second = cookieOf(await signIn(right, first))
+  const third = cookieOf(await signIn({ username: 'bob', password }, second))
+  t.equal(new Set([first, second, third]).size, 3)
+  t.same([await isIn(first), await isIn(second)], [false, false])
+  t.equal((await profileOf(third)).json.data.username, 'bob')
+})
+
+t.test('after sign-out the cookie is worthless, and nothing reaches the back-end', async t => {
+  for (const method of ['POST', 'GET']) {
+    const mine = await gateway.signIn()
+    const answer = await signOut(mine, method)
+    t.equal(answer.status, 200)
+    t.match(
+      sessionCookies(answer)[0],
+      /^console_sid=; (?=.*Path=\/)(?=.*(?:Max-Age=0|Expires=Thu, 01 Jan 1970))/
+    )
+    const before = backend.begun()
+    for (const path of ['/api/notices', '/api/things/1', '/api/account/profile', '/api/admin/x']) {
+      t.match(await gateway.call(path, { cookie: mine }), {
+        status: 401,
+        json: { errorCode: 'session.revoked' }
+      })
+    }
+    t.equal(backend.begun(), before, method)
+  }
+})
+
+t.test('sign-out answers the same whatever session there is, however often', async t => {
+  const dead = await gateway.signIn()
+  await signOut(dead)
+  const bodies = new Set<string>()
+  const garbage = ['garbage', '', 'x'.repeat(5000)].map(each => `console_sid=${each}`)
+  for (const given of [undefined, dead, dead, ...garbage, 'other=1', '=;;;==;']) {
+    for (const method of ['POST', 'GET']) {
+      const fields = given === undefined ? [] : [`Cookie: ${given}`]
+      const asked = request(`${method} /api/account/logout`, [...fields, 'Content-Length: 0'])
+      const answer = await raw(gateway.url, asked)
+      t.equal(answer.status, 200)
+      bodies.add(answer.body)
+    }
+  }
+  t.equal(bodies.size, 1)
+})
+
+t.test('requests that run while the browser signs out do not revive its session', async t => {
+  const mine = await gateway.signIn()
+  const running = [1, 2, 3, 4].map(n => gateway.call(`/api/things/slow-${n}`, { cookie: mine }))
+  await until('four requests arrived', () => held.length === 4)
+  const others = Array.from({ length: 20 }, () => gateway.call('/api/notices', { cookie: mine }))
+  const ends = await Promise.all(Array.from({ length: 20 }, () => signOut(mine)))
+  t.same([...new Set(ends.map(({ status }) => status))], [200], 'sign-outs at once all settle')
+  for (const { status } of await Promise.all(others)) t.ok([200, 401].includes(status))
+  for (const answer of held.splice(0)) answer()
+  for (const { status, headers } of await Promise.all(running)) {
+    t.equal(status, 200)
+    t.same(headers.getSetCookie(), [])
+  }
+  t.notOk(await isIn(mine))
+})
+
+t.test('a cookie that was tampered with is no session, never a fault', async t => {
+  const before = backend.begun()
+  const flip = (at: number) =>
+    `${value.slice(0, at)}${value[at] === 'A' ? 'B' : 'A'}${value.slice(at + 1)}`
+  const nothings = ['', '.', '..', '*', '0', '{}', 'j:{}', 's:', '%', '%zz', '%E0%A4%A', '\xff\xfe']
+  const names = ['null', 'undefined', '__proto__', 'constructor', '../../etc/passwd', '{cg}:s:x']
+  const changed = [flip(0), flip(10), flip(31), flip(40), value.slice(1), value.slice(0, -8)]
+  const others = [value.toUpperCase(), value.toLowerCase(), value.split('').toReversed().join('')]
+  const around = ['x', '.', `.${value}`, '%00', '%20'].map(more => value + more)
+  const inFront = ['.', '%00', '%0a'].map(more => more + value)
+  const ids = [secretId, `${secretId}.`, `${secretId}.${'A'.repeat(43)}`, `"${value}x"`]
+  const long = ['A'.repeat(4000), '.'.repeat(4000), '%41'.repeat(1000)]
+  const all = [nothings, names, changed, others, around, inFront, ids, long].flat()
+  for (const each of all) {
+    const answer = await withCookies([`console_sid=${each}`])
+    t.equal(answer.status, 401, each.slice(0, 60))
+    isEnvelope(t, answer.body)
+  }
+  t.equal(backend.begun(), before)
+  t.ok(await isIn(cookie))
+})
+
+t.test('two session cookies with different values are refused, in any order and form', async t => {
+  const other = await gateway.signIn('bob')
+  const before = backend.begun()
+  for (const fields of [
+    [`${cookie}; console_sid=evil`],
+    [`console_sid=evil; ${cookie}`],
+    [cookie, other],
+    [other, cookie],
+    [`${cookie};${other}`],
+    [`a=1; ${cookie}; b=2; ${other}; c=3`],
+    [`console_sid=; ${cookie}`],
+    [`${cookie}; \tconsole_sid = evil`],
+    [`${cookie}; console_sid="evil"`],
+    [`a=1, console_sid=evil; ${cookie}`]
+  ]) {
+    const answer = await withCookies(fields)
+    t.equal(answer.status, 400, fields.join(' | ').replaceAll(value, '…'))
+    isEnvelope(t, answer.body)
+  }
+  t.equal(backend.begun(), before)
+  t.equal((await withCookies([`${cookie}; ${cookie}`])).status, 200, 'the same one twice is one')
+})
+
+t.test('only the cookie’s very name counts, also beside the real one', async t => {
+  const planted = valueOf(await gateway.signIn('bob'))
+  const before = backend.begun()
+  const names = [
+    ['Console_sid', 'CONSOLE_SID', 'console-sid', 'console_sid2', 'xconsole_sid', 'console_sid[]'],
+    ['__Host-console_sid', '__Secure-console_sid', 'console_sid[0]', 'console%5fsid'],
+    ['console_sid%20', '\xa0console_sid', 'console_sid\xa0', '\x0bconsole_sid', '\x0cconsole_sid'],
+    ['\x85console_sid', '\xc2\xa0console_sid', '\xef\xbb\xbfconsole_sid', 'console_sid\xad'],
+    ['$console_sid', '"console_sid"', 'x=console_sid', 'x, console_sid']
+  ]
+  for (const name of names.flat()) {
+    const title = JSON.stringify(name)
+    const { status } = await withCookies([`${name}=${value}`])
+    t.ok(status === 401 || status === 400, `${title}: ${status}`)
+    const fake = `${name}=${planted}`
+    for (const fields of [[`${fake}; ${cookie}`], [`${cookie}; ${fake}`], [fake, cookie]]) {
+      const { status, body } = await withCookies(fields, '/api/account/profile')
+      t.ok(status === 400 || (status === 200 && body.includes('"alice"')), `${title} beside it`)
+    }
+  }
+  t.equal(backend.begun(), before)
+})
+
+t.test('over https a cookie without the very prefix __Host- is none', async t => {
+  const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+  const mine = await secure.signIn()
+  t.match(mine, /^__Host-/)
+  const names = ['console_sid', '__host-console_sid', '__Secure-console_sid']
+  const blanks = ['\xa0__Host-console_sid', '\x85__Host-console_sid', '__Host-console_sid\xa0']
+  for (const name of [...names, ...blanks]) {
+    const given = `${name}=${valueOf(mine)}`
+    const { status } = await withCookies([given], '/api/account/profile', secure.url)
+    t.equal(status, 401, JSON.stringify(name))
+  }
+  t.equal((await secure.call('/api/account/profile', { cookie: mine })).status, 200)
+})
+
+t.test('the session’s id opens nothing but as its cookie', async t => {
+  const before = backend.begun()
+  for (const id of [value, secretId, decodeURIComponent(value)]) {
+    for (const field of [
+      'Authorization: Bearer ',
+      'Authorization: Session ',
+      'X-Session-Id: ',
+      'X-Auth-Token: ',
+      'X-Console-Sid: ',
+      'Console_sid: ',
+      'Session: ',
+      'Set-Cookie: console_sid=',
+      'Cookie2: console_sid=',
+      'X-Cookie: console_sid='
+    ]) {
+      const { status } = await raw(gateway.url, request('GET /api/notices', [field + id]))
+      t.equal(status, 401, field)
+    }
+    for (const query of ['console_sid=', 'session=', 'token=', 'cookie=console_sid=']) {
+      const { status } = await raw(gateway.url, request(`GET /api/notices?${query}${id}`))
+      t.equal(status, 401, query)
+    }
+    // Some signatures hold what no path may hold.
+    t.match(String((await raw(gateway.url, request(`GET /api/things/${id}`))).status), /^40[01]$/)
+    const inBody = { json: { console_sid: id, session: id } }
+    t.equal((await gateway.call('/api/things/1', inBody)).status, 401)
+  }
+  t.equal(backend.begun(), before)
+})
+
+t.test('hundreds of cookies and huge ones are refused or ignored, never a fault', async t => {
+  const many = Array.from({ length: 400 }, (_, index) => `c${index}=${index}`)
+  const cases: ReadonlyArray<readonly [fields: string[], status: number]> = [
+    [[`${many.join('; ')}; ${cookie}`], 200],
+    [[`${';'.repeat(10_000)}${cookie}`], 200],
+    [many.slice(0, 150), 431],
+    [[`big=${'x'.repeat(60_000)}; ${cookie}`], 431],
+    [[`console_sid=${'x'.repeat(15_000)}`], 401]
+  ]
+  for (const [fields, status] of cases) t.equal((await withCookies(fields)).status, status)
+  await serves(t, wire)
+})
+
+t.test('who is not signed in gets no session', async t => {
+  for (const answer of await Promise.all([
+    ...['/api/notices', '/api/account/profile', '/api/nothing', '/api/open/x', loginPath].map(
+      path => gateway.call(path)
+    ),
+    gateway.call(loginPath, { json: wrong }),
+    gateway.call(loginPath, { json: {} }),
+    gateway.call('/api/notices', { cookie: 'console_sid=garbage' })
+  ])) {
+    const given = sessionCookies(answer).filter(each => /^console_sid=[^;]/.test(each))
+    t.same(given, [], answer.text.slice(0, 60))
+  }
+})
+
+t.test('no answer holds the session’s id but the cookie that gives it', async t => {
+  const answer = await gateway.call(loginPath, { json: right })
+  const mine = cookieOf(answer)
+  const given = idOf(mine)
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  const others = [...answer.headers].filter(([name]) => name !== 'set-cookie')
+  t.notMatch(answer.text + JSON.stringify(others), given)
+  const profile = await profileOf(mine)
+  t.notMatch(profile.text, given)
+  t.same(profile.headers.getSetCookie(), [], 'a session in use is not given out again')
+})
+
+t.end()

@@ -1,0 +1,147 @@
+/**
+ * A refused request says which rule refused it, by a code and the request's id: in the response, in
+ * the log and in `why`.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { type CallOptions, configFolder, password, testGateway } from '../support/gateway.ts'
+import { beginMaintenance } from '../support/ops.ts'
+import { raw, request } from '../support/raw.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { loginPath } from '../support/wire.ts'
+
+const backend = await testUpstream(t.after, (asked, response, seen) => {
+  if (seen.url.startsWith('/broken')) return void response.socket?.destroy()
+  if (seen.url.startsWith('/own')) return json(418, { error: 'teapot' })(asked, response, seen)
+  if (seen.url.startsWith('/page')) {
+    return void response.writeHead(500, { 'content-type': 'text/html' }).end('<p>')
+  }
+  json(200, {})(asked, response, seen)
+})
+const both = ['GET', 'POST']
+const route = (name: string, more: object = {}) => ({
+  [name]: { path: `/api/${name}`, upstream: 'b', access: 'public', ...more }
+})
+const folder = await configFolder({
+  gateway: { console: { root: 'console' } },
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    routes: {
+      ...route('admins', { access: { roles: ['admin'] }, methods: both }),
+      ...route('mine', { access: 'session', methods: both, maxBody: '16B' }),
+      ...route('rare'),
+      ...route('socket', { websocket: {} }),
+      ...route('broken', { rewrite: '/broken' }),
+      ...route('own', { rewrite: '/own' }),
+      ...route('page', { rewrite: '/page' }),
+      ...route('closed'),
+      ...route('quiet', { rewrite: '/broken', errorStatus: 'ok' })
+    }
+  },
+  limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } }
+})
+mkdirSync(`${folder}/console`)
+writeFileSync(`${folder}/console/index.html`, 'x')
+const gateway = await testGateway(t.after, folder)
+const cookie = await gateway.signIn('bob')
+await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
+
+/** What every response has, in the log and, where it failed, in the body and in `why`. */
+async function isTold(
+  t: Test,
+  { status, code }: { readonly status: number; readonly code: string | undefined },
+  id: string,
+  body: string
+) {
+  const title = `${status} ${code}`
+  t.match(id, /^[\da-f-]{36}$/, title)
+  const line = await gateway.logged(line => line['requestId'] === id && 'status' in line)
+  t.match(line, { status, code, address: '127.0.0.1' }, title)
+  if (code === undefined) return t.notOk('code' in line, title)
+  t.match(JSON.parse(body), { errorCode: code, requestId: id }, title)
+  if (status < 400) return
+  await until('why has it', async () => {
+    const asked = await gateway.ops(`/ops/api/requests/${id}`)
+    const { requests } = (await asked.json()) as { readonly requests: readonly object[] }
+    return requests.length === 1
+  })
+}
+
+t.test('each error that the gateway decided has its code; what passes has none', async t => {
+  const foreign = { cookie, method: 'POST', headers: { origin: 'https://evil.example' } }
+  const large = { cookie, json: { more: 'than sixteen bytes' } }
+  const typed = { method: 'POST', body: password, headers: { 'content-type': 'text/x' } }
+  type Case = readonly [status: number, code: string | undefined, path: string, CallOptions?]
+  const cases: readonly Case[] = [
+    [200, undefined, '/api/rare'],
+    [429, 'limit.exceeded', '/api/rare'],
+    [403, 'route.forbidden', '/api/admins', { cookie }],
+    [403, 'origin.refused', '/api/admins', foreign],
+    [403, 'origin.refused', '/api/mine', foreign],
+    [401, 'session.none', '/api/mine'],
+    [401, 'session.none', '/api/account/profile', { cookie: 'console_sid=forged' }],
+    [413, 'request.too-large', '/api/mine', large],
+    [401, 'login.refused', loginPath, { json: { username: 'bob', password: 'wrong' } }],
+    [400, 'request.malformed', loginPath, { json: { username: 1 } }],
+    [415, 'request.type', loginPath, typed],
+    [404, 'route.unknown', '/api/nowhere'],
+    [404, 'route.unknown', '/nowhere.js'],
+    [405, 'route.method', '/api/own', { method: 'DELETE' }],
+    [400, 'request.path', '/api//x'],
+    [502, 'upstream.reset', '/api/broken'],
+    [500, 'upstream.error', '/api/page'],
+    [503, 'maintenance', '/api/closed'],
+    [200, 'upstream.reset', '/api/quiet'],
+    [418, undefined, '/api/own'],
+    [200, undefined, '/api/account/profile', { cookie }],
+    [200, undefined, '/index.html']
+  ]
+  for (const [status, code, path, options] of cases) {
+    const { status: answered, headers, text } = await gateway.call(path, options)
+    t.equal(answered, status, path)
+    await isTold(t, { status, code }, headers.get('x-request-id') ?? '', text)
+  }
+})
+
+const idIn = (head: string) => /^x-request-id: (\S+)/im.exec(head)?.[1] ?? 'none'
+
+t.test('so has what never became a request', async t => {
+  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
+  for (const [status, code, bytes] of [
+    [417, 'request.expectation', request('GET /api/rare', ['Expect: x'])],
+    [400, 'request.path', request('GET /api/%zz')],
+    [400, 'request.path', request('GET /api/%ff')],
+    [400, 'request.malformed', 'GARBAGE\r\n\r\n'],
+    [431, 'request.headers', request('GET /', [`X-Long: ${'x'.repeat(20_000)}`])],
+    [405, 'route.method', request('CONNECT 127.0.0.1:443')],
+    [404, 'route.unknown', request('GET /api/nothing', upgrade)],
+    [400, 'request.malformed', request('GET /api/socket', upgrade)]
+  ] as const) {
+    const answer = await raw(gateway.url, bytes)
+    t.equal(answer.status, status, code)
+    await isTold(t, { status, code }, idIn(answer.head), answer.body)
+  }
+})
+
+t.test('every dialect has the id in errors', async t => {
+  const names = { data: 'result', code: 'status', message: 'msg', requestId: 'traceId' }
+  const custom = { custom: { members: names } }
+  for (const [dialect, member, more] of [
+    ['dual', 'requestId', {}],
+    ['ant-design-pro', 'requestId', {}],
+    ['base-response', 'requestId', {}],
+    ['problem', 'requestId', {}],
+    ['custom', 'traceId', custom]
+  ] as const) {
+    const envelope = { dialect, ...more }
+    const speaking = await testGateway(t.after, { gateway: { envelope } })
+    for (const bytes of [request('GET /api/nothing'), 'nonsense\r\n\r\n']) {
+      const { head, body } = await raw(speaking.url, bytes)
+      t.not(idIn(head), 'none')
+      t.match(JSON.parse(body), { [member]: idIn(head) }, dialect)
+    }
+  }
+})
+
+t.end()

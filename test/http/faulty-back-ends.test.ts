@@ -1,0 +1,420 @@
+/**
+ * A back-end that breaks HTTP, breaks off or takes too long: the client gets one whole error or a
+ * response that is visibly cut, the log says why, and nobody else gets a byte of it.
+ */
+import type { Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { type Line, open, raw, request } from '../support/raw.ts'
+import { shorterTimes } from '../support/shorter-times.ts'
+import { until } from '../support/until.ts'
+import { rawUpstream } from '../support/upstream.ts'
+import { answersBegun, inside, isEnvelope } from '../support/wire.ts'
+
+type Behaviour = (socket: Socket) => unknown
+
+const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+const chunked = `${ok}Transfer-Encoding: chunked\r\n\r\n`
+const stream = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n'
+const whole = (body: string) => `${ok}Content-Length: ${body.length}\r\n\r\n${body}`
+const sends = (text: string) => (socket: Socket) => socket.write(text, 'latin1')
+const ends = (text: string) => (socket: Socket) => socket.end(text, 'latin1')
+/**
+ * The kernel may drop what was not read yet: the reset follows only once the gateway has it. It is in
+ * this process, and reads before an immediate, even after a pause that was longer than the timer.
+ */
+const resets = (text: string) => (socket: Socket) => {
+  const end = () => setImmediate(() => socket.resetAndDestroy())
+  if (text === '') socket.resetAndDestroy()
+  else socket.write(text, () => setTimeout(end, 30))
+}
+const drips = (head: string, piece: string) => (socket: Socket) => {
+  socket.write(head)
+  const timer = setInterval(() => socket.write(piece), 50)
+  socket.on('close', () => clearInterval(timer))
+}
+/** As fast as it is taken. */
+const pours = (head: string, piece: string) => (socket: Socket) => {
+  const write = (): void => {
+    if (socket.destroyed) return
+    if (socket.write(piece)) setImmediate(write)
+    else socket.once('drain', write)
+  }
+  socket.write(head)
+  write()
+}
+
+const answers = new Map<string, Behaviour>([['/api/open/fine', sends(whole('{"fine":true}'))]])
+const asked = new Map<string, number>()
+const backend = await rawUpstream(t.after, (socket, head) => {
+  const path = head.split(' ', 2)[1] ?? ''
+  asked.set(path, (asked.get(path) ?? 0) + 1)
+  answers.get(path)?.(socket)
+})
+/** Takes connections, and answers no handshake: it waits for the end of a head. */
+const noTls = await rawUpstream(t.after, () => {})
+// Of the pause of an event stream.
+shorterTimes(t.after, { [5 * 60_000]: 2000 })
+const route = (name: string, more: object = {}) => ({
+  [name]: {
+    path: `/api/${name}/*`,
+    methods: ['GET', 'POST'],
+    access: 'public',
+    upstream: 'patient',
+    ...more
+  }
+})
+const idleMs = 600
+const gateway = await testGateway(t.after, {
+  gateway: { server: { idleTimeout: `${idleMs}ms` } },
+  limits: {
+    sizes: { shape: '256KiB' },
+    limits: { all: { by: 'address', max: 1_000_000, window: '1h' } }
+  },
+  routes: {
+    upstreams: {
+      'patient': { url: backend.url, responseTimeout: '2m' },
+      'hasty': { url: backend.url, responseTimeout: '300ms' },
+      'brief': { url: backend.url, responseTimeout: '30s', totalTimeout: '500ms' },
+      'no-tls': { url: noTls.url.replace('http', 'https'), connectTimeout: '300ms' }
+    },
+    shapes: { same: [{ drop: ['nothing'] }] },
+    routes: {
+      ...route('open'),
+      ...route('hasty', { upstream: 'hasty' }),
+      ...route('brief', { upstream: 'brief' }),
+      ...route('tls', { upstream: 'no-tls' }),
+      ...route('shaped', { upstream: 'hasty', shape: 'same' }),
+      ...route('shaped-brief', { upstream: 'brief', shape: 'same' })
+    }
+  }
+})
+
+/** Asks for an address of its own, which the back-end answers so. */
+async function when(behaviour: Behaviour, name = 'open', method = 'GET') {
+  const path = `/api/${name}/${answers.size}`
+  answers.set(path, behaviour)
+  const body = method === 'POST' ? 'ok' : ''
+  const fields = ['Content-Type: text/plain', `Content-Length: ${body.length}`, 'Connection: close']
+  const bytes = request(`${method} ${path}`, fields, body)
+  const response = await raw(gateway.url, bytes, { enough: () => false })
+  const { code } = await gateway.logged(line => line['msg'] === 'request' && line['path'] === path)
+  return { ...response, code, asked: asked.get(path) ?? 0 }
+}
+type Result = Awaited<ReturnType<typeof when>>
+
+/** Whether a client takes the response for a whole one. */
+function isWhole({ head, body, closed }: Result): boolean {
+  const length = /^content-length: (\d+)/im.exec(head)?.[1]
+  if (length !== undefined) return body.length >= Number(length)
+  if (/^transfer-encoding: chunked/im.test(head)) return body.endsWith('0\r\n\r\n')
+  return closed
+}
+
+/** One whole error with this code, which the log has too. */
+function isError(t: Test, result: Result, code: string, title: string): void {
+  t.equal(result.status, code.startsWith('upstream.timeout') ? 504 : 502, title)
+  t.equal(answersBegun(result.whole), 1, `${title}: one answer`)
+  isEnvelope(t, result.body, title)
+  t.match(JSON.parse(result.body), { errorCode: code }, title)
+  t.equal(result.code, code, `${title}: in the log`)
+  t.ok(result.closed && isWhole(result), `${title}: whole`)
+}
+
+/** What comes after is answered with what belongs to it, and nothing is left of what was before. */
+async function isFineAgain(t: Test): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) {
+    const { status, text } = await gateway.call('/api/open/fine')
+    t.equal(`${status} ${text}`, '200 {"fine":true}', 'the next answer is the right one')
+  }
+  await until('nothing is in flight', async () => {
+    const metrics = await (await gateway.ops('/metrics')).text()
+    const counts = metrics.match(/^console_gateway_upstream_in_flight\{.*/gm) ?? []
+    return counts.length > 0 && counts.every(line => line.endsWith(' 0'))
+  })
+}
+
+const two = 'Content-Length: 2\r\n\r\n{}'
+type Fault = readonly [title: string, behaviour: Behaviour, name?: string]
+/** What costs the client its response, by the code of the error. */
+const faults: Readonly<Record<string, readonly Fault[]>> = {
+  'upstream.timeout': [
+    ['silence', () => {}, 'hasty'],
+    ['half a status line', sends('HTTP/1.1 2'), 'hasty'],
+    ['half its fields', sends(`${ok}X-Half: `), 'hasty'],
+    ['fields that drip', drips(ok, 'X-Drip: 1\r\n'), 'hasty'],
+    ['announcements only', drips('', 'HTTP/1.1 102 Processing\r\n\r\n'), 'hasty']
+  ],
+  'upstream.timeout.connect': [['no handshake', () => {}, 'tls']],
+  'upstream.timeout.total': [
+    ['a first byte later than the whole may be', () => {}, 'brief'],
+    ['a drip that is shaped', drips(`${ok}\r\n`, 'x'), 'shaped-brief']
+  ],
+  'upstream.timeout.idle': [
+    ['a body that stalls', sends(`${ok}Content-Length: 100\r\n\r\n{"half":`), 'hasty'],
+    ['a body that stalls, shaped', sends(`${ok}\r\n{"half":`), 'shaped']
+  ],
+  'upstream.reset': [
+    ['a reset', resets('')],
+    ['an end', ends('')],
+    ['an end within the status line', ends('HTTP/1.')],
+    ['an end within the fields', ends(`${ok}X-Half: `)],
+    ['a reset within the body', resets(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
+    ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)]
+  ],
+  'upstream.invalid': [
+    ['two lengths', sends(`${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`)],
+    ['a list of lengths', sends(`${ok}Content-Length: 2, 3\r\n\r\n{}`)],
+    ['a negative length', sends(`${ok}Content-Length: -2\r\n\r\n{}`)],
+    ['a length and a coding', sends(`${ok}Transfer-Encoding: chunked\r\n${two}`)],
+    ['another coding', sends(`${ok}Transfer-Encoding: gzip, chunked, x\r\n\r\n{}`)],
+    ['no HTTP', sends('SSH-2.0-OpenSSH_9.2\r\n')],
+    ['HTML only', sends('<html><body>It works</body></html>\r\n\r\n')],
+    ['HTTP/0.9', sends('{}\r\n\r\n')],
+    ['status 0', sends(`HTTP/1.1 000 Nothing\r\n${two}`)],
+    ['status 99', sends(`HTTP/1.1 099 Less\r\n${two}`)],
+    ['status 600', sends(`HTTP/1.1 600 More\r\n${two}`)],
+    ['status 999', sends(`HTTP/1.1 999 Most\r\n${two}`)],
+    ['status 1000', sends(`HTTP/1.1 1000 Beyond\r\n${two}`)],
+    ['a status in words', sends(`HTTP/1.1 OK 200\r\n${two}`)],
+    ['NUL in a field', sends(`${ok}X-A: a\0b\r\n${two}`)],
+    ['a bare CR in a field', sends(`${ok}X-A: a\rX-Injected: b\r\n${two}`)],
+    ['a name with a blank', sends(`${ok}X A: b\r\n${two}`)],
+    ['a line without colon', sends(`${ok}Broken\r\n${two}`)],
+    ['250 KB of fields', sends(`${ok}${`X-A: ${'x'.repeat(1000)}\r\n`.repeat(250)}${two}`)],
+    ['one field of 250 KB', sends(`${ok}X-A: ${'x'.repeat(250_000)}\r\n${two}`)],
+    ['fields without end', pours(ok, `X-A: ${'x'.repeat(1000)}\r\n`)],
+    ['a 101 that nobody asked for', sends('HTTP/1.1 101 Switch\r\nUpgrade: websocket\r\n\r\n')]
+  ]
+}
+
+/** How often the back-end is asked: a broken GET once more. */
+const times: Readonly<Record<string, number>> = {
+  'upstream.reset': 2,
+  'upstream.timeout.connect': 0
+}
+
+for (const [code, rows] of Object.entries(faults)) {
+  t.test(`what costs the client its response with ${code}`, async t => {
+    await Promise.all(
+      rows.map(async ([title, behaviour, name]) => {
+        const result = await when(behaviour, name)
+        isError(t, result, code, title)
+        t.notMatch(result.whole, /X-Injected|X-A|SSH-|It works|half/i, title)
+        t.equal(result.asked, times[code] ?? 1, `${title}: times`)
+      })
+    )
+    await isFineAgain(t)
+  })
+}
+
+const great = `${ok}Content-Length: 200000\r\n\r\n${'{"half":'.repeat(10_000)}`
+const many = `${chunked}${`2710\r\n${'x'.repeat(10_000)}\r\n`.repeat(20)}`
+/** What shows when bytes may have gone to the client already, by the code of the log line. */
+const cuts: Readonly<Record<string, readonly Fault[]>> = {
+  'upstream.reset': [
+    ['a reset within a large body', resets(great)],
+    ['a large body shorter than its length', ends(great)],
+    ['an end between chunks', ends(`${chunked}8\r\n{"half":\r\n`)],
+    ['an end within a chunk', ends(`${chunked}ff\r\n{"half":`)],
+    ['an end before the last line', ends(`${chunked}8\r\n{"half":\r\n0\r\n`)],
+    ['an end after many chunks', ends(many)]
+  ],
+  'upstream.invalid': [
+    ['a chunk that is none', sends(`${chunked}8\r\n{"half":\r\nzz\r\n`)],
+    ['one after many', sends(`${many}zz\r\n`)]
+  ],
+  'upstream.timeout.idle': [
+    ['a large body that stalls', sends(great), 'hasty'],
+    ['chunks that stall', sends(`${chunked}8\r\n{"half":\r\n`), 'hasty'],
+    ['a body until the end that stalls', sends(`${ok}Connection: close\r\n\r\n{"half":`), 'hasty'],
+    ['events that stall', sends(`${stream}data: 1\n\n`)]
+  ],
+  'upstream.timeout.total': [
+    ['a drip', drips(`${ok}\r\nx`, 'x'), 'brief'],
+    ['a drip after a good start', drips(`${ok}\r\n${'x'.repeat(100_000)}`, 'x'), 'brief'],
+    ['an endless body', pours(`${ok}\r\n`, 'x'.repeat(10_000)), 'brief']
+  ]
+}
+
+for (const [code, rows] of Object.entries(cuts)) {
+  t.test(`a response that breaks with ${code} is never taken for a whole one`, async t => {
+    await Promise.all(
+      rows.map(async ([title, behaviour, name]) => {
+        const result = await when(behaviour, name)
+        // Whether it had begun when it broke is up to the machine where the body is small.
+        if (result.status !== 200) return isError(t, result, code, title)
+        t.notOk(isWhole(result), `${title}: not whole`)
+        t.equal(result.code, code, `${title}: in the log`)
+        t.equal(answersBegun(result.whole), 1, title)
+        t.ok(result.closed, title)
+        t.notMatch(result.whole, inside, title)
+      })
+    )
+    await isFineAgain(t)
+  })
+}
+
+t.test('what changes something is never sent twice', async t => {
+  for (const behaviour of [resets(''), ends(''), ends('HTTP/1.')]) {
+    const result = await when(behaviour, 'open', 'POST')
+    isError(t, result, 'upstream.reset', 'POST')
+    t.equal(result.asked, 1)
+  }
+  t.equal((await when(() => {}, 'hasty', 'POST')).asked, 1, 'nor after silence')
+})
+
+t.test('bytes and trailers behind a response are served to nobody', async t => {
+  const poison = whole('{"poison":"blood"}')
+  for (const text of [
+    whole('{}') + poison,
+    `${whole('{}')}poison`,
+    `HTTP/1.1 204 No Content\r\n\r\n${poison}`,
+    `HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\npoison${poison}`,
+    `HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\npoison${poison}`,
+    `${chunked}2\r\n{}\r\n0\r\nX-Poison: 1\r\nSet-Cookie: poison=1\r\n\r\n${poison}`
+  ]) {
+    const result = await when(sends(text))
+    t.ok([200, 204, 304, 502].includes(result.status), `${result.status}`)
+    t.notMatch(result.whole, /poison/i)
+    await isFineAgain(t)
+  }
+  t.equal((await when(sends(whole('hidden')), 'open', 'HEAD')).body, '')
+  await isFineAgain(t)
+})
+
+t.test('announcements before a response do not hide it', async t => {
+  for (const hints of [
+    'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\n\r\n'.repeat(50),
+    'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 199 Odd\r\n\r\n'
+  ]) {
+    const result = await when(sends(hints + whole('{}')))
+    t.same([result.status, result.body, answersBegun(result.whole)], [200, '{}', 1])
+  }
+  const unasked = await when(sends(`HTTP/1.1 100 Continue\r\n\r\n${whole('{}')}`))
+  if (unasked.status !== 200) isError(t, unasked, 'upstream.reset', 'a 100 that nobody asked for')
+  await isFineAgain(t)
+})
+
+t.test('an error page of a back-end is told in the envelope, without its insides', async t => {
+  const page =
+    '<h1>Whitelabel</h1><pre>java.lang.Exception at Dao.java:7 jdbc:mysql://10.0.0.7</pre>'
+  for (const status of [400, 401, 403, 404, 418, 500, 501, 502, 503, 504, 507]) {
+    for (const type of ['text/html', 'text/plain', 'application/xml', '']) {
+      const fields = [
+        `HTTP/1.1 ${status} Oops`,
+        ...(type === '' ? [] : [`Content-Type: ${type}`]),
+        'WWW-Authenticate: Basic realm="inner"',
+        `Content-Length: ${page.length}`
+      ]
+      const result = await when(sends([...fields, '', page].join('\r\n')))
+      t.equal(result.status, status)
+      t.notMatch(result.whole, /Whitelabel|java|jdbc|10\.0\.0\.7|www-authenticate|inner/i)
+      isEnvelope(t, result.body, `${status} ${type}`)
+    }
+  }
+})
+
+t.test(
+  'a response that comes before the request is whole passes, and the rest of the body is no request',
+  async t => {
+    const early = `Content-Type: application/json\r\n${two}`
+    for (const [behaviour, status] of [
+      [sends(`HTTP/1.1 200 OK\r\n${early}`), 200],
+      [ends(`HTTP/1.1 413 Too Large\r\nConnection: close\r\n${early}`), 413],
+      [resets(''), 502]
+    ] as const) {
+      for (const [field, first, last] of [
+        ['Content-Length: 300000', 'x'.repeat(100_000), 'x'.repeat(200_000)],
+        ['Transfer-Encoding: chunked', `186a0\r\n${'x'.repeat(100_000)}\r\n`, '0\r\n\r\n']
+      ] as const) {
+        const path = `/api/open/${answers.size}`
+        answers.set(path, behaviour)
+        const line = await open(t.after, gateway.url)
+        line.socket.write(request(`POST ${path}`, ['Content-Type: text/plain', field], first))
+        await line.until(received => answersBegun(received) === 1)
+        line.socket.write(last + request('GET /api/open/fine'))
+        await line.closed
+        t.match(line.received(), new RegExp(`^HTTP/1\\.1 ${status} `), field)
+        t.equal(answersBegun(line.received()), 1, field)
+      }
+    }
+    await isFineAgain(t)
+  }
+)
+
+t.test('where an upstream sets longer waits, a drip goes on; so do events', async t => {
+  const lines: Line[] = []
+  for (const [path, behaviour] of [
+    ['/api/open/drip', drips(`${ok}\r\n`, 'x')],
+    ['/api/open/stall', sends(`${ok}\r\nx`)],
+    ['/api/brief/events', drips(stream, 'data: 1\n\n')]
+  ] as const) {
+    answers.set(path, behaviour)
+    const line = await open(t.after, gateway.url)
+    line.socket.write(request(`GET ${path}`))
+    lines.push(line)
+  }
+  // As long as what ends others.
+  t.equal((await when(drips(`${ok}\r\n`, 'x'), 'brief')).code, 'upstream.timeout.total')
+  const isClosed = lines.map(line => line.isClosed())
+  t.same(isClosed, [false, false, false])
+  for (const line of lines) line.socket.destroy()
+  await isFineAgain(t)
+})
+
+t.test('a slow reader holds the back-end back, and is not taken for a slow back-end', async t => {
+  let sent = () => 0
+  answers.set('/api/open/endless', socket => {
+    sent = () => socket.bytesWritten
+    pours(`${ok}\r\n`, 'x'.repeat(16_384))(socket)
+  })
+  const line = await open(t.after, gateway.url)
+  line.socket.write(request('GET /api/open/endless'))
+  await line.until(received => received.length > 2 ** 20)
+  // Reads a little now and then: what the gateway holds back is the back-end's no fault.
+  const deadline = performance.now() + 5 * idleMs
+  while (performance.now() < deadline) {
+    line.socket.pause()
+    await wait(idleMs / 3)
+    const before = line.received().length
+    line.socket.resume()
+    await line.until(received => received.length > before)
+  }
+  t.notOk(line.isClosed())
+  line.socket.pause()
+  const told = await gateway.logged(({ path }) => path === '/api/open/endless')
+  t.match(told, { status: 499, code: 'request.timeout' })
+  const ahead = sent() - line.received().length
+  t.ok(ahead < 32 * 2 ** 20, `it was held back, at ${Math.round(ahead / 2 ** 20)} MiB`)
+  line.socket.destroy()
+  await isFineAgain(t)
+})
+
+t.test('kept connections that are closed at random cost no GET', async t => {
+  answers.set('/api/open/closes', socket => {
+    socket.write(whole('{}'))
+    if (Math.random() < 0.5) setTimeout(() => socket.destroy(), 3 * Math.random())
+  })
+  for (let turn = 0; turn < 100; turn++) {
+    t.equal((await gateway.call('/api/open/closes')).status, 200)
+  }
+  await isFineAgain(t)
+})
+
+t.test('an upload whose upstream says nothing is answered before it is whole', async t => {
+  for (const [field, part] of [
+    ['Transfer-Encoding: chunked', `13880\r\n${'x'.repeat(80_000)}\r\n`],
+    ['Content-Length: 400000', 'x']
+  ] as const) {
+    const upload = request('POST /api/hasty/upload', [field, 'Content-Type: text/plain'], part)
+    t.match(await raw(gateway.url, upload), { status: 504 }, field)
+  }
+})
+
+t.test('no fault of a back-end is one of the gateway', async t => {
+  t.notOk(gateway.log.some(({ code }) => code === 'gateway.fault'))
+})
+
+t.end()

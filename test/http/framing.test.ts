@@ -1,0 +1,320 @@
+/** Message framing and methods: what could be read in two ways is refused, and its connection ends. */
+import t from 'tap'
+import { answers, open, raw, request } from '../support/raw.ts'
+import { json } from '../support/upstream.ts'
+import { answersBegun, isEnvelope, loginPath, openWire, refuses, serves } from '../support/wire.ts'
+
+const wire = await openWire(
+  t.after,
+  {},
+  {
+    answer: (question, response, seen) => {
+      if (seen.url === '/store/held') return
+      if (seen.url === '/store/begun') {
+        const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
+        return void response.writeHead(200, headers).write('x'.repeat(100_000))
+      }
+      json(200, { ok: 1 })(question, response, seen)
+    }
+  }
+)
+const { gateway, backend, signedIn } = wire
+
+const untilClosed = { enough: () => false }
+const smuggled = 'GET /api/things/smuggled HTTP/1.1\r\nHost: gateway.test\r\n\r\n'
+const typed = 'Content-Type: text/plain'
+const post = (fields: string[], body = '', path = '/api/things/1') =>
+  request(`POST ${path}`, [signedIn, typed, ...fields], body)
+const get = (...fields: string[]) => request('GET /api/notices', [signedIn, ...fields])
+const chunked = (chunks: string) => post(['Transfer-Encoding: chunked'], chunks)
+const statusesOf = (whole: string) =>
+  [...whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+
+const ambiguous: readonly string[][] = [
+  ['Content-Length: 6', 'Transfer-Encoding: chunked'],
+  ['Transfer-Encoding: chunked', 'Content-Length: 5'],
+  ['Transfer-Encoding: xchunked'],
+  ['Transfer-Encoding: chunked, identity'],
+  ['Transfer-Encoding: chunked, gzip'],
+  ['Transfer-Encoding : chunked'],
+  ['Content-Length : 5'],
+  ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'],
+  ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'],
+  ['Content-Length: 5', 'Content-Length: 6'],
+  ['Content-Length: 5', 'Content-Length: 5'],
+  ['Content-Length: 0, 44'],
+  ['Content-Length: +5'],
+  ['Content-Length: 0x5'],
+  ['Content-Length: 1_0'],
+  ['Content-Length: -1'],
+  ['Content-Length:'],
+  ['Content-Length: 1 0'],
+  ['Content-Length: 18446744073709551621'],
+  [`Content-Length: ${'9'.repeat(400)}`],
+  ['Transfer-Encoding:\r\n chunked'],
+  ['Transfer-Encoding: \x0bchunked'],
+  ['Transfer-Encoding: "chunked"']
+]
+
+t.test('a request whose length can be read in two ways is refused', async t => {
+  // A whole chunked body, and five bytes.
+  const body = `0\r\n\r\n${smuggled}`
+  for (const fields of ambiguous) await refuses(t, wire, fields.join(' | '), post(fields, body))
+  const old = post(['Transfer-Encoding: chunked'], body).replace('HTTP/1.1', 'HTTP/1.0')
+  await refuses(t, wire, 'HTTP/1.0 with Transfer-Encoding', old)
+  await serves(t, wire)
+})
+
+t.test('a head that is not well-formed is refused', async t => {
+  const cases: Array<[title: string, bytes: string]> = [
+    ['a bare CR within a value', get('X-A: one\rX-B: two')],
+    ['bare LF line ends', get('X-A: one').replaceAll('\r\n', '\n')],
+    ['one bare LF between two fields', get('X-A: one\nX-B: two')],
+    ['NUL in a value', get('X-A: a\0b')],
+    ['NUL in a name', get('X\0A: b')],
+    ['DEL in a value', get('X-A: a\x7fb')],
+    ['a folded field', get('X-Folded: a\r\n b')],
+    ['a blank before the first field', get().replace('Host', ' Host')],
+    ['a field without a colon', get('X-NoColon')],
+    ['an empty field name', get(': value')],
+    ['a blank within a field name', get('X A: b')],
+    ['a quote within a field name', get('X"A: b')],
+    ['a name that is not ASCII', get('X-\xe4: b')],
+    ['HTTP/2.0 in the request line', get().replace('HTTP/1.1', 'HTTP/2.0')],
+    ['HTTP/1.2 in the request line', get().replace('HTTP/1.1', 'HTTP/1.2')],
+    ['HTTP/0.9 in the request line', get().replace('HTTP/1.1', 'HTTP/0.9')],
+    ['a simple request without version', 'GET /api/notices\r\n\r\n'],
+    ['a lower-case protocol name', get().replace('HTTP/1.1', 'http/1.1')],
+    ['another protocol name', get().replace('HTTP/1.1', 'ICY/1.1')],
+    ['a method that is no token', get().replace('GET', 'G(T')],
+    ['a method in lower case', get().replace('GET', 'get')],
+    ['a method that nobody knows', get().replace('GET', 'FETCH')],
+    ['a blank before the method', get().replace('GET', ' GET')],
+    ['blanks in the target', get().replace('/api/notices', '/api/notices /api/things/2')],
+    ['a tab behind the method', get().replace('GET ', 'GET\t')],
+    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'],
+    ['the greeting of TLS', '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03'],
+    ['no HTTP at all', 'EHLO gateway.test\r\n']
+  ]
+  for (const [title, bytes] of cases) await refuses(t, wire, title, Buffer.from(bytes, 'latin1'))
+  await serves(t, wire)
+})
+
+t.test('more header lines than allowed, or larger ones, are refused and never cut', async t => {
+  const lines = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}:1`)
+  t.equal((await raw(gateway.url, get(...lines(98)))).status, 200)
+  for (const count of [99, 100, 198, 1098, 2098]) {
+    await refuses(t, wire, `${count} lines and two`, get(...lines(count)), 431)
+  }
+  await refuses(t, wire, '40 KB of fields', get(`X-Large: ${'x'.repeat(40_000)}`), 431)
+  await refuses(t, wire, 'a long name', get(`${'X'.repeat(40_000)}: 1`), 431)
+  const length = `Content-Length: ${smuggled.length}`
+  await refuses(t, wire, 'a length behind them', post([...lines(150), length], smuggled), 431)
+  await serves(t, wire)
+})
+
+t.test('a request has exactly one Host, and it is a host', async t => {
+  const hosted = (host: string, version = 'HTTP/1.1') =>
+    Buffer.from(`GET /api/notices ${version}\r\n${host}${signedIn}\r\n\r\n`, 'latin1')
+  await refuses(t, wire, 'no Host', hosted(''), 400)
+  await refuses(t, wire, 'no Host in HTTP/1.0', hosted('', 'HTTP/1.0'), 400)
+  await refuses(t, wire, 'two Host lines', get('Host: evil.example'), 400)
+  await refuses(t, wire, 'two Host lines that agree', get('hOST: gateway.test'), 400)
+  const bad = [
+    [
+      '',
+      ' ',
+      'a b',
+      '*',
+      '[::1',
+      '[zz]',
+      '-gateway',
+      '"gateway.test"',
+      'g\xe4teway',
+      '%67ateway.test'
+    ],
+    ['gateway.test/api', 'user@gateway.test', 'gateway.test?x', 'gateway.test#x'],
+    ['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil'],
+    ['gateway.test:port', 'gateway.test:123456', 'gateway.test:80:80', `${'a'.repeat(300)}.test`]
+  ]
+  for (const host of bad.flat()) {
+    await refuses(t, wire, `Host: ${host}`, hosted(`Host: ${host}\r\n`), 400)
+  }
+  for (const host of ['gateway.test', 'GATEWAY.test:8080', '127.0.0.1:1', '[::1]:8080']) {
+    const { status } = await raw(gateway.url, hosted(`Host: ${host}\r\n`))
+    t.equal(status, 200, `Host: ${host} is served`)
+  }
+})
+
+t.test('a chunked body that is not well-formed becomes no request, and no sign-in', async t => {
+  for (const chunks of [
+    '0x5\r\nhello\r\n0\r\n\r\n',
+    '-5\r\nhello\r\n0\r\n\r\n',
+    'FFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n',
+    '+5\r\nhello\r\n0\r\n\r\n',
+    ' 5\r\nhello\r\n0\r\n\r\n',
+    '\r\nhello\r\n0\r\n\r\n',
+    '5\r\nhelloXX\r\n0\r\n\r\n',
+    `7\r\nhello\r\n0\r\n\r\n${smuggled}`,
+    '5\r\nhello\n0\r\n\r\n',
+    '5\nhello\r\n0\r\n\r\n',
+    `5;a\nhello\r\n0\r\n\r\n${smuggled}`,
+    '5;a\rb\r\nhello\r\n0\r\n\r\n',
+    '5;a\0b\r\nhello\r\n0\r\n\r\n',
+    '5\r\nhello\r\n0\r\nBroken\r\n\r\n',
+    `9c40\r\n${'x'.repeat(40_000)}\r\nzz\r\n`
+  ]) {
+    const title = JSON.stringify(chunks.slice(0, 40))
+    await refuses(t, wire, title, chunked(chunks))
+    const fields = ['Transfer-Encoding: chunked', 'Content-Type: application/json']
+    const { whole } = await refuses(t, wire, title, request(`POST ${loginPath}`, fields, chunks))
+    t.notMatch(whole, /set-cookie: console_sid/i)
+  }
+  await serves(t, wire)
+})
+
+t.test('an endless chunk extension or trailer is cut off', async t => {
+  const before = backend.seen.length
+  for (const [start, piece] of [
+    ['1;', 'a'.repeat(5000)],
+    ['1\r\nx\r\n0\r\n', `X-T: ${'t'.repeat(5000)}\r\n`]
+  ] as const) {
+    const line = await open(t.after, gateway.url)
+    line.socket.write(chunked(start))
+    let sent = 0
+    for (; sent < 200 && !line.isClosed(); sent++) {
+      line.socket.write(piece)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    await line.closed
+    t.ok(sent < 200, `${sent} pieces`)
+    t.match(line.received(), /^$|^HTTP\/1\.1 4\d\d /)
+  }
+  t.equal(backend.seen.length, before)
+  await serves(t, wire)
+})
+
+t.test('a body is never read as a request', async t => {
+  const before = backend.seen.length
+  const length = `Content-Length: ${smuggled.length}`
+  const { status } = await raw(gateway.url, post([length], smuggled))
+  t.equal(status, 200)
+  t.equal(backend.seen.at(-1)?.body.toString(), smuggled, 'it arrives as the body it is')
+  for (const [title, first, statuses] of [
+    ['a GET with a body is one request', get(length) + smuggled, [200, 200]],
+    ['nor one that nobody wants', post([length], smuggled, '/api/nothing'), [404, 200]]
+  ] as const) {
+    const { whole } = await raw(gateway.url, first + get('Connection: close'), untilClosed)
+    t.same(statusesOf(whole), statuses, title)
+  }
+  t.same(
+    backend.seen.slice(before).map(({ url, body }) => [url, body.length]),
+    [
+      ['/store/1', smuggled.length],
+      ['/internal/notices', 0],
+      ['/internal/notices', 0],
+      ['/internal/notices', 0]
+    ]
+  )
+})
+
+t.test('a body that was refused unread ends the connection', async t => {
+  const unread = request('POST /api/things/1', [typed, 'Content-Length: 400'], smuggled)
+  await refuses(t, wire, 'no session', unread, 401)
+})
+
+t.test('trailers do not become header fields', async t => {
+  const late = 'X-Late: 1\r\nX-User-Id: 7\r\nAuthorization: Bearer late'
+  const fields = ['Transfer-Encoding: chunked', 'Trailer: X-Late, Cookie']
+  const trailed = await raw(gateway.url, post(fields, `5\r\nhello\r\n0\r\n${late}\r\n\r\n`))
+  t.equal(trailed.status, 200)
+  const { headers, body } = backend.seen.at(-1) ?? {}
+  t.equal(body?.toString(), 'hello')
+  t.notOk(headers?.['x-late'] ?? headers?.['authorization'] ?? headers?.['trailer'])
+  t.equal(headers?.['x-user-id'], '1')
+  const unsigned = [typed, 'Transfer-Encoding: chunked']
+  const before = backend.begun()
+  const session = request('POST /api/things/1', unsigned, `5\r\nhello\r\n0\r\n${signedIn}\r\n\r\n`)
+  t.equal((await raw(gateway.url, session)).status, 401, 'a session in a trailer is none')
+  t.equal(backend.begun(), before)
+})
+
+t.test('each pipelined request is judged on its own, and answered in its turn', async t => {
+  const before = backend.seen.length
+  const three = get() + request('GET /api/things/second') + get()
+  const { whole } = await raw(gateway.url, three, { enough: received => answers(received) >= 3 })
+  t.same(statusesOf(whole), [200, 401, 200])
+  const paths = backend.seen.slice(before).map(({ url }) => url)
+  t.same(
+    paths,
+    ['/internal/notices', '/internal/notices'],
+    'the one without a session went nowhere'
+  )
+  const ids = Array.from({ length: 150 }, (_, index) => `/api/nothing-${index}`)
+  const many = await raw(gateway.url, ids.map(path => request(`GET ${path}`)).join(''), {
+    enough: received => answers(received) === ids.length
+  })
+  // Those beyond what one address may have at once are refused, each in its place.
+  t.same(
+    [...new Set(statusesOf(many.whole))].filter(status => status !== 429),
+    [404]
+  )
+  t.ok(many.closed || statusesOf(many.whole).length === ids.length)
+})
+
+t.test('a refusal is no answer to an earlier request, nor stands within one', async t => {
+  for (const broken of [
+    get('Broken'),
+    'nonsense\r\n\r\n',
+    chunked('zz\r\n'),
+    get('Connection: Upgrade', 'Upgrade: websocket'),
+    'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'
+  ]) {
+    const title = broken.slice(0, 20)
+    const held = request('GET /api/things/held', [signedIn])
+    t.match(
+      await raw(gateway.url, held + broken, untilClosed),
+      { whole: /^$/, closed: true },
+      title
+    )
+    const line = await open(t.after, gateway.url)
+    line.socket.write(request('GET /api/things/begun', [signedIn]))
+    await line.until(received => received.length > 90_000)
+    line.socket.write(broken)
+    await line.closed
+    t.equal(answersBegun(line.received()), 1, title)
+    t.notMatch(line.received(), 'request.malformed', title)
+  }
+  await serves(t, wire)
+})
+
+t.test('CONNECT and TRACE are refused and echo nothing', async t => {
+  const { host } = new URL(backend.url)
+  const connect = `CONNECT ${host} HTTP/1.1\r\nHost: gateway.test\r\n${signedIn}\r\n\r\n${smuggled}`
+  t.notMatch((await refuses(t, wire, 'CONNECT', connect, 405)).whole, 'console_sid')
+  const begun = backend.begun()
+  for (const path of ['/api/notices', '/', '/api/open/x', loginPath]) {
+    const fields = [signedIn, 'X-Secret: mirror-mirror', 'Max-Forwards: 0']
+    const traced = await raw(gateway.url, request(`TRACE ${path}`, fields))
+    t.ok([404, 405].includes(traced.status), `TRACE ${path}: ${traced.status}`)
+    t.notMatch(traced.whole, /mirror-mirror|console_sid/)
+    isEnvelope(t, traced.body)
+  }
+  t.equal(backend.begun(), begun)
+})
+
+t.test('Expect: 100-continue works; any other expectation is 417', async t => {
+  const body = 'x'.repeat(2000)
+  const asked = post(['Expect: 100-continue', `Content-Length: ${body.length}`], body)
+  const { whole } = await raw(gateway.url, asked, {
+    enough: received => answersBegun(received) === 2 && answers(received.slice(25)) >= 1
+  })
+  t.match(whole, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
+  t.equal(backend.seen.at(-1)?.body.length, 2000)
+  t.notOk(backend.seen.at(-1)?.headers['expect'], 'the expectation ends at the gateway')
+  for (const expected of ['Expect: 200-ok', 'Expect: 100-continue, x', 'Expect: x=100-continue']) {
+    await refuses(t, wire, expected, post([expected, 'Content-Length: 2'], '{}'), 417)
+  }
+})
+
+t.end()
