@@ -10,7 +10,6 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
-import { changeLines } from './changes.ts'
 import type { Output } from './command.ts'
 import { paint, stepLines } from './output.ts'
 import { traceShape } from './shape-steps.ts'
@@ -140,19 +139,16 @@ function callLines(
   return [`asks ${upstream}${purpose}${place}`, printable(`  ${method} ${url}`), ...fields]
 }
 
+/** The operations in their order; `--json` has the value after each. */
 function shapeLines(
-  { name, operations, before }: NonNullable<Explanation['shape']>,
+  { name, operations }: NonNullable<Explanation['shape']>,
   place: string
 ): string[] {
-  let last = before
-  const steps = operations.flatMap(({ operation, after, missing, failed }, index) => {
+  const steps = operations.flatMap(({ operation, missing, failed }, index) => {
     const written = stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd()
-    const changes = failed === undefined ? changeLines(last, after) : [failed]
-    last = after
-    if (missing !== undefined) {
-      changes.unshift(`the response has no "${missing}": null from here on`)
-    }
-    const [first = '', ...more] = [...written.split('\n'), ...changes].map(printable)
+    const notes = failed === undefined ? [] : [failed]
+    if (missing !== undefined) notes.push(`the response has no "${missing}": null from here on`)
+    const [first = '', ...more] = [...written.split('\n'), ...notes].map(printable)
     return [`  ${index + 1}. ${first}`, ...more.map(line => `     ${line}`)]
   })
   return [`shape ${name}${place}`, ...steps]

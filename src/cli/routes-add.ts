@@ -1,9 +1,8 @@
-/** `routes add`: makes one call through a configured upstream, and writes a route and a shape for it. */
-import { join, resolve } from 'node:path'
+/** `routes add`: makes one call through a configured upstream, and prints a route and a shape for it. */
+import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { describeFault } from '../config/schema/faults.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
@@ -13,10 +12,9 @@ import { CommandError, type Invocation, UsageError } from './command.ts'
 import { Answers } from './init/answers.ts'
 import { createClient, isSuccess } from './init/client.ts'
 import { shapeOf } from './init/detect.ts'
-import { type DraftRoute, routeOf } from './init/files.ts'
+import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
-import { faultsWith, readText, replaceFile } from './replace-file.ts'
-import { parseTexts, setMember, textOf } from './yaml-text.ts'
+import { readText } from './replace-file.ts'
 
 export async function routes(invocation: Invocation): Promise<number> {
   const { config: folder, configs, rest, values, io } = invocation
@@ -27,34 +25,19 @@ export async function routes(invocation: Invocation): Promise<number> {
   const upstream = upstreamOf(config, values['upstream'])
   const reply = await call(config, upstream, route.path, new Answers(invocation))
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
-  const file = resolve(folder, 'routes.yaml')
   const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
-  const { added, text } = textWith(readText(file), config, { ...route, upstream, seen })
-  const faults = faultsWith(configs, new Map([[file, text]]), io.env)
-  if (faults.length > 0) throw new CommandError(faults.map(describeFault).join('\n'))
-  io.stdout.write(`# ${seen.found}\n${stringify(added)}`)
-  if (values['write'] === true) {
-    replaceFile(file, text)
-    io.stdout.write(`# Written to ${join(folder, 'routes.yaml')}.\n`)
-  }
+  const text = readText(join(folder, 'routes.yaml'))
+  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
+  const shapes = { ...former }
+  const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
+  const isNew = ([name]: readonly [string, unknown]) => !Object.hasOwn(former, name)
+  const newShapes = filled(Object.fromEntries(Object.entries(shapes).filter(isNew)))
+  io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: newShapes })}`)
   return 0
 }
 
 interface Shapes {
   readonly shapes?: Readonly<Record<string, unknown>>
-}
-
-/** `routes.yaml` with the route, and what was added. */
-function textWith(text: string, { gateway }: LoadedConfig, route: DraftRoute) {
-  const { shapes: written = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
-  const shapes = { ...written }
-  const added = { [route.name]: routeOf(route, shapes, gateway) }
-  const newShapes = Object.entries(shapes).filter(([name]) => !(name in written))
-  const document = parseTexts(text)
-  setMember(document, ['routes'], route.name, added[route.name])
-  for (const [name, value] of newShapes) setMember(document, ['shapes'], name, value)
-  const files = { routes: added, shapes: Object.fromEntries(newShapes) }
-  return { added: files, text: textOf(document, text) }
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {

@@ -1,6 +1,7 @@
 /** `users`: adds users to a users file and sets their passwords; comments stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type Document, isAlias, isMap, parseDocument, stringify, type YAMLMap } from 'yaml'
 import { readUsersFiles } from '../config/read/files.ts'
 import { maxAliasCount } from '../config/read/yaml-values.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
@@ -9,11 +10,13 @@ import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 import { faultsWith, readText, replaceFile } from './replace-file.ts'
-import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 /** As the schema of users.yaml. */
 const userName = /^\S(.{0,253}\S)?$/
 const newFile = '# yaml-language-server: $schema=schema/users.schema.json\n\nusers: {}\n'
+
+/** Every value is a text, so that numbers keep their digits, and texts their quotes. */
+const asTexts = { schema: 'failsafe', prettyErrors: false } as const
 
 interface Values {
   readonly file?: string
@@ -64,7 +67,9 @@ function open(invocation: Invocation<Values>) {
   if (!userName.test(name)) throw new UsageError('Not a valid user name.')
   const file = usersFileOf(invocation)
   const before = existsSync(file) ? readText(file) : newFile
-  const document = parseTexts(before)
+  const document = parseDocument(before, asTexts)
+  const [error] = document.errors
+  if (error !== undefined) throw new CommandError(`Not valid YAML: ${error.message}`)
   const { users = {} } = (document.toJS({ maxAliasCount }) ?? {}) as { readonly users?: unknown }
   if (users !== '' && !isRecord(users)) throw new CommandError('The file has no mapping "users".')
   return { name, file, before, document, names: Object.keys(users) }
@@ -105,4 +110,37 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
     )
   }
   throw new UsageError(`Name one of the users files of gateway.yaml by --file: ${files.join(', ')}`)
+}
+
+const nodeOf = (value: unknown) => parseDocument(stringify(value), asTexts).contents
+
+/**
+ * Sets a member of the mapping at a path, which is made if nothing is there.
+ * @throws CommandError where the mapping is that of another place
+ */
+function setMember(
+  document: Document,
+  path: readonly string[],
+  name: string,
+  value: unknown
+): void {
+  const found = document.getIn(path)
+  if (isAlias(found)) throw new CommandError(`${path.join('.')} is an alias: change it by hand.`)
+  if (!isMap(found)) document.setIn(path, nodeOf({}))
+  const map = document.getIn(path) as YAMLMap
+  if (map.items.length === 0) map.flow = false
+  map.set(nodeOf(name), nodeOf(value))
+}
+
+/**
+ * @param before what the document was read from: its line ends are kept
+ * @throws CommandError where an alias has lost its anchor
+ */
+function textOf(document: Document, before: string): string {
+  try {
+    const text = document.toString({ lineWidth: 0 })
+    return before.includes('\r\n') ? text.replaceAll('\n', '\r\n') : text
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}: change the file by hand.`)
+  }
 }

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+/** Users files of all kinds, and what may go wrong; the rest stands in users.transcript.yaml. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/read/load.ts'
@@ -26,55 +27,6 @@ const folderWith = (cleanUp: (undo: () => unknown) => void, users: string | null
   })
 const usersIn = (folder: string) => loadConfig(folder, {}).users['users.yaml']?.users ?? {}
 const textIn = (folder: string) => readFileSync(join(folder, 'users.yaml'), 'utf8')
-
-/** As the file is written again: laid out by two blanks, with all that it says. */
-const rewritten = `# yaml-language-server: $schema=schema/users.schema.json
-# Ask Bo before you change this.
-
-users:
-  alice:
-    # the boss
-    password: ${knownHash}
-    roles: [ admin, user ] # both
-
-  bob: { password: "${knownHash}", id: "7" } # on one line
-`
-
-t.test('add writes a user that can sign in; comments and the other users stay', async t => {
-  const folder = folderWith(t.after)
-  const words = ['users', 'add', 'carol', '--config', folder, '--role', 'admin', '--role', 'user']
-  const { code, out, err } = await run([...words, '--id', '12', '--name', 'Carol Chen'], {
-    input: `${password}\n`
-  })
-  t.same({ code, err }, { code: 0, err: '' })
-  t.match(out, /users\.yaml: added carol \(roles: admin, user\)\n$/)
-  const { carol } = usersIn(folder)
-  t.match(carol, { id: '12', name: 'Carol Chen', roles: ['admin', 'user'] })
-  t.ok(await verifyPassword(password, parseHash(carol?.password ?? '')))
-  const text = textIn(folder)
-  const member = text.slice(rewritten.length, text.indexOf('# The end.'))
-  t.equal(text, `${rewritten}${member}# The end.\n`)
-  t.match(
-    member,
-    /^ {2}carol:\n {4}password: \S+\n {4}id: "12"\n {4}name: Carol Chen\n {4}roles:\n/
-  )
-  t.match(await run(['check', '--config', folder]), { code: 0 })
-})
-
-t.test('set-password changes the hash and nothing else, in every way to write it', async t => {
-  const folder = folderWith(t.after, `${rewritten}\n# The end.\n`)
-  for (const name of ['alice', 'bob']) {
-    const before = textIn(folder)
-    const { code, out } = await run(['users', 'set-password', name, '-c', folder], {
-      input: `${name} ${password}`
-    })
-    t.equal(code, 0)
-    t.match(out, `set the password of ${name}; running sessions of ${name} end`)
-    const hash = usersIn(folder)[name]?.password ?? ''
-    t.ok(await verifyPassword(`${name} ${password}`, parseHash(hash)))
-    t.equal(textIn(folder).replace(hash, knownHash).replaceAll('"', ''), before.replaceAll('"', ''))
-  }
-})
 
 t.test('a file that is not UTF-8 is not written, by users and schemas', async t => {
   const latin = Buffer.from(file.replace('Bo', 'Zo\xeb'), 'latin1')
@@ -145,110 +97,6 @@ t.test('empty, missing, flow, CRLF and merged users files are written too', asyn
       t.match(textIn(folder), /^# yaml-language-server: /)
     }
   }
-})
-
-t.test(
-  'what exists is not added, what does not exist gets no password, nothing is left',
-  async t => {
-    const folder = folderWith(t.after)
-    const refused = async (words: readonly string[], message: RegExp, code = 1) => {
-      const ran = await run(['users', ...words, '-c', folder], { input: password })
-      t.match(ran, { code, out: '', err: message })
-      t.notMatch(ran.err, password)
-      t.equal(textIn(folder), file)
-    }
-    await refused(['add', 'alice'], /has the user "alice" already.*users set-password alice/)
-    for (const id of ['7', 'alice']) {
-      const message = new RegExp(`Not written:\n.*has the id "${id}" too`)
-      await refused(['add', 'carol', '--id', id], message)
-    }
-    await refused(['set-password', 'alice2'], /has no user "alice2"\. Did you mean "alice"\?/)
-    await refused(['set-password', 'bob', '--role', 'x'], /unknown option '--role'/, 2)
-    await refused(['add', 'carol', '--password-env', 'UNSET'], /UNSET is not set/)
-    await refused(['add', 'carol', '--role', ''], /Not written:\n.*roles/)
-    await refused(
-      ['add', 'carol', '--file', 'other.yaml'],
-      /Name one of the users files .*: users\.yaml/,
-      2
-    )
-    await refused(['add', ' carol'], /Not a valid user name/, 2)
-    await refused(['remove', 'bob'], /Name a subcommand/, 2)
-    t.same(readdirSync(folder).toSorted(), [
-      'gateway.yaml',
-      'limits.yaml',
-      'routes.yaml',
-      'users.yaml'
-    ])
-  }
-)
-
-t.test('faults of other files do not stop the change', async t => {
-  const folder = textFolder(t.after, {
-    'gateway.yaml': 'session: { secrets: ["${NOT_SET_HERE}"] }\n',
-    'users.yaml': 'users: {}\n'
-  })
-  const result = await run(['users', 'add', 'carol', '-c', folder], { input: password })
-  t.match(result, { code: 0, err: '' })
-})
-
-t.test('the users file is the one that a start reads: references and presets', async t => {
-  const add = async (gateway: string, env = {}) => {
-    const users = { 'staff.yaml': 'users: {}\n', 'users.yaml': null }
-    const folder = textFolder(t.after, { 'gateway.yaml': gateway, ...users })
-    const { code, err } = await run(['users', 'add', 'carol', '-c', folder], {
-      input: password,
-      env
-    })
-    return { code, err, staff: readFileSync(join(folder, 'staff.yaml'), 'utf8') }
-  }
-  const named = (file: string) =>
-    `login: { sources: { users-file: { kind: users-file, file: "${file}" } } }\n`
-  t.match(await add(named('${STAFF_FILE:-staff.yaml}')), { code: 0, staff: /carol/ })
-  const env = { STAFF_FILE: 'staff.yaml' }
-  t.match(await add(named('${STAFF_FILE}'), env), { code: 0, staff: /carol/ })
-  const refused = { code: 1, staff: 'users: {}\n' }
-  t.match(await add(named('${STAFF_FILE}')), { ...refused, err: /STAFF_FILE is not set/ })
-  t.match(await add('backend: ruoyi\n'), { ...refused, err: /no source of the kind users-file/ })
-})
-
-t.test('several users files: one is chosen by --file', async t => {
-  const source = (name: string) => `${name}: { kind: users-file, file: ${name}.yaml }`
-  const folder = textFolder(t.after, {
-    'gateway.yaml': `login: { sources: { ${source('staff')}, ${source('guests')} } }\n`,
-    'users.yaml': null,
-    'staff.yaml': 'users: {}\n'
-  })
-  const add = ['users', 'add', 'carol', '-c', folder]
-  t.match(await run(add, { input: password }), { code: 2, err: /staff\.yaml, guests\.yaml/ })
-  t.match(await run([...add, '--file', 'guests.yaml'], { input: password }), { code: 0 })
-  t.ok(existsSync(join(folder, 'guests.yaml')))
-  t.equal(readFileSync(join(folder, 'staff.yaml'), 'utf8'), 'users: {}\n')
-})
-
-t.test('a shared anchor and a file that is not YAML are left to their owner', async t => {
-  const shared = folderWith(
-    t.after,
-    `users:\n  a: { password: &p "${knownHash}" }\n  b: { password: *p }\n  c: *p\n`
-  )
-  const before = textIn(shared)
-  for (const [name, message] of [
-    ['a', /Unresolved alias.*: change the file by hand/],
-    ['c', /users\.c is an alias: change it by hand/]
-  ] as const) {
-    const words = ['users', 'set-password', name, '-c', shared]
-    t.match(await run(words, { input: password }), { code: 1, err: message })
-  }
-  t.equal(textIn(shared), before)
-  const broken = folderWith(t.after, 'users: [')
-  t.match(await run(['users', 'add', 'a', '-c', broken], { input: password }), {
-    code: 1,
-    err: /Not valid YAML/
-  })
-  const list = folderWith(t.after, 'users: []')
-  t.match(await run(['users', 'add', 'a', '-c', list], { input: password }), {
-    code: 1,
-    err: /no mapping "users"/
-  })
 })
 
 t.test('a file that is mounted alone is said to be, with what to do', t => {

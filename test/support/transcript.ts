@@ -9,6 +9,7 @@
  *     200, 429 limit.exceeded          its status, and the code of an error
  *     ? limits.reset                   the last line of the log with this event, or of this ID
  *     ? backend                        the last request that the back-end got
+ *     ? users.yaml                     the text of a file
  *     ! limits.yaml max: 5 → max: 50   changes a file
  *
  * Several blanks are as one; lines after `//` are remarks.
@@ -54,8 +55,8 @@ interface Stage {
 const secret = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
 export async function play(t: Test, scene: Scene): Promise<void> {
-  const stage = await stageOf(t, scene)
-  for (const step of scene.says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
+  const { says, stage } = await stageOf(t, scene)
+  for (const step of says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
     const [asked = '', ...expected] = step.split('\n').filter(line => !line.startsWith('// '))
     const wanted = plain(expected.join('\n'))
     let printed = ''
@@ -79,15 +80,16 @@ export async function play(t: Test, scene: Scene): Promise<void> {
   }
 }
 
-async function stageOf(t: Test, scene: Scene): Promise<Stage> {
+async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
   const env = { ...secret, ...scene.env }
   const stage = { env, cookies: new Map<string, string>(), last: { id: '', session: '' } }
   const {
     backend,
-    files: { texts, gateway, routes, limits }
+    scene: { says, texts, gateway, routes, limits }
   } = await placed(t, scene)
   if (texts !== undefined) {
-    return { ...stage, backend, folder: textFolder(t.after, texts), gateways: [] }
+    const folder = textFolder(t.after, texts)
+    return { says, stage: { ...stage, backend, folder, gateways: [] } }
   }
   const files = { gateway, routes, limits } as Files
   const folder = await configFolder(files)
@@ -98,15 +100,15 @@ async function stageOf(t: Test, scene: Scene): Promise<Stage> {
   for (const { opsUrl } of gateways) {
     await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
   }
-  return { ...stage, backend, folder, gateways }
+  return { says, stage: { ...stage, backend, folder, gateways } }
 }
 
 /**
  * With real addresses of `http://backend`, of `http://away`, where nothing listens, and of
  * `redis://redis`.
  */
-async function placed(t: Test, { answers = {}, texts, gateway, routes, limits }: Scene) {
-  let text = JSON.stringify({ texts, gateway, routes, limits })
+async function placed(t: Test, { answers = {}, says, texts, gateway, routes, limits }: Scene) {
+  let text = JSON.stringify({ says, texts, gateway, routes, limits })
   const backend = await testUpstream(t.after, (_request, response, { url }) => {
     const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -116,7 +118,7 @@ async function placed(t: Test, { answers = {}, texts, gateway, routes, limits }:
   if (text.includes('redis://redis')) {
     text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
   }
-  return { backend, files: JSON.parse(text) as Scene }
+  return { backend, scene: JSON.parse(text) as Scene }
 }
 
 async function printedBy(stage: Stage, asked: string): Promise<string> {
@@ -127,6 +129,7 @@ async function printedBy(stage: Stage, asked: string): Promise<string> {
     const { method, url, headers } = stage.backend.seen.at(-1) ?? {}
     return `${method} ${url} ${JSON.stringify(headers)}`
   }
+  if (rest.endsWith('.yaml')) return readFileSync(join(stage.folder, rest), 'utf8').trimEnd()
   if (kind === '?') return await lineOfLog(stage, rest)
   return await printedByRequest(stage, Number(kind?.[0]) || 1, rest)
 }

@@ -22,7 +22,8 @@ function addExplain(program: CliCommand): void {
     .runs(async () => (await import('../explain.ts')).explain).details(`
 The real app of this config handles the request: no Redis is called, and limits count
 from zero. The path is taken as written, with server.mount and query. With --answer (JSON)
-or --live each operation of the route's shape is shown, and the response.
+or --live the operations of the route's shape are shown (with --json what each made of the
+response), and the response.
 
 Without --as and --role the caller is not signed in; users of a users file have their
 roles there. The headers are those of a browser that shows the console. With --live,

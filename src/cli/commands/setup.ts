@@ -1,12 +1,11 @@
 /** The commands that make a config, and secrets for it. */
-import { Argument } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)
   addPresets(program)
   addSecrets(program)
-  addForEditorsAndShells(program)
+  addSchemas(program)
 }
 
 function addInit(program: CliCommand): void {
@@ -17,7 +16,14 @@ function addInit(program: CliCommand): void {
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
     .option('--backend <preset>', 'its preset; unknown: init looks for itself (default)')
-    .option('--sign-in <where>', 'who vouches for users: backend (default), or file (users.yaml)')
+    .option(
+      '--sign-in <where>',
+      'who vouches for users: backend (default), file (users.yaml), oidc or ldap'
+    )
+    .option('--issuer <url>', 'of the OpenID provider')
+    .option('--client-id <id>', 'of the client that is registered there')
+    .option('--ldap-url <url>', 'of the directory')
+    .option('--ldap-base <dn>', 'of its users, such as ou=people,dc=example,dc=com')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
     .option('--login-fields <names>', 'of its body: username,password (default), and NAME=VALUE')
     .option('--login-format <format>', 'json (default) or form')
@@ -43,19 +49,19 @@ Examples:
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`)
   const routes = program
     .command('routes')
-    .description('look at a GET call of a back-end, and write a route and a shape for it').details(`
+    .description('look at a GET call of a back-end, and print a route and a shape for it').details(`
 Examples:
-  console-gateway routes add GET /api/returns=/v2/refunds --user dora --write`)
+  console-gateway routes add GET /api/returns=/v2/refunds --user dora`)
   routes
     .command('add <method> <path>')
     .description('make the call GET PATH, and print its route and its shape')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
     .passwordEnv()
-    .option('--write', 'add them to routes.yaml')
     .runs(async () => (await import('../routes-add.ts')).routes).details(`
 Signs in at the back-end as the config says, makes the one call, and signs out. The path
-is that at the back-end; PUBLIC=PATH names that of the console, too.`)
+is that at the back-end; PUBLIC=PATH names that of the console, too. What it prints is for
+routes.yaml.`)
 }
 
 function addPresets(program: CliCommand): void {
@@ -66,20 +72,15 @@ gateway.yaml names a console's preset in "extends" and a back-end's in "backend"
 the same name: console/NAME, backend/NAME.
 
 Examples:
-  console-gateway presets show ant-design-pro
-  console-gateway presets show --merged -c /etc/console-gateway`)
+  console-gateway presets show ant-design-pro`)
   presets
     .command('list', { isDefault: true })
     .description('all presets (the default)')
     .json()
     .runs(async () => (await import('../presets.ts')).listPresets)
   presets
-    .command('show [preset]')
-    .description('show a preset, or what the config folder makes of its presets')
-    .option('--merged', 'show the folder with its presets, each key with its file and line')
-    .checks(({ merged = false }, [name]) =>
-      (name === undefined) === merged ? undefined : 'Give PRESET, or --merged.'
-    )
+    .command('show <preset>')
+    .description('print the file of a preset')
     .runs(async () => (await import('../presets.ts')).showPreset)
 }
 
@@ -105,7 +106,7 @@ Examples:
   console-gateway generate-secret /run/secrets/session`)
 }
 
-function addForEditorsAndShells(program: CliCommand): void {
+function addSchemas(program: CliCommand): void {
   program
     .command('schemas')
     .description('write JSON Schemas into a config folder, for completion and checks in editors')
@@ -115,14 +116,4 @@ Writes schema/*.schema.json, and into each config file without one the first lin
 
 Examples:
   console-gateway schemas -c /etc/console-gateway`)
-  program
-    .command('completion')
-    .description('print a script that makes a shell complete commands and options')
-    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
-    .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
-Print it again after an update of the gateway.
-
-Examples:
-  source <(console-gateway completion bash)   # in ~/.bashrc
-  source <(console-gateway completion zsh)    # in ~/.zshrc`)
 }

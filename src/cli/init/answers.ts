@@ -58,25 +58,9 @@ export class Answers {
     return answer as T
   }
 
-  /** Asked for at a terminal alone; undefined for an empty line. */
-  async optional(message: string): Promise<string | undefined> {
-    return (await this.#typed({ message: `${message} (empty: unknown)`, initial: '' })) || undefined
-  }
-
-  /**
-   * Calls `attempt` with the value of an option. Without the option `attempt` guesses; if it finds
-   * nothing, it is called again with what is typed.
-   */
-  async search<T>(
-    option: string,
-    message: string,
-    attempt: (told: string | undefined) => Promise<T | undefined>
-  ): Promise<T | undefined> {
-    const told = this.text(option)
-    const found = await attempt(told)
-    if (found !== undefined || told !== undefined) return found
-    const typed = await this.optional(message)
-    return typed === undefined ? undefined : await attempt(typed)
+  /** Asked for at a terminal alone. */
+  async optional(message: string): Promise<string> {
+    return (await this.#typed({ message: `${message} (empty: none)`, initial: '' })) ?? ''
   }
 
   async account(): Promise<string> {

@@ -29,7 +29,9 @@ export interface Draft {
   /** The folder of the console's built files, as seen from the config folder. */
   readonly root: string | undefined
   readonly presets: { extends?: string; backend?: string }
-  /** A users file's, in place of the back-end's sign-in. */
+  /** In the place of the back-end's sign-in. */
+  other?: { readonly name: string; readonly source: object }
+  /** Of a users file. */
   users?: object
   /** Members of the source that is the back-end's sign-in, and of its upstream. */
   readonly source: Record<string, unknown>
@@ -37,6 +39,8 @@ export interface Draft {
   readonly routes: DraftRoute[]
   /** Comments of the files: guesses, and TODOs for what the back-end did not show. */
   readonly notes: Note[]
+  /** Of secrets that the operator has to put into `.env`. */
+  readonly variables: string[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]
 }
@@ -55,40 +59,43 @@ const limits = {
 
 /** Content by name, relative to the folder. */
 export function filesOf(draft: Draft): Readonly<Record<string, string>> {
-  const { users } = draft
+  const { users, variables } = draft
+  const todo = variables.map(name => `${name}=TODO\n`).join('')
   const notes = [...comments, ...draft.notes]
   return {
     'gateway.yaml': fileText(gatewayOf(draft), notes),
     'routes.yaml': fileText(routesOf(draft), notes),
     'limits.yaml': fileText({ limits }),
     ...(users && { 'users.yaml': fileText({ users }) }),
-    '.env': `SESSION_SECRET=${randomBytes(32).toString('base64url')}\n`,
+    '.env': `SESSION_SECRET=${randomBytes(32).toString('base64url')}\n${todo}`,
     '.gitignore': '\n# Secrets stay on this machine.\n.env\n'
   }
 }
 
-function gatewayOf({ source, root, users, presets }: Draft): object {
-  const backend = { kind: 'upstream-login', upstream: 'backend', ...source }
+function gatewayOf({ source, root, other, presets }: Draft): object {
+  const own = { kind: 'upstream-login', upstream: 'backend', ...source }
   // `null` removes the preset's.
-  const others = presets.backend && { backend: null }
-  const ofFile = { 'users-file': { kind: 'users-file' }, ...others }
+  const backend = presets.backend && null
+  const sources = other ? { [other.name]: other.source, backend } : { backend: own }
   return {
     ...presets,
     server: { listen: '${LISTEN:-127.0.0.1:8080}' },
     ops: { listen: '${OPS_LISTEN:-127.0.0.1:9090}' },
     redis: { url: '${REDIS_URL:-}' },
     session: { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } },
-    login: { sources: users ? ofFile : { backend } },
-    console: root && { root }
+    login: { sources },
+    console: root && { root, signIn: other?.name === 'sso' ? 'sso' : undefined }
   }
 }
 
-function routesOf({ url, headers, upstream, routes, presets }: Draft): object {
+function routesOf({ url, headers, upstream, routes, presets, other }: Draft): object {
   const shapes: Record<string, unknown> = {}
   const hasPaging = presets.extends === undefined && presets.backend !== undefined
+  // A preset's is that of the sign-in that it describes.
+  const credential = presets.backend && other ? 'none' : undefined
   return {
     upstreams: {
-      backend: { url: `\${BACKEND_URL:-${url}}`, headers: filled(headers), ...upstream }
+      backend: { url: `\${BACKEND_URL:-${url}}`, headers: filled(headers), credential, ...upstream }
     },
     paging: hasPaging ? { page: 'current', size: 'pageSize', defaultSize: 20 } : undefined,
     routes: Object.fromEntries(routes.map(route => [route.name, routeOf(route, shapes, presets)])),
@@ -96,7 +103,8 @@ function routesOf({ url, headers, upstream, routes, presets }: Draft): object {
   }
 }
 
-function filled<T extends object>(mapping: T): T | undefined {
+/** Undefined for an empty mapping. */
+export function filled<T extends object>(mapping: T): T | undefined {
   return Object.keys(mapping).length === 0 ? undefined : mapping
 }
 

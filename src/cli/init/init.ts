@@ -4,14 +4,14 @@ import { stringify } from 'yaml'
 import { describeFault } from '../../config/schema/faults.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
-import { hashPassword } from '../../login/argon2.ts'
 import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
 import { faultsWith } from '../replace-file.ts'
 import { headersOf } from '../header-option.ts'
-import { askYes, readNewPassword } from '../prompt.ts'
+import { askYes } from '../prompt.ts'
 import { addSchemas } from '../schemas.ts'
 import { Answers } from './answers.ts'
 import { createClient, fetchFrom } from './client.ts'
+import { otherSources } from './elsewhere.ts'
 import { type Draft, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
@@ -43,6 +43,9 @@ export async function init(invocation: Invocation): Promise<number> {
   return 0
 }
 
+const untold =
+  'TODO `credential`: `exchange` or `jwt`, if the back-end has to know the user (docs/sign-in.md).'
+
 async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const headers = headersOf((answers.values['header'] ?? []) as string[])
   if (!Object.keys(headers).every(name => headerName.test(name))) {
@@ -58,32 +61,31 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     upstream: {},
     routes: await askRoutes(answers),
     notes: [],
+    variables: [],
     secrets: []
   }
   const families = ['unknown', ...presetsOfKind('backend')]
   const family = await answers.word('backend', 'Preset of the back-end', families)
+  const words = ['backend', ...Object.keys(otherSources)]
+  const where = await answers.word('sign-in', 'Who vouches for users', words)
+  const askOther = otherSources[where]
+  if (askOther !== undefined) {
+    await askOther(draft, answers)
+    draft.notes.push(['upstreams', untold])
+  }
   if (family !== 'unknown') {
     draft.presets.backend = family
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
     return draft
   }
   const look = { client: createClient(fetchFrom(draft), headers), answers, draft }
-  const where = await answers.word('sign-in', 'Who vouches for users', ['backend', 'file'])
-  if (where === 'file') {
-    draft.users = await askUsers(answers, draft)
+  if (askOther !== undefined) {
     await lookAtRoutes(look)
     return draft
   }
   const session = await askForSession(look)
   if (session !== undefined) await lookWith({ ...look, session })
   return draft
-}
-
-async function askUsers(answers: Answers, { secrets }: Draft): Promise<object> {
-  const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
-  const password = await readNewPassword(answers.io, answers.text('password-env'))
-  secrets.push(password)
-  return { [name]: { password: await hashPassword(password), roles: ['admin'] } }
 }
 
 /** Some back-ends lock an account out after five. */

@@ -29,12 +29,9 @@ const withHeader = (name: string, { token = '' }: BackendSession): Access => ({
 
 async function findAccess(look: SignedInLook): Promise<Access> {
   const { answers, draft, session } = look
-  let likely: readonly Access[] = []
-  const question = 'The header that takes the token, such as x-api-token'
-  const proven = await answers.search('token-header', question, async header => {
-    likely = header === undefined ? likelyAccess(session) : [withHeader(header, session)]
-    return await prove(look, likely)
-  })
+  const header = answers.text('token-header')
+  const likely = header === undefined ? likelyAccess(session) : [withHeader(header, session)]
+  const proven = await prove(look, likely)
   const access = proven ?? likely[0] ?? anonymous
   draft.upstream['credential'] = access.as
   if (access.as !== 'cookies') draft.source['cookies'] = undefined
@@ -97,27 +94,30 @@ function likelyUserPaths(signInPath: string): string[] {
   return [signInPath, ...paths].slice(0, 14)
 }
 
-/** From the sign-in's response, or a second call that answers who the user is. */
-async function findUser({ client, answers, draft, session }: SignedInLook, access: Access) {
-  const { reply: like, username } = session
-  const question = 'The GET call that tells who the user is, such as /me'
-  const user = await answers.search('user-path', question, async told => {
-    const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
-    if (ofSignIn !== undefined) return ofSignIn
-    for (const path of told === undefined ? likelyUserPaths(session.path) : [told]) {
-      if (client.remaining() < reserved) return undefined
-      const reply = await client.get(path, access)
-      const code = codeOf(reply.body)
-      const success = code && { path: code.path, in: [code.value] }
-      const found = isSuccess(reply, like) && userOf(reply.body, username)
-      if (found) return { from: { path, success }, ...found }
-    }
-    return undefined
-  })
+async function findUser(look: SignedInLook, access: Access): Promise<void> {
+  const { draft } = look
+  const user = await userFrom(look, access)
   draft.source['user'] = user ?? { id: 'id' }
   const nobody = 'TODO Who the user is: nothing told it (--user-path). Before, nobody can sign in.'
   const noRoles = 'TODO `roles`: the data of the user have none.'
   if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
+}
+
+/** From the sign-in's response, or a second call that answers who the user is. */
+async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
+  const { reply: like, username } = session
+  const told = answers.text('user-path')
+  const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
+  if (ofSignIn !== undefined) return ofSignIn
+  for (const path of told === undefined ? likelyUserPaths(session.path) : [told]) {
+    if (client.remaining() < reserved) return undefined
+    const reply = await client.get(path, access)
+    const code = codeOf(reply.body)
+    const success = code && { path: code.path, in: [code.value] }
+    const found = isSuccess(reply, like) && userOf(reply.body, username)
+    if (found) return { from: { path, success }, ...found }
+  }
+  return undefined
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {
@@ -151,9 +151,7 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
     draft.notes.push(['upstreams', text])
   }
   const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
-  const question = 'The text in an error, such as err.text'
-  const guess = messageOf(failed?.body)
-  const message = await answers.search('error-path', question, async told => told ?? guess)
+  const message = answers.text('error-path') ?? messageOf(failed?.body)
   draft.upstream['errors'] = message && { message: [message] }
 }
 
@@ -168,18 +166,16 @@ function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefine
 /** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
 async function signOut({ client, answers, draft, session }: SignedInLook, access: Access) {
   const { path } = access
-  const question = 'The sign-out, such as POST /auth/logout or DELETE /session'
-  const isOut = await answers.search('logout-path', question, async told => {
-    const call = told ?? likelyLogout(session.path)
-    const [, method = 'POST', target] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(call) ?? []
-    if (target === undefined) return undefined
+  const told = answers.text('logout-path')
+  const call = /^(?:([A-Z]+) )?(\/\S*)$/.exec(told ?? likelyLogout(session.path))
+  if (call !== null) {
+    const [, method = 'POST', target = ''] = call
     await client.ask({ path: target, method }, access)
     const after = path === undefined ? undefined : await client.get(path, access)
     const isEnded = after !== undefined && !isSuccess(after, session.reply)
     if (told !== undefined || isEnded) draft.source['logout'] = { path: target, method }
-    return isEnded || undefined
-  })
-  if (isOut) return
+    if (isEnded) return
+  }
   const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
   draft.notes.push(['login', text])
 }

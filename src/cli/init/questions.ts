@@ -58,9 +58,9 @@ export async function askSignIn(answers: Answers) {
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
   const message = 'GET paths of the back-end that the console needs, separated by blanks'
   const told = (answers.values['route'] ?? []) as string[]
-  const typed = told.length > 0 ? undefined : await answers.optional(message)
+  const paths = told.length > 0 ? told : (await answers.optional(message)).match(/\S+/g)
   const routes: DraftRoute[] = []
-  for (const text of typed?.split(/\s+/) ?? told) {
+  for (const text of paths ?? []) {
     const route = routeFor(
       text,
       routes.map(({ name }) => name)

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
-import { type ConfigFile, configSchema, fileOfKey, schemaOf } from '../schema/config.ts'
+import { type ConfigFile, fileOfKey, schemaOf } from '../schema/config.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
-import { asNode, type Node, replaceSecrets } from '../schema/node.ts'
+import { asNode } from '../schema/node.ts'
 import {
   type PresetChoice,
   presetChoiceSchema,
@@ -19,7 +19,7 @@ import { documentSteps, faultAt, placeAt, type Tree } from './document.ts'
 import type { Inputs } from './inputs.ts'
 import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
-import { type Environment, isReference } from './references.ts'
+import type { Environment } from './references.ts'
 
 export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')
@@ -66,19 +66,6 @@ export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
     Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
   const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
   return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
-}
-
-/**
- * The files and their presets without defaults: references stand in the place of values from
- * outside. No secret is in it.
- */
-export function writtenOf({ value }: Pick<Tree, 'value'>): Record<ConfigFile, JsonRecord> {
-  const isSafe = (secret: unknown, { format }: Node) =>
-    typeof secret === 'string' && (format === 'x-maybe-secret' || isReference(secret))
-  const written = replaceSecrets(configSchema, value, (secret, schema) =>
-    isSafe(secret, schema) ? secret : '(a secret)'
-  )
-  return sectionsOf(written as JsonRecord)
 }
 
 interface OwnFiles extends FolderReading {

@@ -19,7 +19,7 @@ const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
 
 /** Whether a text can be a secret: one whole reference. */
-export function isReference(written: string): boolean {
+function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 

@@ -37,7 +37,7 @@ t.test('a later folder overrides a former one key by key, and null removes a key
 })
 
 t.test(
-  'of each key the place is known: a list is replaced, null removes, and nothing changes nothing',
+  'of each key the place is known: null removes, nothing changes nothing, and anchors are merged',
   async t => {
     const below = textFolder(t.after, {
       'gateway.yaml': `paging: { page: p, size: s }
@@ -70,59 +70,22 @@ routes:
     backend:
       user: { name: nick }`
     })
-    const { out } = await run(['presets', 'show', '--merged', '-c', below, '-c', above])
-    t.equal(
-      out,
-      `# gateway.yaml
-login:
-  sources:
-    others:
-      kind: users-file # limits.yaml:3
-    backend:
-      user:
-        name: nick # limits.yaml:5
-        id: id # gateway.yaml:9
-      kind: upstream-login # gateway.yaml:8
-    staff:
-      kind: users-file # gateway.yaml:6
-      file: staff.yaml # gateway.yaml:6
-
-# routes.yaml
-paging:
-  page: p # gateway.yaml:1
-shapes:
-  # routes.yaml:2
-  list:
-    - wrap: envelope
-routes:
-  menu:
-    # routes.yaml:4
-    methods:
-      - PUT
-    upstream: b # routes.yaml:4
-    path: /m # gateway.yaml:2
-  empty:
-    path: /e # gateway.yaml:2
-  none: null # routes.yaml:7
-  a:
-    timeout: wrong # routes.yaml:9
-    shape: null # routes.yaml:10
-  codes:
-    timeout: wrong # routes.yaml:9
-    path: /c # gateway.yaml:2
-  c:
-    more: 1 # routes.yaml:12
-    timeout: wrong # routes.yaml:9
-    shape: null # routes.yaml:10
-    path: /c # routes.yaml:12
-  d:
-    timeout: 2s # routes.yaml:13
-    shape: null # routes.yaml:13
-
-# limits.yaml
-{}
-`
-    )
+    const { err } = await run(['check', '-c', below, '-c', above])
+    const lines = err.replaceAll(`${below}/`, '').replaceAll(`${above}/`, '').split('\n')
+    const wrong = 'expected a mapping with upstream, answer or parts, found'
+    for (const line of [
+      `gateway.yaml:2 routes.empty: ${wrong} {"path":"/e"}`,
+      `routes.yaml:7 routes.none: ${wrong} null`,
+      `routes.yaml:8 routes.a: ${wrong} {"timeout":"wrong","shape":null}`,
+      `routes.yaml:11 routes.codes: ${wrong} {"timeout":"wrong","path":"/c"}`,
+      `routes.yaml:12 routes.c: ${wrong} {"more":1,"timeout":"wrong","shape":null,"path":"/c"}`,
+      `routes.yaml:13 routes.d: ${wrong} {"timeout":"2s","shape":null}`,
+      'routes.yaml:4 routes.menu.upstream: there is no upstream "b".',
+      'gateway.yaml:6 login.sources.staff.file: the file "staff.yaml" cannot be read (ENOENT)'
+    ]) {
+      t.ok(lines.includes(line), line)
+    }
+    t.notMatch(err, 'routes.gone')
   }
 )
 
