@@ -56,7 +56,6 @@ t.test('words and options that are too few, too many, unknown or at odds are ref
     ['sessions close x --yes', 'Give USER, or --everyone.'],
     ['sessions list --source x', 'Give USER.'],
     ['presets show', "missing required argument 'preset'"],
-    ['completion bash', 'There is no command "completion".'],
     ['plan new --url http://x', 'Give NEW-DIR, or --url URL.'],
     ['start --last-good', '--last-good goes with --state.'],
     ['why', 'Give REQUEST-ID, or --user NAME, or --last N.'],

@@ -1,11 +1,12 @@
 /** The commands that make a config, and secrets for it. */
+import { Argument } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)
   addPresets(program)
   addSecrets(program)
-  addSchemas(program)
+  addForEditorsAndShells(program)
 }
 
 function addInit(program: CliCommand): void {
@@ -106,7 +107,7 @@ Examples:
   console-gateway generate-secret /run/secrets/session`)
 }
 
-function addSchemas(program: CliCommand): void {
+function addForEditorsAndShells(program: CliCommand): void {
   program
     .command('schemas')
     .description('write JSON Schemas into a config folder, for completion and checks in editors')
@@ -116,4 +117,14 @@ Writes schema/*.schema.json, and into each config file without one the first lin
 
 Examples:
   console-gateway schemas -c /etc/console-gateway`)
+  program
+    .command('completion')
+    .description('print a script that makes a shell complete commands and options')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
+    .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
+Print it again after an update of the gateway.
+
+Examples:
+  source <(console-gateway completion bash)   # in ~/.bashrc
+  source <(console-gateway completion zsh)    # in ~/.zshrc`)
 }

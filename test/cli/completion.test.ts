@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { run } from '../support/command.ts'
+
+t.test('in a real bash, tab completes commands, subcommands and options', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-completion-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'completion.bash')
+  writeFileSync(file, (await run(['completion', 'bash'])).out)
+  const lines = [
+    ['ex', 'explain|'],
+    ['sessions ""', /^list\|close\|--help\|/],
+    ['sessions list alice --s', '--source|'],
+    ['-c folder check --s', '--strict|'],
+    ['maintenance begin --until 1h --m', '--message|--method|'],
+    ['explain GET / --answer ./an', '|']
+  ] as const
+  const script = `source ${file}
+complete -p console-gateway
+try () { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _console_gateway; printf '%s|' "\${COMPREPLY[@]}"; echo; }
+${lines.map(([words]) => `try console-gateway ${words}`).join('\n')}`
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-c', script])
+  t.equal(stderr, '')
+  const [completed, ...found] = stdout.trimEnd().split('\n')
+  t.equal(completed, 'complete -o bashdefault -o default -F _console_gateway console-gateway')
+  for (const [index, [words, wanted]] of lines.entries()) t.match(found[index], wanted, words)
+})
+
+t.test('each shell has a script', async t => {
+  t.match(await run(['completion', 'zsh']), { code: 0, out: 'bashcompinit' })
+  t.ok((await run(['completion', 'zsh'])).out.endsWith((await run(['completion', 'bash'])).out))
+  t.match(await run(['completion', 'tcsh']), {
+    code: 2,
+    err: /Allowed choices are bash, zsh\./
+  })
+})
