@@ -36,12 +36,16 @@ const maxResponseBytes = maxMebibytes * 1024 * 1024
  * The gateways of the config folder; without that folder, all that this user may ask.
  * @throws CommandError where there is none
  */
-export async function localGateways(config: string, { env }: Io): Promise<Connection[]> {
+export async function localGateways(
+  configs: readonly string[],
+  { env }: Io
+): Promise<Connection[]> {
+  const config = configs.at(-1) ?? defaultFolder
   const folder = existsSync(config) ? config : undefined
   if (folder === undefined && config !== defaultFolder) {
     throw new CommandError(`There is no folder ${config}.`)
   }
-  const configured = folder === undefined ? undefined : readOpsSocket(folder, env)
+  const configured = folder === undefined ? undefined : readOpsSocket(configs, env)
   if (configured === false) {
     throw new CommandError('ops.socket is false: commands ask this gateway by --url URL.')
   }

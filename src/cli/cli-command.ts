@@ -118,7 +118,7 @@ export class CliCommand extends Command {
     const config = configs.at(-1) ?? defaultFolder
     return await this.#guarded(async () => {
       let code = 0
-      const found = this.#asksGateway(this.args) ? await gatewaysFor(config, url, io) : [undefined]
+      const found = this.#asksGateway(this.args) ? await gatewaysFor(configs, url, io) : [undefined]
       const gateways = this.#asksOne ? found.slice(0, 1) : found
       const run = await load()
       for (const gateway of gateways) {
@@ -163,10 +163,10 @@ export class CliCommand extends Command {
 }
 
 async function gatewaysFor(
-  config: string,
+  configs: readonly string[],
   url: string | undefined,
   io: Io
 ): Promise<readonly Connection[]> {
   const { localGateways, remoteGateway } = await import('./ask.ts')
-  return url === undefined ? await localGateways(config, io) : [remoteGateway(url, io)]
+  return url === undefined ? await localGateways(configs, io) : [remoteGateway(url, io)]
 }

@@ -124,19 +124,22 @@ export function readUsersFiles(folders: Folders, environment: Environment): stri
   return named.filter(({ what }) => what === 'users file').map(({ name }) => name)
 }
 
-/**
- * `ops.socket` of a config folder; undefined for its default. Its files may be faulty, for the same
- * reason.
- */
+/** `ops.socket`; undefined for its default. The files may be faulty, for the same reason. */
 export function readOpsSocket(
-  folder: string,
+  folders: Folders,
   environment: Environment
 ): string | false | undefined {
+  const all = [folders].flat()
+  const written = all.map(folder => opsSocketIn(folder, environment))
+  const socket = written.findLast(each => each !== undefined)
+  return typeof socket === 'string' ? resolve(all.at(-1) ?? '', socket) : socket
+}
+
+function opsSocketIn(folder: string, environment: Environment): string | false | undefined {
   const reading = openFolder(folder, environment)
   const tree = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', reading)
   // Presets do not set `ops`.
   const gateway = tree && readTree(asNode(gatewaySchema), tree, reading)
   const socket: unknown = ((gateway ?? {}) as Partial<GatewayConfig>).ops?.socket
-  if (typeof socket === 'string') return resolve(folder, socket)
-  return socket === false ? false : undefined
+  return typeof socket === 'string' || socket === false ? socket : undefined
 }

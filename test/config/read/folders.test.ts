@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { readOpsSocket } from '../../../src/config/read/files.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { createGateway } from '../../../src/index.ts'
 import { run } from '../../support/command.ts'
@@ -133,6 +134,16 @@ t.test(
     t.match(await checked(base, prod), { code: 0 })
   }
 )
+
+t.test('commands find the socket that one of them names', t => {
+  const socket = (text: string) =>
+    textFolder(t.after, { 'gateway.yaml': `ops: { socket: ${text} }` })
+  const named = socket('run')
+  t.equal(readOpsSocket([named, prod], {}), join(prod, 'run'), 'as the gateway does')
+  t.equal(readOpsSocket([named, socket('false')], {}), false)
+  t.equal(readOpsSocket([base, prod], {}), undefined)
+  t.end()
+})
 
 t.test('a reload reads all of them again', async t => {
   const listen = 'listen: 127.0.0.1:0'
