@@ -8,6 +8,10 @@ import { jsonText, table } from './output.ts'
 
 const path = '/ops/api/users'
 
+const nobodyThere =
+  'Nobody with this name is signed in. It is the name that `sessions list` shows, which may not be ' +
+  'the one that is typed.'
+
 type Blocks = Invocation<{ readonly source?: string; readonly for?: string }>
 
 export async function blockUser(invocation: Blocks): Promise<number> {
@@ -16,7 +20,8 @@ export async function blockUser(invocation: Blocks): Promise<number> {
   const body = { name, source: values.source, forMs: millisecondsOf(values.for) }
   const inWords = ({ until, closed }: BlockJson & { readonly closed: number }) => {
     const end = until === undefined ? '' : ` until ${until}`
-    return `blocked: ${printable(name + end)}; sessions closed: ${closed}\n`
+    const nobody = closed === 0 ? `${nobodyThere}\n` : ''
+    return `blocked: ${printable(name + end)}; sessions closed: ${closed}\n${nobody}`
   }
   await askAndPrint(invocation, [`${path}/block`, body], inWords)
   return 0

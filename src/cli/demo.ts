@@ -59,7 +59,7 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
                        GET /api/notices at the gateway:    ${after}
   2 Operators' page    ${local(gateway.opsLink(linkMs))}
                        (good once, within an hour; \`console-gateway ops -c ${folder}\` prints another link)
-  3 Change a limit     ${join(folder, 'limits.yaml')}: write "max: 3" at notices, save, wait three seconds,
+  3 Change a limit     ${join(folder, 'limits.yaml')}: write "max: 3" at notices, save, wait five seconds,
                        and open the notices four times: refused. Write 30 again: they are back.
   4 Stop the back-end  press b and Enter here, and look at the console; b and Enter start it again.
   5 Why it was refused \`console-gateway why -c ${folder}\`, or Requests on the operators' page.

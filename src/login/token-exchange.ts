@@ -19,7 +19,7 @@ interface Options extends BackEnd {
 
 /** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
 const usualOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200] },
+  { is: 'success', status: [200, 201] },
   { is: 'refused', status: [400, 403, 404, 422] }
 ]
 

@@ -31,7 +31,7 @@ const maxPassedLength = 1024
 
 /** For outcomes that config does not name. */
 const usualOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200] },
+  { is: 'success', status: [200, 201] },
   { is: 'refused', status: [400, 401, 403, 404, 422] }
 ]
 

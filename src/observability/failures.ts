@@ -163,8 +163,7 @@ function isWanted(request: KeptRequest, { id, user, status, route }: RequestQuer
   )
 }
 
-function hasStatus({ status, code }: KeptRequest, wanted: string): boolean {
-  // Also an error that is sent with status 200, as some consoles want it.
+function hasStatus({ status, errorStatus, code }: KeptRequest, wanted: string): boolean {
   if (wanted === 'failed') return status >= 400 || code !== undefined
-  return String(status).startsWith(wanted.replace('xx', ''))
+  return String(errorStatus ?? status).startsWith(wanted.replace('xx', ''))
 }

@@ -35,6 +35,7 @@ export function requestJson(trail: Trail) {
     method: trail.method,
     path: trail.path,
     status: trail.status,
+    errorStatus: trail.outcome === trail.status ? undefined : trail.outcome,
     ms: toHundredths(trail.ms),
     code: trail.code,
     upstreamMs: upstreamMs === undefined ? undefined : toHundredths(upstreamMs),

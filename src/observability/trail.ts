@@ -145,6 +145,8 @@ export class Trail {
   status = 0
   /** Of the error that was sent, or because of which the response was cut. */
   code: ErrorCode | undefined = undefined
+  /** Of the error that was sent, maybe under another one (`envelope.errorStatus`). */
+  errorStatus: number | undefined = undefined
   /** More than the code says of what was wrong; without texts of clients. */
   reason: string | undefined = undefined
   /** Whether the response ended before it was complete. */
@@ -170,6 +172,11 @@ export class Trail {
   /** Milliseconds since the session was opened, when the request began. */
   get sessionAgeMs(): number | undefined {
     return this.sessionOpenedAt && Math.max(0, this.at - this.sessionOpenedAt)
+  }
+
+  /** The status by which operators count: consoles that want 200 for all hide no failure. */
+  get outcome(): number {
+    return this.status < 400 ? (this.errorStatus ?? this.status) : this.status
   }
 
   addAttempt(attempt: TrailAttempt): TrailAttempt {

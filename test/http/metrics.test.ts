@@ -19,7 +19,8 @@ const gateway = await testGateway(t.after, {
         methods: ['GET', 'POST'],
         access: 'public',
         upstream: 'orders'
-      }
+      },
+      kind: { path: '/api/kind', upstream: 'orders', errorStatus: 'ok' }
     }
   },
   limits: { limits: { few: { by: 'address', max: 3, window: '1h', routes: ['login'] } } }
@@ -47,6 +48,14 @@ async function says(t: Test, expected: Readonly<Record<string, number>>): Promis
 const requests = (route: string, method: string, status: string) =>
   `requests_total{route="${route}",method="${method}",status="${status}"}`
 const answered = (route: string) => `request_duration_seconds_count{route="${route}"}`
+
+t.test('an error that its console gets as 200 counts as what it is', async t => {
+  const { status, json: body } = await gateway.call('/api/kind')
+  t.match([status, body.errorCode], [200, 'session.none'])
+  await says(t, { [requests('kind', 'GET', '4xx')]: 1, [requests('kind', 'GET', '2xx')]: 0 })
+  const kept = async () => (await gateway.ops('/ops/api/requests?status=401')).json()
+  t.match(await kept(), { requests: [{ route: 'kind', status: 200, errorStatus: 401 }] })
+})
 
 t.test('requests are counted by route, method and class of status, also by an alias', async t => {
   for (const path of ['/api/orders', '/api/mine', '/api/mine?page=2', '/api/orders?fails']) {

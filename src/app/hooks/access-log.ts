@@ -79,7 +79,7 @@ function aliasesOf({ config, mount }: Gateway) {
  * Thousands that are refused because of overload are no warnings: they share one.
  */
 function writeLine(log: Logger, trail: Trail): void {
-  const isFault = trail.status >= 500 && trail.code !== undefined && trail.code !== 'overloaded'
+  const isFault = trail.outcome >= 500 && trail.code !== undefined && trail.code !== 'overloaded'
   const level = isFault ? 'warn' : 'info'
   if (!log.isLevelEnabled(level)) return
   const time = new Date().toISOString()

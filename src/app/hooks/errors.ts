@@ -22,7 +22,7 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
     const { route, page, errorStatus = usual } = request.routeOptions.config
     record(error, request, shed)
     counters.onError(code)
-    request.trail.code = code
+    Object.assign(request.trail, { code, errorStatus: status })
     for (const name of Object.keys(reply.getHeaders())) {
       if (ofBody.test(name)) reply.removeHeader(name)
     }

@@ -8,7 +8,7 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 /** Counts a request of one route. The series of a method begin with its first request. */
 export type Meter = (
-  trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>
+  trail: Pick<Trail, 'method' | 'outcome' | 'isCut' | 'ms' | 'upstreamMs'>
 ) => void
 
 export function createCounters(metrics: Metrics, rates: RequestRates) {
@@ -63,7 +63,7 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   const requests = metrics.counter(
     'console_gateway_requests_total',
     'Requests, by route (an alias counts as what it stands for), method and class of the ' +
-      'status; "gone" where the client left before the answer.',
+      'status, of an error its own; "gone" where the client left before the answer.',
     ['route', 'method', 'status']
   )
   const durations = metrics.histogram(
@@ -82,9 +82,9 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   return (route: string, upstream: string | undefined): Meter => {
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
-    return ({ method, status, isCut, ms, upstreamMs }) => {
-      rates.ofRoute(route).count(ms, isCut ? 0 : status)
-      const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
+    return ({ method, outcome, isCut, ms, upstreamMs }) => {
+      rates.ofRoute(route).count(ms, isCut ? 0 : outcome)
+      const kind = isCut ? 'gone' : `${Math.floor(outcome / 100)}xx`
       requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
       duration.observe(ms / 1000)
       if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)

@@ -101,10 +101,8 @@ Examples:
     .option('--route <route>', 'requests of this route')
     .asksGateway()
     .checks(({ user, last, status, route }, [id]) => {
-      const isSearch = (user ?? last) !== undefined
-      const hasFilter = (status ?? route) !== undefined
-      const fits = id === undefined ? isSearch : !isSearch && !hasFilter
-      return fits ? undefined : 'Give REQUEST-ID, or --user NAME, or --last N.'
+      const isSearch = (user ?? last ?? status ?? route) !== undefined
+      return id !== undefined && isSearch ? 'REQUEST-ID stands alone.' : undefined
     })
     .runs(async () => (await import('../why.ts')).why).details(`
 The id is in X-Request-Id of every response, in the log and in error bodies. Kept are the
@@ -112,6 +110,7 @@ last 2000 requests that failed, took more than a second or were no GET: in Redis
 all replicas; without Redis, until the process ends. More than 10 have one line each.
 
 Examples:
+  console-gateway why                              # the last five
   console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11
   console-gateway why --user alice --status failed
 Exit codes: 3 if no request was found.`)

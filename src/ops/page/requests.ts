@@ -46,10 +46,11 @@ export function requestsCard(requests: readonly KeptRequest[], hasMore: boolean)
   return card({ title: 'Requests', count }, table(requests, columns, 'No request fits.'))
 }
 
-function statusOf({ status, code, isCut }: KeptRequest): Html {
+function statusOf({ status, errorStatus = status, code, isCut }: KeptRequest): Html {
   if (isCut === true) return pill('bad', `${status} cut`)
-  if (status >= 500) return pill('bad', status)
-  return pill(status >= 400 || code !== undefined ? 'warn' : 'ok', status)
+  const shown = errorStatus === status ? status : `${errorStatus} as ${status}`
+  if (errorStatus >= 500) return pill('bad', shown)
+  return pill(errorStatus >= 400 || code !== undefined ? 'warn' : 'ok', shown)
 }
 
 function whyOf(request: KeptRequest): string {

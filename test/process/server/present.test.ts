@@ -33,9 +33,9 @@ const address = (requests: number, failures: number): AddressUse => ({
 })
 
 /** A request without an upstream. */
-const answered = (status: number, ms: number): Parameters<Meter>[0] => ({
+const answered = (outcome: number, ms: number): Parameters<Meter>[0] => ({
   method: 'GET',
-  status,
+  outcome,
   ms,
   isCut: false,
   upstreamMs: undefined
