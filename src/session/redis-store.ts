@@ -264,7 +264,9 @@ async function orUnavailable<T>(command: Promise<T>): Promise<T> {
   try {
     return await command
   } catch (error) {
-    throw new StoreUnavailable(error)
+    // ioredis speaks of its own queue then.
+    const isUnconnected = (error as Error).message.startsWith("Stream isn't writeable")
+    throw new StoreUnavailable(isUnconnected ? new Error('no connection to Redis') : error)
   }
 }
 

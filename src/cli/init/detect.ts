@@ -138,7 +138,8 @@ export function userOf(body: Json, username: string) {
   const isProfile = path !== '' && !membersOf(value).some(each => secretName.test(each.name))
   return {
     id: below(path, id.path),
-    username: at(login),
+    // Another one than was typed would not be the name that operators know.
+    username: at(user.typed),
     name: name === login ? undefined : at(name),
     roles: roles && below(own ? path : '', roles.path, roleIn(roles.value) ?? ''),
     profile: isProfile ? path : undefined

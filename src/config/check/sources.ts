@@ -18,6 +18,7 @@ export function checkSources(config: SourcesConfig, report: Report): void {
   checkIdentityFields(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     const place = ['login', 'sources', name]
+    checkSecret(source, place, report)
     if (source.kind === 'ldap') checkDirectory(source, place, report)
     if (name === keySource) report(place, 'is the name of keys for scripts; choose another')
     if (source.kind === 'oidc') checkOidc(source, place, report)
@@ -28,6 +29,17 @@ export function checkSources(config: SourcesConfig, report: Report): void {
   checkCredentials(config, report)
   checkUnused(config, report)
   checkShown(config, report)
+}
+
+/** `init` writes the word where only an operator knows the secret. */
+function checkSecret(source: SourceConfig, at: Path, report: Report): void {
+  const message = 'is still TODO: nobody can sign in here'
+  if (source.kind === 'oidc' && source.clientSecret === 'TODO') {
+    report([...at, 'clientSecret'], message, { warning: true })
+  }
+  if (source.kind === 'ldap' && source.bind.password === 'TODO') {
+    report([...at, 'bind', 'password'], message, { warning: true })
+  }
 }
 
 type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
