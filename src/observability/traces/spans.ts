@@ -169,6 +169,6 @@ function attributesOf({ trail, scheme, template }: EndedRequest): Attributes {
 }
 
 /** Faults of the client are none of the server's span. */
-function isError({ status, code, isCut }: Trail): boolean {
-  return status >= 500 || (isCut && code !== undefined)
+function isError({ outcome, code, isCut }: Trail): boolean {
+  return outcome >= 500 || (isCut && code !== undefined)
 }
