@@ -150,6 +150,11 @@ const codeOfForeignError: Readonly<Record<string, ErrorCode>> = {
   ECONNRESET: 'request.malformed'
 }
 
+/** Whether an upstream or a provider failed, and neither the client nor the gateway. */
+export function isOfUpstream(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.code.startsWith('upstream.')
+}
+
 /**
  * Turns anything thrown into a GatewayError; what clients did not cause becomes `gateway.fault`,
  * without its message.

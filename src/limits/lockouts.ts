@@ -27,7 +27,7 @@ export interface Taken {
 /** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
 export const operatorsApart = 'ops-'
 
-/** What a key names, such as `account alice`; a known browser's id is not shown. */
+/** The account and address in a key such as `account alice`; the id of a known browser is left out. */
 export function partsOf({ key }: Pick<Bucket, 'key'>) {
   const isOfOperators = key.startsWith(operatorsApart)
   const own = isOfOperators ? key.slice(operatorsApart.length) : key

@@ -1,5 +1,5 @@
 /** Credential sources: take a user name and password, give an identity. */
-import { GatewayError } from '../errors/errors.ts'
+import { isOfUpstream } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -100,7 +100,7 @@ export class SourceFaults {
       this.#bySource.delete(source)
       return result
     } catch (error) {
-      if (error instanceof GatewayError && error.status >= 500) {
+      if (isOfUpstream(error)) {
         const reason = error.cause instanceof Error ? error.cause.message : error.message
         const { since = Date.now() } = this.#bySource.get(source) ?? {}
         this.#bySource.set(source, { source, since, reason })

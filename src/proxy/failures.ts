@@ -45,11 +45,6 @@ export function upstreamError(error: unknown): GatewayError {
   return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
 }
 
-/** Whether the upstream failed, and neither the client nor the gateway. */
-export function isOfUpstream({ code }: GatewayError): boolean {
-  return code.startsWith('upstream.')
-}
-
 /** An AggregateError of a dual-stack connection attempt has no code of its own. */
 function errorCodeOf(error: unknown): string {
   const { code, errors } = (error ?? {}) as { code?: unknown; errors?: unknown[] }

@@ -1,7 +1,7 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
-import { type ErrorCode, GatewayError } from '../errors/errors.ts'
+import { type ErrorCode, GatewayError, isOfUpstream } from '../errors/errors.ts'
 import { Address, type PemFiles } from './address.ts'
 import {
   type CallContext,
@@ -12,7 +12,7 @@ import {
   takeStream,
   type UpstreamEvents
 } from './call.ts'
-import { isOfUpstream, upstreamError } from './failures.ts'
+import { upstreamError } from './failures.ts'
 import type { Call } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import { discard, isWhole, type UpstreamResponse, type WholeResponse } from './response.ts'

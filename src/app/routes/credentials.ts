@@ -1,6 +1,6 @@
-/** What an upstream takes of a session, and whether its response says that this has ended. */
+/** Credentials for an upstream's calls: renewed before, and given up where the response refuses them. */
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
 import { matchesTest } from '../../login/response-values.ts'
@@ -19,8 +19,7 @@ export function createEnsuring(gateway: Gateway, name: string) {
       const fresh = await tokenRefresh.ensureFresh(live, trail)
       return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
     } catch (error) {
-      const isAway = error instanceof GatewayError && error.code.startsWith('upstream.')
-      if (isNeeded || !isAway) throw error
+      if (isNeeded || !isOfUpstream(error)) throw error
       return live
     }
   }

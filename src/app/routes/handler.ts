@@ -9,7 +9,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import type { FallbackConfig } from '../../config/schema/route.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, isOfUpstream, toGatewayError } from '../../errors/errors.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/receiver.ts'
 import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/response.ts'
@@ -171,8 +171,8 @@ function sendWithFallback(
       if (!failureStatuses.has(response.status)) return response
       discard(response)
     } catch (error) {
-      const { code, status } = toGatewayError(error)
-      if (!code.startsWith('upstream.') || !failureStatuses.has(status)) throw error
+      const failure = toGatewayError(error)
+      if (!isOfUpstream(failure) || !failureStatuses.has(failure.status)) throw error
     }
     return undefined
   }

@@ -150,7 +150,7 @@ async function fetchPart(
     return { part, value: await part.fetch(request, signal) }
   } catch (thrown) {
     const error = toGatewayError(thrown)
-    // What ends the session ends the request.
+    // A part whose call finds the session over ends the whole request.
     const isOptional = !written.required && !error.code.startsWith('session.')
     if (isOptional) return { part, value: written.default, error }
     const cause = new Error(`the part "${name}"`, { cause: error.cause })

@@ -1,4 +1,4 @@
-/** What routes and the profile endpoint of `routes.yaml` share: their keys, and `parts`. */
+/** Keys that routes and the profile endpoint of `routes.yaml` share, and `parts`. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 

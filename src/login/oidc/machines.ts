@@ -25,7 +25,7 @@ export function createTokenReader(
 
   /** @throws GatewayError `key.invalid`; `login.blocked*`; `upstream.*` where the provider is away */
   async function verify({ name, config, provider, audience }: Machines, token: string) {
-    // What is wrong after this is the token.
+    // The keys are there now, so a failure of the next line is the token's.
     await provider.readKeys()
     const claims = await provider.verify(token, { audience, requiredClaims: ['exp'] }).catch(refuse)
     const identity = identityOf(claims, config)
