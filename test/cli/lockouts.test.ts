@@ -4,7 +4,7 @@ import { schemaController } from '../../src/app/hooks/validation.ts'
 import { addLockoutRoutes } from '../../src/ops/lockouts.ts'
 import type { Desk } from '../../src/ops/routes.ts'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
-import { bucketOf } from '../suites/lockouts.ts'
+import { bucketOf } from '../ports/lockouts.ts'
 import { run } from '../support/command.ts'
 import { password, testGateway } from '../support/gateway.ts'
 

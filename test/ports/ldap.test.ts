@@ -15,7 +15,7 @@ import { faultyProxy } from '../support/faulty-proxy.ts'
 import { configFolder, cookieOf, noLockout, testGateway } from '../support/gateway.ts'
 import { service, suffix, testDirectory, type Values } from '../support/slapd.ts'
 import { until } from '../support/until.ts'
-import { credentialSourceContract, rightPassword as password } from '../suites/credential-source.ts'
+import { credentialSourceContract, rightPassword as password } from './credential-source.ts'
 
 const people = `ou=people,${suffix}`
 const groups = `ou=groups,${suffix}`

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { SharedCounts } from '../../src/limits/shared-counts.ts'
-import { bucketOf } from '../suites/lockouts.ts'
+import { bucketOf } from '../ports/lockouts.ts'
 import { wallClock } from '../support/clock.ts'
 
 const minute = 60_000

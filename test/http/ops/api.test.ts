@@ -2,10 +2,10 @@
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
-import { linesIn } from '../support/ledger.ts'
-import { raw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { linesIn } from '../../support/ledger.ts'
+import { raw } from '../../support/raw.ts'
+import { until } from '../../support/until.ts'
 
 type Schema = Record<string, unknown>
 type Operation = Record<string, any>

@@ -3,9 +3,9 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace'
 import t from 'tap'
-import { createSpans } from '../../../src/observability/traces/spans.ts'
-import { Trail, TrailAttempt } from '../../../src/observability/trail.ts'
-import { decode } from '../../support/collector.ts'
+import { createSpans } from '../../src/observability/traces/spans.ts'
+import { Trail, TrailAttempt } from '../../src/observability/trail.ts'
+import { decode } from '../support/collector.ts'
 
 const trace = {
   traceId: '0af7651916cd43dd8448eb211c80319c',

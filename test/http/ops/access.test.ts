@@ -1,9 +1,9 @@
 /** Who is answered by the operators' listener: by the secret, by the cookie, by which names. */
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
-import { callOps, signInToOps } from '../support/operator.ts'
-import { testSecret } from '../support/ops.ts'
-import { answers, raw, request as rawRequest } from '../support/raw.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { callOps, signInToOps } from '../../support/operator.ts'
+import { testSecret } from '../../support/ops.ts'
+import { answers, raw, request as rawRequest } from '../../support/raw.ts'
 
 const me = '/ops/api/me'
 const hosts = ['Ops.example.com']

@@ -1,12 +1,12 @@
 /** Signed-in users: the last, and those that a search finds, with 100,000 of them. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import type { SessionsAnswer } from '../../src/ops/users.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { testRedis } from '../support/redis.ts'
-import { minute } from '../support/sessions.ts'
-import { password } from '../support/sign-in.ts'
-import { hashOf } from '../support/users.ts'
+import type { SessionsAnswer } from '../../../src/ops/users.ts'
+import { type TestGateway, testGateway } from '../../support/gateway.ts'
+import { testRedis } from '../../support/redis.ts'
+import { minute } from '../../support/sessions.ts'
+import { password } from '../../support/sign-in.ts'
+import { hashOf } from '../../support/users.ts'
 
 const maxMs = 10
 const many = 100_000

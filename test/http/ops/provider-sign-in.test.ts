@@ -1,12 +1,12 @@
 /** Sign-in of operators at an OpenID provider. */
 import t, { type Test } from 'tap'
-import { testGateway } from '../support/gateway.ts'
-import { linesIn } from '../support/ledger.ts'
-import { oidcSource, opsOidcPath, testProvider } from '../support/oidc-provider.ts'
-import { oidcVisitor } from '../support/oidc-visitor.ts'
-import { callOps } from '../support/operator.ts'
-import { textOf } from '../support/ops-pages.ts'
-import { testRedis } from '../support/redis.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { linesIn } from '../../support/ledger.ts'
+import { oidcSource, opsOidcPath, testProvider } from '../../support/oidc-provider.ts'
+import { oidcVisitor } from '../../support/oidc-visitor.ts'
+import { callOps } from '../../support/operator.ts'
+import { textOf } from '../../support/ops-pages.ts'
+import { testRedis } from '../../support/redis.ts'
 
 const SECRET = 'a session secret of at least thirty-two'
 

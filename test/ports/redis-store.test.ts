@@ -8,7 +8,7 @@ import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { hour, minute, redisStore } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
-import { sessionStoreContract } from '../suites/session-store.ts'
+import { sessionStoreContract } from './session-store.ts'
 
 const user: SignedIn = { source: 's', id: 'u', username: 'u' }
 const other: SignedIn = { source: 's', id: 'v', username: 'v' }

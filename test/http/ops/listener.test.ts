@@ -5,9 +5,9 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { connect, Server } from 'node:tls'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { testAuthority } from '../support/authority.ts'
-import { testGateway } from '../support/gateway.ts'
-import { callOps, signInToOps } from '../support/operator.ts'
+import { testAuthority } from '../../support/authority.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { callOps, signInToOps } from '../../support/operator.ts'
 
 const me = '/ops/api/me'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { BoundedMap, ownText, recentlyUsed } from '../src/bounded-map.ts'
-import { retainedBytes } from './support/retained.ts'
+import { BoundedMap, ownText, recentlyUsed } from '../../src/bounded-map.ts'
+import { retainedBytes } from '../support/retained.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
   const cache = recentlyUsed<number>(4)

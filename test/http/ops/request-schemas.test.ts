@@ -1,5 +1,5 @@
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { testGateway } from '../../support/gateway.ts'
 
 const lockouts = 'An account is given by its user name, an address as an IP address.'
 const either = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import { createSecretId, keyOf } from '../../src/session/types.ts'
 import { minute } from '../support/sessions.ts'
-import { sessionStoreContract } from '../suites/session-store.ts'
+import { sessionStoreContract } from './session-store.ts'
 
 t.test('sessions in memory', async t => {
   let now = 1_000_000

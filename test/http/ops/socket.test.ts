@@ -5,10 +5,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { run, runProcess, start } from '../support/command.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
-import { callOps } from '../support/operator.ts'
-import { temporaryFolder } from '../support/temporary.ts'
+import { run, runProcess, start } from '../../support/command.ts'
+import { configFolder, testGateway } from '../../support/gateway.ts'
+import { callOps } from '../../support/operator.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8)
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { SignInLines } from '../../src/limits/sign-in-line.ts'
-import { bucketOf } from '../suites/lockouts.ts'
+import { bucketOf } from '../ports/lockouts.ts'
 import { stopClock } from '../support/clock.ts'
 
 const hour = 3_600_000

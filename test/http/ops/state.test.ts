@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { allSecrets } from '../support/all-secrets.ts'
-import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { allSecrets } from '../../support/all-secrets.ts'
+import { type TestGateway, testGateway } from '../../support/gateway.ts'
 
 type Tree = Record<string, unknown>
 

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { testAuthority } from '../../support/authority.ts'
+import { testAuthority } from '../support/authority.ts'
 import {
   type DecodedSpan,
   exportTo,
@@ -12,12 +12,12 @@ import {
   setEnvironment,
   type TestCollector,
   testCollector
-} from '../../support/collector.ts'
-import { start } from '../../support/command.ts'
-import { configFolder, testGateway } from '../../support/gateway.ts'
-import { testRedis } from '../../support/redis.ts'
-import { json, testUpstream } from '../../support/upstream.ts'
-import { until } from '../../support/until.ts'
+} from '../support/collector.ts'
+import { start } from '../support/command.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { hashPassword } from '../../src/login/argon2.ts'
 import { createUsersFile } from '../../src/login/file-users.ts'
 import { watchArgon2 } from '../support/argon2.ts'
-import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
+import { attempt, credentialSourceContract, rightPassword } from './credential-source.ts'
 
 const password = await hashPassword(rightPassword)
 const user = { password, roles: [], disabled: false, profile: {} }

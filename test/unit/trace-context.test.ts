@@ -1,11 +1,7 @@
 /** W3C Trace Context, by the cases of its Recommendation. */
 import t from 'tap'
-import {
-  contextOf,
-  readTraceparent,
-  writeContext
-} from '../../../src/observability/traces/context.ts'
-import { samplerOf } from '../../../src/observability/traces/tracer.ts'
+import { contextOf, readTraceparent, writeContext } from '../../src/observability/traces/context.ts'
+import { samplerOf } from '../../src/observability/traces/tracer.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
