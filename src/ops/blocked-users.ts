@@ -100,10 +100,10 @@ async function unblockUser(
   return { unblocked }
 }
 
-function toJson({ name: user, source }: BlockedName, leftMs: number | undefined): BlockJson {
+function toJson({ name: user, source }: BlockedName, leftMs = Infinity): BlockJson {
   return {
     name: user,
     ...(source !== undefined && { source }),
-    ...(leftMs !== undefined && { until: new Date(Date.now() + leftMs).toISOString() })
+    ...(leftMs !== Infinity && { until: new Date(Date.now() + leftMs).toISOString() })
   }
 }

@@ -1,4 +1,3 @@
-/** The names of keys in Redis, and what stands in the lists of those who are signed in. */
 import { digestIn, isKey, type SignedIn } from './types.ts'
 
 export type Names = ReturnType<typeof createNames>
@@ -13,7 +12,6 @@ export function createNames(prefix: string) {
     list: (key: string) => `${prefix}u:${digestIn(key)}`,
     users: `${prefix}users`,
     keys: `${prefix}keys`,
-    /** Of those who have sessions. */
     listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
     blocks: `${prefix}blocked`,
     set: (name: string) => `${prefix}set:${name}`,
@@ -21,7 +19,6 @@ export function createNames(prefix: string) {
   }
 }
 
-/** Names a user in the list of those who are signed in. */
 export function memberOf({ source, id, username }: SignedIn): string {
   return JSON.stringify([source, id, username])
 }

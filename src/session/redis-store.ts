@@ -1,7 +1,4 @@
-/**
- * The session store in Redis: one string for each session, and one sorted set for each user. All
- * keys begin with a prefix that is one hash tag, so that a Cluster has them in one slot.
- */
+/** The session store in Redis: a string for each session, and a sorted set for each user. */
 import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
@@ -29,9 +26,7 @@ import {
 
 interface Options {
   readonly redis: Redis | Cluster
-  /** The beginning of every key. */
   readonly prefix: string
-  /** Brings the announcements of changes of records. */
   readonly tracking: Pick<Tracking, 'follow' | 'isFollowed'>
 }
 
@@ -40,7 +35,6 @@ type Arguments = ReadonlyArray<string | number>
 type Call = readonly [script: Script, keys: readonly string[], args: Arguments]
 type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
-/** More than any user has: what the journal opens again takes nobody's place. */
 const unbounded = 1_000_000
 
 /** Redis looks through so many in a millisecond, and other commands wait. */
@@ -49,7 +43,6 @@ const scannedAtOnce = 2000
 /** A process follows to another server so much later than this one, at most. */
 const othersFollowMs = 2000
 
-/** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
   readonly #redis: Redis | Cluster
   readonly #names: Names
@@ -70,7 +63,6 @@ export class RedisStore implements SessionStore {
     return await orUnavailable(commands[script](keys.length, ...keys, ...args))
   }
 
-  /** As a whole script: one that Redis has to load first would run after what is sent next. */
   async #runAgain(...[script, keys, args]: Call): Promise<void> {
     await this.#redis.eval(scripts[script], keys.length, ...keys, ...args)
   }
