@@ -84,7 +84,6 @@ async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockB
   return answer
 }
 
-/** Without a source all blocks of the name. */
 async function unblockUser(
   { sessions: { store }, log }: Desk,
   { name: user, source }: BlockedName

@@ -1,4 +1,3 @@
-/** Shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
@@ -94,7 +93,6 @@ export function maintenanceOf({ maintenance: record }: Desk): ShownMaintenance {
   }
 }
 
-/** What can be closed. */
 export function closableRoutes({ config }: Desk): string[] {
   return [...Object.keys(config().routes.routes), 'login']
 }

@@ -1,7 +1,4 @@
-/**
- * The running gateway: public server, operators' listener and the config in force: load → build →
- * listen → watch → swap → drain.
- */
+/** The running gateway: load → build → listen → watch → swap → drain. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -72,12 +69,10 @@ export async function startGateway(
   reloader.begin()
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   return {
-    /** The address for the console, with the real port, also when config says 0. */
+    /** With the real port, also when config says 0. */
     url,
     opsUrl,
-    /** A link that opens the operators' page once within this time. */
     opsLink: operators.makeLink,
-    /** Reads the config files and runs their config, or returns why not. */
     reload: async (by: Trigger) => await reloader.reload(by),
     stop: createStop(server, opening.move(), () => {
       phase = 'stopping'

@@ -1,5 +1,3 @@
-/** Sockets that systemd, or whoever started the process, opened before and holds on to. */
-
 /** Descriptors of sockets that listen already, by what they are for. */
 export interface HeldSockets {
   readonly console?: number

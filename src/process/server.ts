@@ -1,6 +1,6 @@
 /**
- * The public server of this process: its services, its listeners (one for the console, and one that
- * redirects to its https), and the generation that takes requests.
+ * The public server: its services, its listeners (for the console, and for redirects to its https),
+ * and the generation that takes requests.
  */
 import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
@@ -38,10 +38,9 @@ export function createPublicServer(config: Config, log: Log) {
   return {
     services,
     generations,
-    /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
+    /** @throws when it cannot be built */
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, { services, boundStreams, shed }),
-    /** From now on this generation takes the requests. */
     activate: (generation: Generation): void => {
       const { serverTls } = generation.config
       if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
@@ -53,14 +52,13 @@ export function createPublicServer(config: Config, log: Log) {
     listen: listeners.listen,
     leave: listeners.leave,
     /**
-     * Takes no more connections, and lets requests in flight finish within the time.
-     * @returns whether all finished; what is left then is cut
+     * Takes no more connections.
+     * @returns whether all requests finished in time; what is left then is cut
      */
     stop: async (graceMs: number): Promise<boolean> => {
       boundStreams.drain(graceMs * drainShare)
       return await listeners.stop(graceMs)
     },
-    /** Releases the services, once all generations are closed. */
     close: async (): Promise<void> => {
       boundStreams.close()
       await services.close()
@@ -120,7 +118,6 @@ function createListeners(config: Config, { generations, services, shed }: Behind
   }
 }
 
-/** @param fd of a socket that listens already */
 export async function listen(
   server: Server,
   { host, port }: { host: string; port: number },
@@ -131,7 +128,6 @@ export async function listen(
   return urlOf(host, server)
 }
 
-/** The listener's address with the real port, also when config says 0. */
 export function urlOf(host: string, server: { address: Server['address'] }): string {
   const { port } = server.address() as AddressInfo
   const scheme = isTlsServer(server) ? 'https' : 'http'

@@ -1,4 +1,3 @@
-/** The gateway's present, its config and its replicas for operators, who may reload the config. */
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { comparePlan } from '../config/risks.ts'
@@ -19,7 +18,6 @@ import type { Present, ReplicaState } from '../services/present.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
-/** The parts of the gateway that operators see and act on. */
 export interface Operated {
   readonly server: PublicServer
   readonly reloader: Reloader

@@ -1,4 +1,3 @@
-/** The audit ledger of a process, with the ends of its chains in Redis. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Cluster, Redis } from 'ioredis'
@@ -80,7 +79,6 @@ export function chainHeads({ redis, prefix, folder }: Place) {
 /** As many public ids as one text of a line holds. */
 const maxIds = 32
 
-/** Records the sessions that were ended, and by whom. */
 export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
   return ({ user, by, address, requestId, reason, sessions }) => {
     for (let from = 0; from < sessions.length; from += maxIds) {

@@ -1,5 +1,3 @@
-/** What an operator closes for a time. */
-
 export interface Closing {
   /** Empty for all. */
   readonly routes: readonly string[]
@@ -12,7 +10,6 @@ export interface Closing {
   readonly message?: string
 }
 
-/** A closing with its author and the time of the begin. */
 export interface MaintenanceEntry {
   readonly maintenance: Closing
   readonly author: string

@@ -9,7 +9,7 @@ interface Options<State> extends Background {
   readonly id: string
   readonly seal: Seal
   readonly describe: () => State
-  /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
+  /** With each beat, and soon after the start: the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
 }
 
@@ -17,9 +17,7 @@ const noRedis = 'No Redis is configured: this replica knows of no other.'
 const redisAway = 'Redis cannot be asked: this replica knows of no other now.'
 const everyMs = 1000
 const silentMs = 3500
-/** A replica that told nothing for so long is forgotten. */
 const forgetMs = 10_000
-/** A start does not wait longer for Redis. */
 const startMs = 500
 
 /** Of Redis, since the clocks of replicas differ. */
@@ -43,7 +41,6 @@ export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
 export function createFleet<State extends object>(options: Options<State>) {
   const { id, redis, prefix, seal, describe, onMaintenance } = options
   const key = `${prefix}replicas`
-  /** The last that was told, as Redis has it. */
   let told = ''
   let beating: Promise<void> | undefined
   const first = Promise.withResolvers<void>()

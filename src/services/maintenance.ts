@@ -1,6 +1,6 @@
 /**
- * What operators closed: each closing has an author and an end. Replicas share it as a sealed text
- * in Redis, which the heartbeat reads; without Redis it is in force in this process alone.
+ * What operators closed. Replicas share it as a sealed text in Redis, which the heartbeat reads;
+ * without Redis it is in force in this process alone.
  */
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -78,14 +78,13 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     get current() {
       return current
     },
-    /** Whether it is in force at all replicas, and not in this process alone. */
     isShared: redis !== undefined,
     /** What has not ended yet, oldest first; some may begin later. */
     entries,
     take,
     /**
      * Adds to what is closed: here at once, at other replicas within a second.
-     * @throws GatewayError `request.malformed` for an end that is past or too far away, `ops.redis`
+     * @throws GatewayError
      */
     begin: async (maintenance: Closing, author: string): Promise<void> => {
       const { until, from } = maintenance
@@ -98,10 +97,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
         begun
       ])
     },
-    /**
-     * @param routes those to open; without any, all
-     * @throws GatewayError `request.malformed` for a route that no operator closed, and `ops.redis`
-     */
+    /** @param routes those to open; without any, all @throws GatewayError */
     end: async (routes: readonly string[]): Promise<void> =>
       await change(former => withoutRoutes(former, routes))
   }
@@ -118,7 +114,6 @@ function isSame(one: Closing, other: Closing): boolean {
   return isAlike(one.routes, other.routes) && isAlike(one.methods, other.methods)
 }
 
-/** @throws GatewayError for a route that is not closed by its name */
 function withoutRoutes(
   entries: readonly MaintenanceEntry[],
   names: readonly string[]

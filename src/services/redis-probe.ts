@@ -1,7 +1,6 @@
 /** Whether Redis does what sessions and counts need: a connection that answers PING may refuse it. */
 import type { Cluster, Redis } from 'ioredis'
 
-/** As the scripts of sessions, counts and replicas do, with a key of each type. */
 const script = `
 redis.call('SET', KEYS[1], '1', 'PX', 1000)
 redis.call('INCR', KEYS[1])

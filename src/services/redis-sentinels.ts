@@ -20,7 +20,7 @@ class ListenedSentinels extends SentinelConnector {
 }
 
 /**
- * Dials until it is disconnected. ioredis 6 alone ends a client for good whose Sentinels tell of a
+ * Dials until it is disconnected: ioredis 6 ends a client for good whose Sentinels tell of a
  * failover while it asks them for the primary.
  */
 export class FollowingRedis extends Redis {

@@ -1,16 +1,12 @@
-/** Measures the time that Redis takes for commands. */
 import type { Cluster, Command, Redis } from 'ioredis'
 import type { Metrics } from '../observability/metrics.ts'
 
-/** The use of a client: other requests fail with each. */
 export type RedisUse = 'sessions' | 'limits'
 
-/** Seconds. */
 const buckets = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 ]
 
-/** @returns measures all commands of a client from now on */
 export function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: RedisUse) => void {
   const times = metrics.histogram(
     'console_gateway_redis_command_seconds',

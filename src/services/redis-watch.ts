@@ -1,16 +1,14 @@
 /** Says when Redis comes and goes, and dials anew where a connection lost its answers. */
 import { Cluster, type Redis } from 'ioredis'
 
-/** How Redis is, as far as a client knows. */
 export class RedisHealth {
   up = false
-  /** Turns true at the first contact. */
   hasConnected = false
-  /** It answers, but refuses what is needed: why, and what to do. */
+  /** Why it refuses what is needed, though it answers, and what to do. */
   fault: string | undefined = undefined
-  /** The last change of `up`, in milliseconds since the epoch. */
+  /** The last change of `up`; milliseconds since the epoch. */
   since = Date.now()
-  /** Milliseconds of its last answer; undefined while it is away. */
+  /** Of its last answer. */
   latencyMs: number | undefined = undefined
 
   set(up: boolean): void {
@@ -92,7 +90,6 @@ export function backOff(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
 }
 
-/** Says what is wrong without what a log must not hold. */
 function reasonOf({ code, message }: RedisError): string {
   if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) {
     return 'the user or the password is wrong'

@@ -1,6 +1,6 @@
 /**
- * The only dialler of Redis: one server, Sentinels or a Cluster; clients that fail fast, say when
- * Redis comes and goes, and dial anew for ever.
+ * The only dialler of Redis: one server, Sentinels or a Cluster. Clients fail fast: nothing is
+ * queued while Redis is away, and nothing is sent twice.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -27,14 +27,12 @@ export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 
-/** Nothing is queued while Redis is away, and nothing is sent twice. */
 export function createRedisDialler(config: RedisConfig, folder: string) {
   const url = new URL(config.url === '' ? 'redis://unused' : config.url)
   const common = commonOptions(config, url, folder)
   const slot = new Command('get', [slotPrefix(config.prefix)]).getSlot()
   const clients: Array<Redis | Cluster> = []
 
-  /** The server that has the sessions, as far as it is known. */
   function serverOf(client: Redis | Cluster) {
     if (!(client instanceof Cluster)) return connectedTo(client)
     const name = client.slots[slot]?.[0]
@@ -48,9 +46,8 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
   }
 
   return {
-    /** For people: where it is. */
     place: placeOf(config, url),
-    /** For commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
+    /** For commands, which settle within `commandTimeout`. */
     client: (onChange?: OnRedis, health?: RedisHealth): Redis | Cluster => {
       const client = dial()
       watch(client, onChange, health)
@@ -58,8 +55,8 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       return client
     },
     /**
-     * A connection that brings invalidations, from the server that has the sessions; undefined
-     * while that is unknown.
+     * A connection that brings invalidations; undefined while the server that has the sessions is
+     * unknown.
      */
     trackingConnection: (client: Redis | Cluster): Redis | undefined => {
       const server = serverOf(client)
@@ -83,7 +80,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         if (client.status === 'ready' && serverOf(client)?.name !== known) look()
       })
     },
-    /** Ends all clients. A connection that brings invalidations is closed by who asked for it. */
+    /** Not those that bring invalidations: who asked for them does. */
     close: (): void => {
       for (const client of clients) client.disconnect()
     }
@@ -159,10 +156,7 @@ function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof common
   )
 }
 
-/**
- * Calls its listener where a client leads to a replica that was promoted, though its address is the
- * same: that of a proxy, or a name.
- */
+/** Listens for a promoted replica at the same address: that of a proxy, or a name. */
 function onHeir(client: Redis, listener: () => void): void {
   let known: string | undefined
   client.on('ready', () => {

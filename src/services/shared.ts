@@ -15,13 +15,10 @@ export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
 /** For what need not wait for sessions. */
 export interface Background {
-  /** Undefined for a gateway that is alone. */
   readonly redis?: Redis | Cluster | undefined
-  /** All keys begin so, and are in one slot. */
   readonly prefix: string
 }
 
-/** What services are opened with. */
 export interface Basis {
   readonly config: Config
   readonly log: Log

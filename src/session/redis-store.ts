@@ -2,7 +2,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
-import { createNames, memberOf, type Names, patternOf, readMember } from './redis-names.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
 import {
   type Follower,
@@ -28,6 +27,25 @@ interface Options {
   readonly redis: Redis | Cluster
   readonly prefix: string
   readonly tracking: Pick<Tracking, 'follow' | 'isFollowed'>
+}
+
+type Names = ReturnType<typeof createNames>
+
+function createNames(prefix: string) {
+  // Changes of what begins so are announced, the epoch among them.
+  const record = (key: string) => `${prefix}s:${key}`
+  return {
+    record,
+    epoch: record('epoch'),
+    /** @param key of a session, or the digest of its user */
+    list: (key: string) => `${prefix}u:${digestIn(key)}`,
+    users: `${prefix}users`,
+    keys: `${prefix}keys`,
+    listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
+    blocks: `${prefix}blocked`,
+    set: (name: string) => `${prefix}set:${name}`,
+    lock: (name: string) => `${prefix}lock:${name}`
+  }
 }
 
 type Script = keyof typeof scripts
@@ -250,6 +268,26 @@ export class RedisStore implements SessionStore {
   isFollowed(): boolean {
     return this.#tracking.isFollowed()
   }
+}
+
+function memberOf({ source, id, username }: SignedIn): string {
+  return JSON.stringify([source, id, username])
+}
+
+function readMember(member: string): SignedIn {
+  const [source, id, username] = JSON.parse(member) as [string, string, string]
+  return { source, id, username }
+}
+
+/** Finds the longest part in either case: of letters with two, globs of Redis know ASCII alone. */
+function patternOf(text: string): string {
+  const parts = text.match(/[\w.@\p{Lo}-]+/gu) ?? ['']
+  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
+  const signs = Array.from(longest, sign => {
+    const [lower, upper] = [sign.toLowerCase(), sign.toUpperCase()]
+    return lower === upper ? sign : `[${lower}${upper}]`
+  })
+  return `*","*${signs.join('')}*`
 }
 
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {

@@ -4,7 +4,6 @@ import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { chainOf, type Fact, factOf, fileOf, macOf, split, withMac } from './line.ts'
 
-/** A folder, or what takes lines. */
 export type Place = string | ((lines: string) => void)
 
 /** Longer lines are never written, but for first ones: they name all files. */
@@ -30,8 +29,8 @@ export class Chain {
   }
 
   /**
-   * Writes its first line, which names the last `mac` of each other file: one that is cut or deleted
-   * later is missed.
+   * Its first line names the last `mac` of each other file: one that is cut or deleted later is
+   * missed.
    * @returns chains whose files were deleted, since nothing was written to them for `keepMs`
    * @throws what the file system throws
    */
@@ -55,7 +54,6 @@ export class Chain {
     }
   }
 
-  /** Whether its file is so large or so old that another one begins. */
   isFull(maxBytes: number): boolean {
     return this.#file !== undefined && (this.#bytes >= maxBytes || Date.now() >= this.#endAt)
   }

@@ -1,7 +1,6 @@
 /**
  * The audit ledger: signed lines, each of which holds on to the one before. A process begins a
- * chain of its own, in a file whose first line names the ends of all others; or it writes its chain
- * to standard output.
+ * chain of its own, in files, or on standard output.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -14,12 +13,11 @@ interface Options {
   readonly maxFileBytes: number
   /** Files that were last written longer ago are deleted; 0: none. */
   readonly keepMs: number
-  /** The end of each chain is stored there too. */
   readonly heads?: Heads | undefined
   readonly log: Pick<Logger, 'info' | 'error'>
 }
 
-/** Keeps the last `mac` of each chain where who can write the files cannot. */
+/** The last `mac` of each chain, where who can write the files cannot. */
 export interface Heads {
   readonly set: (chain: string, mac: string) => Promise<unknown>
   readonly remove: (chains: readonly string[]) => Promise<unknown>
@@ -44,9 +42,8 @@ export class Ledger {
   readonly #waiting: Fact[] = []
   /** Whether somebody waits until all of it is on disk. */
   #mustSync = false
-  /** Undefined before its first line, and after its last one. */
+  /** Undefined before its first line, and after its last. */
   #chain: Chain | undefined
-  /** The end of what is written. */
   #head: Pick<Chain, 'name' | 'mac'> | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
@@ -70,7 +67,7 @@ export class Ledger {
     return { ...this.#status, waiting: this.#waiting.length }
   }
 
-  /** Records a fact soon. Never throws, never waits; what cannot be kept is counted. */
+  /** Never throws, never waits; what cannot be kept is counted. */
   append(entry: AuditEntry): void {
     if (this.#waiting.length >= maxWaiting) this.#status.lost++
     else this.#waiting.push(factOf(entry))
@@ -85,11 +82,7 @@ export class Ledger {
     if (failing !== undefined) throw new Error(failing.reason)
   }
 
-  /**
-   * Records a fact.
-   * @returns when its line is on disk
-   * @throws the reason where that failed; then the line waits
-   */
+  /** @returns when its line is on disk @throws the reason where that failed; then the line waits */
   async commit(entry: AuditEntry): Promise<void> {
     if (this.#status.failing !== undefined) this.append(entry)
     this.check()
@@ -99,7 +92,6 @@ export class Ledger {
     this.check()
   }
 
-  /** Writes what waits, as far as it can be written. */
   async close(): Promise<void> {
     clearInterval(this.#retry)
     await this.#write()

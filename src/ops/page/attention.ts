@@ -8,7 +8,6 @@ export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string
 type Replica = ReplicasStatus['replicas'][number]
 type Finding = readonly [...Notice, which: readonly string[]]
 
-/** The pages that help with a part; the overview does with others. */
 const places: Readonly<Record<string, string>> = { config: 'config', maintenance: 'maintenance' }
 
 export function attention(

@@ -1,4 +1,3 @@
-/** Config: what runs, why files were refused, and what a reload would change. */
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'

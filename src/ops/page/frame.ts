@@ -16,7 +16,6 @@ const places = [
 ] as const
 
 export interface Page {
-  /** Without it the name of the place. */
   readonly title?: string
   readonly place: (typeof places)[number][0] | 'error'
   readonly main?: Content

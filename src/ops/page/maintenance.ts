@@ -1,4 +1,3 @@
-/** Maintenance: what is closed, and by whom; begins and ends it. */
 import type { ShownMaintenance } from '../maintenance.ts'
 import { maintenanceInWords } from '../../services/closing.ts'
 import { ago, time } from './format.ts'

@@ -91,11 +91,7 @@ async function notices({ desk, state, replicas }: PageData) {
   return attention(state(), (await replicas()).replicas, total)
 }
 
-/**
- * Does what a form asks for.
- * @returns where to go on
- * @throws GatewayError
- */
+/** @returns where to go on @throws GatewayError */
 async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply): Promise<string> {
   const { request } = reply
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()

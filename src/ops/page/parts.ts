@@ -1,4 +1,3 @@
-/** What the pages are made of: cards, tables, states, facts, and buttons that act. */
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'plain'
@@ -59,7 +58,6 @@ export function table<T>(
   </div>`
 }
 
-/** Facts without a value are left out. */
 export function facts(all: ReadonlyArray<readonly [name: string, value: Content]>): Html {
   const known = all.filter(([, value]) => value !== undefined && value !== false && value !== '')
   return html`<dl>
@@ -71,7 +69,6 @@ export function facts(all: ReadonlyArray<readonly [name: string, value: Content]
   </dl>`
 }
 
-/** Lines under a heading; nothing without lines. */
 export function list(title: string, lines: readonly Content[]): Html | false {
   return (
     lines.length > 0 &&

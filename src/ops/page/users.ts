@@ -1,4 +1,3 @@
-/** Users: who is signed in, who is locked out, and everything about one of them. */
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
@@ -11,7 +10,6 @@ import type { LockoutJson } from '../lockouts.ts'
 import type { SessionsAnswer, ShownSession } from '../users.ts'
 import { requestsCard } from './requests.ts'
 
-/** Who is kept out. */
 interface KeptOut {
   readonly lockouts: readonly LockoutJson[]
   readonly blocks: readonly BlockJson[]
