@@ -8,10 +8,9 @@ import { type Phase, stateOf, version } from '../services/gateway-state.ts'
 import { createPresent, describeReplica } from '../services/present.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
-import { takeListenFds } from './listen-fds.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { type FilesAtStart, Reloader, type Trigger } from './reload.ts'
-import { createPublicServer, type PublicServer } from './server.ts'
+import { createPublicServer, type PublicServer, takeListenFds } from './server.ts'
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 

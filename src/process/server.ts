@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { BoundStreams } from '../app/bound-streams.ts'
 import { createConnections } from '../app/connections.ts'
 import { redirectAll } from '../app/hooks/https-redirect.ts'
@@ -15,10 +16,15 @@ import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createServices, type Log } from '../services/services.ts'
 import { createGeneration, type Generation, Generations } from './generation.ts'
-import type { HeldSockets } from './listen-fds.ts'
-import { tuneV8 } from './v8-tuning.ts'
 
 export type PublicServer = ReturnType<typeof createPublicServer>
+
+/** Descriptors of sockets that listen already, by what they are for. */
+export interface HeldSockets {
+  readonly console?: number
+  readonly redirect?: number
+  readonly ops?: number
+}
 
 /** Of a stop's time: within it streams are told to end, in the rest they may do so. */
 const drainShare = 0.8
@@ -144,4 +150,43 @@ async function closeServer(server: Server, lingerMs: number): Promise<void> {
   await wait(lingerMs)
   closeUnused()
   await closed.promise
+}
+
+/**
+ * Takes the sockets of sd_listen_fds(3): the one named `ops` is for the operators' listener,
+ * `redirect` for that of plain http, any other for the console. Programs that this process starts
+ * must not take them too.
+ */
+export function takeListenFds(environment = process.env, pid = process.pid): HeldSockets {
+  const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment
+  for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete environment[name]
+  if (Number(LISTEN_PID) !== pid) return {}
+  const names = LISTEN_FDNAMES.split(':')
+  return Object.fromEntries(
+    Array.from({ length: Number(LISTEN_FDS) || 0 }, (_, index) => {
+      const name = names[index] ?? ''
+      return [name === 'ops' || name === 'redirect' ? name : 'console', 3 + index]
+    })
+  )
+}
+
+/**
+ * Sets V8's memory flags, for good. Its defaults suit programs that keep their objects; most
+ * objects of a proxy end with their request.
+ * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench case transfer,
+ * by turns).
+ */
+export function tuneV8(): void {
+  // Objects of requests survive a few collections while the heap is small: later ones would be
+  // allocated as old, and stay until the next full collection.
+  setFlagsFromString('--no-allocation-site-pretenuring')
+  // Few objects are alive, so one thread is faster than several that are woken for it.
+  setFlagsFromString('--no-parallel-scavenge')
+  // Old objects may grow by so many per cent before a full collection; four times by default.
+  setFlagsFromString('--heap-growing-percent=30')
+  // A young collection, which frees buffers of bodies, comes after 8 MB of them, not after 128.
+  // Node 26 has no such flag.
+  if (process.versions.v8.startsWith('13.')) {
+    setFlagsFromString('--scavenger-max-new-space-capacity-mb=2')
+  }
 }

@@ -2,7 +2,7 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
-import { maintenanceInWords } from './closing.ts'
+import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
 
 /** The state of the config files, compared with the running config. */
@@ -59,10 +59,9 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     ledger: ledger?.status(),
     refusing: refusingOf(config, services),
-    maintenance: maintenance.entries().map(({ maintenance: closing, author }) => ({
-      author,
-      detail: maintenanceInWords(closing)
-    }))
+    maintenance: maintenance
+      .entries()
+      .map(entry => ({ author: entry.author, detail: maintenanceInWords(entry) }))
   }
 }
 

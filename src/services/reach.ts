@@ -7,7 +7,7 @@ import type { Directory } from '../login/ldap/connection.ts'
 import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
-import { probeRedis } from './redis-probe.ts'
+import { probeRedis } from './redis-watch.ts'
 
 export interface Reached {
   readonly what: string

@@ -5,11 +5,10 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TLSSocket } from 'node:tls'
-import { Cluster, Command, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Command, Redis, type RedisOptions, SentinelConnector } from 'ioredis'
 import type { RedisConfig } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { adopt } from '../observability/emitters.ts'
-import { FollowingRedis } from './redis-sentinels.ts'
 import { backOff, type OnRedis, type RedisHealth, watch } from './redis-watch.ts'
 
 /** RESP2: ioredis drops RESP3's invalidations. */
@@ -181,4 +180,52 @@ function connectedTo({ status, stream, options }: Redis) {
   const servername = stream instanceof TLSSocket && stream.servername
   const tls = servername ? { tls: { ...options.tls, servername } } : {}
   return { name: `${host}:${port}`, address: { host, port, ...tls } }
+}
+
+/** During a failover each attempt counts; after some 10 s of them it is an outage. */
+const attemptsInFailover = 100
+
+function retry(attempt: number): number {
+  return Math.min(backOff(attempt), attempt < attemptsInFailover ? 100 : 500)
+}
+
+/** ioredis prints errors of its connections to Sentinels, which have no listener. */
+class ListenedSentinels extends SentinelConnector {
+  constructor(options: RedisOptions) {
+    super(options)
+    const dial = this['connectToSentinel'].bind(this)
+    this['connectToSentinel'] = (...given: unknown[]) => adopt(dial(...given))
+  }
+}
+
+/**
+ * Dials until it is disconnected: ioredis 6 ends a client for good whose Sentinels tell of a
+ * failover while it asks them for the primary.
+ */
+export class FollowingRedis extends Redis {
+  #isClosed = false
+
+  constructor(options: Omit<RedisOptions, 'replyMapping'>) {
+    super({
+      ...options,
+      Connector: ListenedSentinels as NonNullable<RedisOptions['Connector']>,
+      failoverDetector: true,
+      enableTLSForSentinelMode: options.tls !== undefined,
+      sentinelRetryStrategy: retry,
+      sentinelReconnectStrategy: backOff,
+      retryStrategy: retry,
+      // A primary that became a replica: the Sentinels are asked for the new one.
+      reconnectOnError: error => error.message.startsWith('READONLY')
+    })
+    this.on('end', () => setTimeout(() => this.#dialAgain(), 50))
+  }
+
+  override disconnect(reconnect = false): void {
+    if (!reconnect) this.#isClosed = true
+    super.disconnect(reconnect)
+  }
+
+  #dialAgain(): void {
+    if (!this.#isClosed) this.connect().catch(() => {})
+  }
 }

@@ -2,7 +2,7 @@
 import { withHead } from '../../config/schema/public-path.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Closing } from '../../services/closing.ts'
+import type { Closing } from '../../services/maintenance.ts'
 import type { Session } from '../../session/types.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { type RequestHook, unknownRoute } from './context.ts'

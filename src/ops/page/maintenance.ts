@@ -1,5 +1,5 @@
 import type { ShownMaintenance } from '../maintenance.ts'
-import { maintenanceInWords } from '../../services/closing.ts'
+import { maintenanceInWords } from '../../services/maintenance.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, pill, table } from './parts.ts'
