@@ -119,23 +119,8 @@ function measureConfig({ generations, services }: PublicServer, reloader: Reload
     read: () => generations.current.number
   })
   metrics.read({
-    name: 'console_gateway_generations_draining',
-    help: 'Old generations that still answer what began in them.',
-    read: () => generations.draining().length
-  })
-  metrics.read({
     name: 'console_gateway_config_refused',
     help: 'Whether the config files were refused, so that an older config runs: 1 or 0.',
     read: () => Number(reloader.state.files.state === 'refused')
-  })
-  metrics.read({
-    name: 'console_gateway_config_restart_needed',
-    help: 'Keys of gateway.yaml that wait for a restart.',
-    read: () => reloader.state.restartNeeded.length
-  })
-  metrics.read({
-    name: 'console_gateway_config_loaded_timestamp_seconds',
-    help: 'When the running config was taken.',
-    read: () => Date.parse(reloader.state.taken.at) / 1000
   })
 }

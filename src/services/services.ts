@@ -107,11 +107,6 @@ export function createServices(config: Config, log: Log) {
 }
 
 function countSessions(metrics: Metrics) {
-  const opened = metrics.counter(
-    'console_gateway_sessions_opened_total',
-    'Sessions that sign-ins opened, by credential source.',
-    ['source']
-  )
   const closed = metrics.counter(
     'console_gateway_sessions_closed_total',
     'Sessions that were closed, or found over by their own time, by reason. Those that nobody ' +
@@ -119,7 +114,6 @@ function countSessions(metrics: Metrics) {
     ['reason']
   )
   return {
-    onOpened: (source: string) => opened.labels(source).inc(),
     onEnded: (cause: EndCause, count: number) => closed.labels(cause).inc(count)
   }
 }

@@ -37,7 +37,6 @@ interface Options {
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  readonly onOpened?: (source: string) => void
   /** For sessions that were ended, or found over by their own time, but for those of everyone. */
   readonly onEnded?: (cause: EndCause, count: number) => void
   /** For sessions that were ended, except by sign-outs, operators and their own time. */
@@ -151,7 +150,6 @@ export class Sessions {
     })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
-    this.#options.onOpened?.(session.source)
     for (const each of ended) {
       this.#cache.drop(each)
       const whose = signedInOf(each === former?.key ? former.session : session)

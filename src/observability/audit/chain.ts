@@ -60,16 +60,17 @@ export class Chain {
 
   /** @throws what the file system throws; then nothing more may be written to it */
   async write(facts: readonly Fact[]): Promise<void> {
-    let lines = ''
+    let [mac, lines] = [this.mac, '']
     for (const { at, json } of facts) {
       const head = JSON.stringify({ seq: ++this.#seq, chain: this.name, at }).slice(0, -1)
       const body = `${head},${json}`
-      this.mac = macOf(this.#key, this.mac, body)
-      lines += `${withMac(body, this.mac)}\n`
+      mac = macOf(this.#key, mac, body)
+      lines += `${withMac(body, mac)}\n`
     }
-    if (typeof this.#place !== 'string') return this.#place(lines)
-    await this.#file?.appendFile(lines)
+    if (typeof this.#place === 'string') await this.#file?.appendFile(lines)
+    else this.#place(lines)
     this.#bytes += Buffer.byteLength(lines)
+    this.mac = mac
   }
 
   async sync(): Promise<void> {

@@ -29,7 +29,6 @@ export interface LedgerStatus {
   readonly headFailing?: string | undefined
   readonly waiting: number
   readonly lost: number
-  readonly written: number
 }
 
 const maxWaiting = 20_000
@@ -44,13 +43,13 @@ export class Ledger {
   #mustSync = false
   /** Undefined before its first line, and after its last. */
   #chain: Chain | undefined
-  #head: Pick<Chain, 'name' | 'mac'> | undefined
+  /** The chain that was written to last. */
+  #last: Chain | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
   readonly #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
     waiting: 0,
-    lost: 0,
-    written: 0
+    lost: 0
   }
   #writing: Promise<void> | undefined
   #batch: NodeJS.Timeout | undefined
@@ -129,7 +128,7 @@ export class Ledger {
     const { to, key, keepMs, heads } = this.#options
     const chain = new Chain(to, key)
     const pruned = await chain.begin(keepMs)
-    this.#noteWritten(chain, 1)
+    this.#last = chain
     if (pruned.length > 0) void heads?.remove(pruned).catch(() => {})
     return chain
   }
@@ -138,12 +137,10 @@ export class Ledger {
     const batch = this.#waiting.slice(0, batchSize)
     const { lost } = this.#status
     const count = lost - this.#lostTold
-    const facts = count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch
-    await chain.write(facts)
+    await chain.write(count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch)
     if (this.#mustSync) await chain.sync()
     this.#waiting.splice(0, batch.length)
     this.#lostTold = lost
-    this.#noteWritten(chain, facts.length)
     // A first line alone may be long: it names all files.
     if (batch.length > 0 && chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
   }
@@ -151,14 +148,8 @@ export class Ledger {
   /** The next line begins another one. */
   async #end(chain: Chain): Promise<void> {
     await chain.write([factOf({ kind: 'closed' })])
-    this.#noteWritten(chain, 1)
     this.#chain = undefined
     await chain.close()
-  }
-
-  #noteWritten({ name, mac }: Chain, lines: number): void {
-    this.#head = { name, mac }
-    this.#status.written += lines
   }
 
   /** A batch that failed is written again, to a new file; what the old one got of it stays there. */
@@ -185,8 +176,8 @@ export class Ledger {
   /** Commands of one connection keep their order: no older end replaces a newer one. */
   async #storeHead(): Promise<void> {
     try {
-      if (this.#head !== undefined) {
-        await this.#options.heads?.set(this.#head.name, this.#head.mac)
+      if (this.#last !== undefined) {
+        await this.#options.heads?.set(this.#last.name, this.#last.mac)
       }
       this.#status.headFailing = undefined
     } catch (error) {
