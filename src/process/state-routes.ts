@@ -14,7 +14,7 @@ import {
   statusAnswer
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
-import type { Present, ReplicaState } from '../services/present.ts'
+import type { Present } from '../services/present.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -22,7 +22,7 @@ export interface Operated {
   readonly server: PublicServer
   readonly reloader: Reloader
   readonly present: Present
-  readonly fleet: Fleet<ReplicaState>
+  readonly fleet: Fleet
   readonly state: () => GatewayState
 }
 

@@ -79,19 +79,22 @@ export function list(title: string, lines: readonly Content[]): Html | false {
   )
 }
 
-interface Act {
-  readonly path: string
-  readonly body: object
-  readonly label: string
-  /** What it does, said before it is done. */
-  readonly text: Content
+interface Look {
   readonly fields?: Content
   readonly isDanger?: boolean
 }
 
-/** A button that asks first, in a popover of the browser: without scripts. */
-export function act({ path, body, label, text, fields, isDanger = false }: Act): Html {
-  const json = JSON.stringify(body)
+/**
+ * A button that asks first, in a popover of the browser: without scripts.
+ * @param text says what it does before it is done
+ */
+export function act(
+  label: string,
+  text: Content,
+  [path, body]: readonly [path: string, body?: object],
+  { fields, isDanger = false }: Look = {}
+): Html {
+  const json = JSON.stringify(body ?? {})
   const id = encodeURIComponent(`act ${path} ${json}`)
   return html`<button popovertarget="${id}" class="${isDanger && 'danger'}">${label}</button>
     <form popover id="${id}" method="post">
