@@ -1,10 +1,7 @@
 import type { AnswerTest } from '../config/schema/response-tests.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 
-/**
- * The values at a path of own members. A list on the way stands for each of its items, unless the
- * next name is a number: that is one item. Each value is visited once, so the time is linear.
- */
+/** A list on the way stands for each of its items, or, where the next name is a number, for one. */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
   let values = [content]
   for (const name of path) values = values.flatMap(value => step(value, name))
@@ -44,10 +41,7 @@ export function plain(value: unknown): unknown {
 const maxRead = 4000
 const maxShown = 200
 
-/**
- * The first text among the values as one line for people. Undefined for markup: consoles may show a
- * message as HTML.
- */
+/** One line of text. Undefined for markup: consoles may show a message as HTML. */
 export function plainMessage(values: readonly unknown[]): string | undefined {
   const text = values.find(value => typeof value === 'string')
   if (text === undefined) return undefined

@@ -120,9 +120,8 @@ function isOfOwnPage(request: FastifyRequest, isSecure: boolean): boolean {
 }
 
 /**
- * Whether a page of another origin says that it sent it. Cookies do not know ports: browsers send
- * ours from pages on other ports of the host too. A proxy that ends TLS changes the scheme of our
- * origin, so its host and port alone are compared.
+ * Cookies do not know ports: browsers send ours from pages on other ports of the host too. A proxy
+ * that ends TLS changes the scheme of our origin, so its host and port alone are compared.
  */
 function isForeign({ headers, host }: FastifyRequest): boolean {
   const { origin, 'sec-fetch-site': site = 'none' } = headers

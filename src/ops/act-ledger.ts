@@ -7,9 +7,8 @@ import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Ledger } from '../observability/audit/ledger.ts'
 
 /**
- * They go on where the ledger cannot be written, and their lines wait in memory: acts that only
- * take rights away, since who is signed in with a stolen password must not stay so because a disk
- * is full, and the sign-in for them.
+ * They go on where the ledger cannot be written, and their lines wait: a full disk must not keep in
+ * who signed in with a stolen password.
  */
 const protectiveActs = new Set([
   'sessions.close',

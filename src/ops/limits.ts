@@ -82,10 +82,7 @@ export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimi
   return await countsOf(desk, [callerOfUser(userKey(user))])
 }
 
-async function countsOf(
-  { config, callers }: Desk,
-  subjects: readonly string[]
-): Promise<CallerLimit[]> {
+async function countsOf({ config, callers }: Desk, subjects: readonly string[]) {
   const asked = Promise.all(subjects.map(each => callers.ofCaller(each)))
   const counted = await orUnavailable(asked, 'counts')
   const counts = counted.flat().map(({ limit, used }) => {

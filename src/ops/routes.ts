@@ -1,7 +1,4 @@
-/**
- * The operators' API: every route below `/ops/api`, with the schemas of what it takes and answers,
- * which `/ops/api/openapi.json` describes.
- */
+/** The operators' API. `/ops/api/openapi.json` describes it by the schemas of its routes. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
@@ -111,10 +108,7 @@ export function addRoute(
   })
 }
 
-/**
- * Runs an act for the form of a page, whose fields its schema checks too.
- * @throws GatewayError
- */
+/** For the form of a page, whose fields its schema checks too. @throws GatewayError */
 export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
   const act = request.server.acts.get(path)
   if (act === undefined) throw malformed('There is no such act.')()

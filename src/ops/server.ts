@@ -24,10 +24,7 @@ interface Options {
 
 const maxBody = 64 * 1024
 
-/**
- * `/healthz` never asks Redis: a restart of the gateway does not repair it. `/readyz` shows
- * operators the reasons of a 503. `/openapi.json` is for console developers.
- */
+/** `/healthz` never asks Redis: a restart of the gateway does not repair it. */
 export function createOpsServer(options: Options): FastifyInstance {
   const { state, openApi, access } = options
   const { metrics, ledger, log } = options.services

@@ -98,10 +98,7 @@ export function addSessionRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-async function listSessions(
-  sessions: Sessions,
-  asked: Static<typeof query>
-): Promise<SessionsAnswer> {
+async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   const { user: named, by, source, search, size } = asked
   if (named === undefined) {
     if (by !== undefined || source !== undefined) throw malformed(ofList)()
@@ -144,10 +141,7 @@ async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promis
 
 type Store = Pick<SessionStore, 'scan'>
 
-/**
- * Users who fit, each once: their name may have changed between two sign-ins.
- * @param part of the name or id of all who fit
- */
+/** Each once: their name may have changed between two sign-ins. @param part of name or id */
 export async function findUsers(
   store: Store,
   part: string,

@@ -213,8 +213,8 @@ export class Reloader {
 }
 
 /**
- * What a reload cannot change stays. A listener that began with TLS keeps its pair where the files
- * have none any more; connections to Redis keep the authority of the start.
+ * What a reload cannot change stays: a listener with TLS keeps its pair where the files have none,
+ * and connections to Redis the authority of the start.
  */
 function keepInstall(running: Config, next: Config): Config {
   const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next

@@ -24,10 +24,7 @@ export function createUserReview(
 ) {
   let isRunning = false
 
-  /**
-   * For changes while the gateway did not run, or the store was away: it may start later than the
-   * gateway, so this tries again until it answers.
-   */
+  /** For changes while the gateway did not run, or the store was away: tries until it answers. */
   async function reviewAll(): Promise<void> {
     if (isRunning) return
     isRunning = true

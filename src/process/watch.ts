@@ -1,7 +1,6 @@
 /**
- * Looks at config files every two seconds, however they change: in place, by a rename, or by
- * another link in their path, as in a mounted ConfigMap; also in file systems that send no
- * notifications.
+ * Looks at config files every two seconds: a ConfigMap changes a link in their path, and not all
+ * file systems send notifications.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { fingerprintOf } from '../config/read/inputs.ts'

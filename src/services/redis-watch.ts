@@ -114,10 +114,7 @@ const rights = 'the ACL user lacks a right: see "Rights of an ACL user" in docs/
 const ofCluster =
   'it is a node of a Cluster: set redis.cluster to the addresses of its nodes in place of redis.url'
 
-/**
- * @param prefix the beginning of all keys
- * @returns what is wrong, and what to do; undefined where it works, or is away for the moment
- */
+/** @returns what is wrong, and what to do; undefined where it works, or is away */
 export async function probeRedis(
   client: Redis | Cluster,
   prefix: string

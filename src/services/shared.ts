@@ -30,7 +30,6 @@ const noTracking =
 /**
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
- * @returns undefined for a process without Redis
  */
 export function connectRedis({ config: { gateway, folder }, log, metrics }: Basis) {
   const { redis } = gateway

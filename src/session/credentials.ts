@@ -32,7 +32,6 @@ export class Credentials {
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
    * @param by `upstream`: which gave it, else the source did; `identity`: the user as of now
-   * @returns the session, maybe with a credential that another process has put there meanwhile
    */
   async renew(
     from: Live,
@@ -47,10 +46,7 @@ export class Credentials {
     )
   }
 
-  /**
-   * Takes what an ordinary response changed of a credential: used here at once, and written at most
-   * once in 5 s, since a back-end may change a cookie with each response.
-   */
+  /** A back-end may change it with each response: used at once, written at most once in 5 s. */
   take(live: Live, change: Credential): void {
     const { key, session } = live
     const former = this.#held.peek(key)

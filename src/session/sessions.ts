@@ -55,10 +55,7 @@ const retryMs: Duration = 1000
 /** Use within this time of a write is not written again. */
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
 
-/**
- * `secretId` is the cookie's value, of which the store only sees a hash. Async methods each
- * @throws StoreUnavailable
- */
+/** A `secretId` is the value of a cookie. Async methods each @throws StoreUnavailable */
 export class Sessions {
   readonly #options: Options
   readonly store: SessionStore
@@ -119,10 +116,7 @@ export class Sessions {
     return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
   }
 
-  /**
-   * Opens a session in the place of the browser's former one.
-   * @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream`
-   */
+  /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
   async open(
     secretId: string,
     opening: NewSession,
@@ -172,10 +166,7 @@ export class Sessions {
     return this.now() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
-  /**
-   * Restarts the idle clock, with at most one write a minute. It runs on beyond the absolute end,
-   * up to which a session must not count as idle.
-   */
+  /** Writes at most once a minute. Up to its absolute end a session must not count as idle. */
   use(live: Live): void {
     if (!this.mayBeLater(live)) return
     const { key, session } = live
@@ -253,12 +244,7 @@ export class Sessions {
   }
 
   /** @returns the keys of those that were alive */
-  async #end(
-    user: SignedIn,
-    keys: readonly string[],
-    reason: EndReason,
-    end: End
-  ): Promise<readonly string[]> {
+  async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#cache.drop(key)
     })

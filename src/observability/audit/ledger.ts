@@ -1,6 +1,5 @@
 /**
- * The audit ledger: signed lines, each of which holds on to the one before. A process begins a
- * chain of its own, in files, or on standard output.
+ * The audit ledger of a process: chains of signed lines, each of which holds on to the one before.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'

@@ -1,6 +1,6 @@
 /**
- * The traces of a process, as OpenTelemetry's environment variables ask for them. The exporter
- * takes 26 MB and 140 ms of CPU time, so it is loaded only where a collector is named.
+ * Traces, as OpenTelemetry's environment variables ask for them. The exporter takes 26 MB and 140
+ * ms of CPU time, so it is loaded only where a collector is named.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { hostname } from 'node:os'

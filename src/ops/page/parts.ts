@@ -84,10 +84,7 @@ interface Look {
   readonly isDanger?: boolean
 }
 
-/**
- * A button that asks first, in a popover of the browser: without scripts.
- * @param text says what it does before it is done
- */
+/** It asks first, in a popover of the browser: without scripts. @param text what it does */
 export function act(
   label: string,
   text: Content,
