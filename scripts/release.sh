@@ -2,7 +2,7 @@
 # Makes a release in ./release: the npm package, the Helm chart, the software bill of materials and their checksums.
 #   scripts/release.sh 0.3.0            all files; publishes nothing
 #   IMAGE=registry/name scripts/release.sh 0.3.0   also builds the image for amd64 and arm64, and pushes it
-# Needs Node 20 or newer, npm and helm; for the image docker with buildx. Tag and publish what it made:
+# Needs Node 20 or newer, npm and helm; for the image docker with buildx, and QEMU for the other machine. Tag and publish what it made:
 #   git tag -s v0.3.0 && git push --tags && npm publish release/console-gateway-0.3.0.tgz
 set -euo pipefail
 cd "$(dirname "$0")/.."
