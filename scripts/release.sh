@@ -22,11 +22,12 @@ mkdir release
 # Builds the bundle and the schema of the chart's values before.
 npm pack --silent --pack-destination release
 npm sbom --sbom-format cyclonedx --omit dev > "release/console-gateway-$version.sbom.json"
-helm package deploy/helm/console-gateway --destination release
-(cd release && sha256sum -- * > SHA256SUMS)
+# In a folder of its own: it has the name of the npm package.
+helm package deploy/helm/console-gateway --destination release/helm
+(cd release && sha256sum -- *.* helm/* > SHA256SUMS)
 
 if [ -n "${IMAGE:-}" ]; then
   docker buildx build --platform linux/amd64,linux/arm64 --sbom true --provenance true --push \
     --build-arg VERSION="$version" --build-arg REVISION="$(git rev-parse HEAD)" -t "$IMAGE:$version" .
 fi
-ls -l release
+ls -l release release/helm
