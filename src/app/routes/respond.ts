@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
-import { responseError, upstreamError } from '../../proxy/failures.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { joinedVary, privateCaching, responseHeaders } from '../../proxy/response-headers.ts'
 import {
@@ -15,6 +14,8 @@ import {
   isEventStream,
   isJson,
   isRedirect,
+  responseError,
+  upstreamError,
   type UpstreamResponse
 } from '../../proxy/response.ts'
 import { jsonType } from '../../shaping/envelope.ts'
