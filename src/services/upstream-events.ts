@@ -1,7 +1,7 @@
 /** Log lines and metrics of the addresses of upstreams. */
 import type { Metrics } from '../observability/metrics.ts'
-import type { UpstreamEvents } from '../proxy/call.ts'
 import type { AddressUse } from '../proxy/pools.ts'
+import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
