@@ -23,7 +23,11 @@ import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import type { BindStream } from './hooks/context.ts'
 import { createCounters, type ShedLog } from './hooks/metrics.ts'
-import { createSealedCookies, createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
+import {
+  createSealedCookies,
+  createSessionCookieReader,
+  sessionCookie
+} from './hooks/session-cookie.ts'
 import { withOwnCode } from './own-code.ts'
 
 type Shared =

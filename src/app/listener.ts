@@ -3,7 +3,13 @@
  * keeps connections. It answers requests that Node's parser refuses.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse
+} from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'

@@ -2,7 +2,6 @@
  * JSON values: type tests, the value at a path, and assignment that is safe for every member name.
  */
 
-
 export type Json = unknown
 export type JsonRecord = Record<string, Json>
 

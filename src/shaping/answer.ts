@@ -2,9 +2,22 @@
  * Answers that config writes. What the session fills in is a value, never text of a template, so
  * nothing is expanded twice.
  */
-import { type AnswerConfig, placeholderOf, type SessionName, sessionNameOf } from '../config/schema/answer.ts'
+import {
+  type AnswerConfig,
+  placeholderOf,
+  type SessionName,
+  sessionNameOf
+} from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
-import { isRawNumber, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
+import {
+  isRawNumber,
+  isRecord,
+  type Json,
+  type JsonRecord,
+  put,
+  textOf,
+  valueAt
+} from '../json/values.ts'
 import { secondsLeft, type SessionTimes } from '../session/describe.ts'
 import type { Identity, Session } from '../session/types.ts'
 

@@ -6,7 +6,18 @@ import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/error
 import { readJson, writeJson } from '../../json/body.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { joinedVary, privateCaching, responseHeaders } from '../../proxy/response-headers.ts'
-import { discard, hasNoContent, invalid, isBodiless, isEventStream, isJson, isRedirect, responseError, upstreamError, type UpstreamResponse } from '../../proxy/response.ts'
+import {
+  discard,
+  hasNoContent,
+  invalid,
+  isBodiless,
+  isEventStream,
+  isJson,
+  isRedirect,
+  responseError,
+  upstreamError,
+  type UpstreamResponse
+} from '../../proxy/response.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import type { BindStream, BoundStream } from '../hooks/context.ts'

@@ -4,7 +4,14 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { type ConsoleRequest, type PasswordSource, type Refusal, type SignInAttempt, signOutAtSource, type SourceFaults } from '../../login/credential-source.ts'
+import {
+  type ConsoleRequest,
+  type PasswordSource,
+  type Refusal,
+  type SignInAttempt,
+  signOutAtSource,
+  type SourceFaults
+} from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { Live, Session } from '../../session/types.ts'
