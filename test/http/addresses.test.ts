@@ -186,35 +186,32 @@ for (const count of [1, 2]) {
   })
 }
 
-t.test(
-  'an address that is left out gets one request after 10 seconds, until that works',
-  async t => {
-    const held: Array<() => void> = []
-    let isMended = false
-    const bad = await testUpstream(t.after, (_request, response) => {
-      if (isMended) held.push(() => response.end())
-      else response.writeHead(503).end()
-    })
-    const good = await testUpstream(t.after)
-    const { ask, changes, became } = await gatewayOf(t, [bad.url, good.url])
-    for (let count = 0; count < 20; count++) await ask()
-    t.same(changes(), [`${bad.url} open`])
-    isMended = true
-    for (let count = 0; count < 10; count++) await ask()
-    t.equal(held.length, 0, 'it is left out')
-    skipTenSeconds(t)
-    const trials: Array<Promise<unknown>> = []
-    await until('it is tried', () => {
-      trials.push(ask())
-      return held.length === 1
-    })
-    for (let count = 0; count < 10; count++) await ask()
-    t.equal(held.length, 1, 'others wait for what becomes of it')
-    held[0]?.()
-    await Promise.all(trials)
-    await became(`${bad.url} closed`)
-  }
-)
+t.test('an address that is left out gets one request after 10 s, until that works', async t => {
+  const held: Array<() => void> = []
+  let isMended = false
+  const bad = await testUpstream(t.after, (_request, response) => {
+    if (isMended) held.push(() => response.end())
+    else response.writeHead(503).end()
+  })
+  const good = await testUpstream(t.after)
+  const { ask, changes, became } = await gatewayOf(t, [bad.url, good.url])
+  for (let count = 0; count < 20; count++) await ask()
+  t.same(changes(), [`${bad.url} open`])
+  isMended = true
+  for (let count = 0; count < 10; count++) await ask()
+  t.equal(held.length, 0, 'it is left out')
+  skipTenSeconds(t)
+  const trials: Array<Promise<unknown>> = []
+  await until('it is tried', () => {
+    trials.push(ask())
+    return held.length === 1
+  })
+  for (let count = 0; count < 10; count++) await ask()
+  t.equal(held.length, 1, 'others wait for what becomes of it')
+  held[0]?.()
+  await Promise.all(trials)
+  await became(`${bad.url} closed`)
+})
 
 t.test('a name that has moved is followed within a minute', async t => {
   const port = await freePort()

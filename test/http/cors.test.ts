@@ -40,7 +40,7 @@ for (const [name, path, status, init = {}] of refusals) {
 }
 
 t.test(
-  'case 11: it may read what files, ranges, tags and lists tell, and what config adds',
+  'case 11: it may read fields of files, ranges, tags and lists, and more by config',
   async t => {
     const { headers } = await gateway.call('/api/open', { headers: { origin } })
     const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(/,\s*/) ?? []

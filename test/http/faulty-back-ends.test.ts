@@ -316,33 +316,30 @@ t.test('an error page of a back-end is told in the envelope, without its insides
   }
 })
 
-t.test(
-  'a response that comes before the request is whole passes, and the rest of the body is no request',
-  async t => {
-    const early = `Content-Type: application/json\r\n${two}`
-    for (const [behaviour, status] of [
-      [sends(`HTTP/1.1 200 OK\r\n${early}`), 200],
-      [ends(`HTTP/1.1 413 Too Large\r\nConnection: close\r\n${early}`), 413],
-      [resets(''), 502]
+t.test('a response before the request is whole passes; the rest is no request', async t => {
+  const early = `Content-Type: application/json\r\n${two}`
+  for (const [behaviour, status] of [
+    [sends(`HTTP/1.1 200 OK\r\n${early}`), 200],
+    [ends(`HTTP/1.1 413 Too Large\r\nConnection: close\r\n${early}`), 413],
+    [resets(''), 502]
+  ] as const) {
+    for (const [field, first, last] of [
+      ['Content-Length: 300000', 'x'.repeat(100_000), 'x'.repeat(200_000)],
+      ['Transfer-Encoding: chunked', `186a0\r\n${'x'.repeat(100_000)}\r\n`, '0\r\n\r\n']
     ] as const) {
-      for (const [field, first, last] of [
-        ['Content-Length: 300000', 'x'.repeat(100_000), 'x'.repeat(200_000)],
-        ['Transfer-Encoding: chunked', `186a0\r\n${'x'.repeat(100_000)}\r\n`, '0\r\n\r\n']
-      ] as const) {
-        const path = `/api/open/${answers.size}`
-        answers.set(path, behaviour)
-        const line = await open(t.after, gateway.url)
-        line.socket.write(request(`POST ${path}`, ['Content-Type: text/plain', field], first))
-        await line.until(received => answersBegun(received) === 1)
-        line.socket.write(last + request('GET /api/open/fine'))
-        await line.closed
-        t.match(line.received(), new RegExp(`^HTTP/1\\.1 ${status} `), field)
-        t.equal(answersBegun(line.received()), 1, field)
-      }
+      const path = `/api/open/${answers.size}`
+      answers.set(path, behaviour)
+      const line = await open(t.after, gateway.url)
+      line.socket.write(request(`POST ${path}`, ['Content-Type: text/plain', field], first))
+      await line.until(received => answersBegun(received) === 1)
+      line.socket.write(last + request('GET /api/open/fine'))
+      await line.closed
+      t.match(line.received(), new RegExp(`^HTTP/1\\.1 ${status} `), field)
+      t.equal(answersBegun(line.received()), 1, field)
     }
-    await isFineAgain(t)
   }
-)
+  await isFineAgain(t)
+})
 
 t.test('where an upstream sets longer waits, a drip goes on; so do events', async t => {
   const lines: Line[] = []

@@ -73,71 +73,62 @@ const refused = (some: number, others: number): number[] => [
   ...Array<number>(others).fill(429)
 ]
 
-t.test(
-  'guesses at an account are held up for a time that ends by itself; the right password then opens it',
-  async t => {
-    const address = '198.51.100.1'
-    const right = { typed: password, address }
-    t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
-    const told = await attempt(usual, ' ADA', right)
-    t.match(
-      told,
-      { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
-      'not even the right one, in whatever spelling'
-    )
-    isEnvelope(t, told.text)
-    t.equal(told.headers.get('retry-after'), '300')
-    t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
-    pass(5 * minute)
-    t.equal((await attempt(usual, 'ada', { address })).status, 401)
-    // Nobody can make a lock longer by trying while it lasts.
-    for (let seconds = 0; seconds < 300; seconds += 25) {
-      const { headers } = await attempt(usual, 'ada', { address })
-      t.equal(headers.get('retry-after'), String(300 - seconds))
-      pass(25_000)
-    }
-    t.equal((await attempt(usual, 'ada', right)).status, 200)
+t.test('guesses at an account are held up for a time that ends by itself', async t => {
+  const address = '198.51.100.1'
+  const right = { typed: password, address }
+  t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
+  const told = await attempt(usual, ' ADA', right)
+  t.match(
+    told,
+    { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
+    'not even the right one, in whatever spelling'
+  )
+  isEnvelope(t, told.text)
+  t.equal(told.headers.get('retry-after'), '300')
+  t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
+  pass(5 * minute)
+  t.equal((await attempt(usual, 'ada', { address })).status, 401)
+  // Nobody can make a lock longer by trying while it lasts.
+  for (let seconds = 0; seconds < 300; seconds += 25) {
+    const { headers } = await attempt(usual, 'ada', { address })
+    t.equal(headers.get('retry-after'), String(300 - seconds))
+    pass(25_000)
   }
-)
+  t.equal((await attempt(usual, 'ada', right)).status, 200)
+})
 
-t.test(
-  'a guess that is spread over many addresses is slowed too, while the owner signs in from a browser that signed in before',
-  async t => {
-    const home = { typed: password, address: '203.0.113.7' }
-    const known = knownOf(await attempt(usual, 'cleo', home))
-    t.ok(known)
-    const spread = (index: number) => ({ address: `192.0.2.${index}` })
-    t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
-    const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
-    t.equal(owner.status, 200)
-    t.ok(cookieOf(owner))
-    t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
-    t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
-    pass(15 * minute)
-    t.same(await statuses(usual, 2, 'cleo', spread), [401, 429])
-  }
-)
+t.test('guesses from many addresses are slowed, while a known browser signs in', async t => {
+  const home = { typed: password, address: '203.0.113.7' }
+  const known = knownOf(await attempt(usual, 'cleo', home))
+  t.ok(known)
+  const spread = (index: number) => ({ address: `192.0.2.${index}` })
+  t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
+  const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
+  t.equal(owner.status, 200)
+  t.ok(cookieOf(owner))
+  t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
+  t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
+  pass(15 * minute)
+  t.same(await statuses(usual, 2, 'cleo', spread), [401, 429])
+})
 
-t.test(
-  'an address that guesses at many accounts has to wait; browsers that are known do not, behind the same address',
-  async t => {
-    const address = '198.51.100.3'
-    const right = { typed: password, address }
-    const known = knownOf(await attempt(usual, 'dora', right))
-    const others = (index: number) => `user-${index}`
-    t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
-    const told = await attempt(usual, 'user', { address })
-    t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
-    t.ok(told.headers.get('retry-after'))
-    t.equal((await attempt(usual, 'dora', right)).status, 429)
-    t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
-    const elsewhere = { ...right, address: '203.0.113.1' }
-    t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
-    pass(minute)
-    const next = await statuses(usual, 2, 'user-x', () => ({ address }))
-    t.same(next, [401, 429], 'one more each minute')
-  }
-)
+t.test('an address that guesses at many accounts has to wait, a known browser not', async t => {
+  const address = '198.51.100.3'
+  const right = { typed: password, address }
+  const known = knownOf(await attempt(usual, 'dora', right))
+  const others = (index: number) => `user-${index}`
+  t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
+  const told = await attempt(usual, 'user', { address })
+  t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
+  t.ok(told.headers.get('retry-after'))
+  t.equal((await attempt(usual, 'dora', right)).status, 429)
+  t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
+  const elsewhere = { ...right, address: '203.0.113.1' }
+  t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
+  pass(minute)
+  const next = await statuses(usual, 2, 'user-x', () => ({ address }))
+  t.same(next, [401, 429], 'one more each minute')
+})
 
 t.test('a lock is told once in the log and counted; neither password nor cookie is', async t => {
   const address = '198.51.100.5'
@@ -164,19 +155,16 @@ t.test('a lock is told once in the log and counted; neither password nor cookie 
   t.notMatch(JSON.stringify(usual.log), /never-logged|console_known/)
 })
 
-t.test(
-  'a known browser has a count of its own, so that whoever stole its cookie is held up too',
-  async t => {
-    const gateway = await guarded(t, { accountAndAddress: { failures: 3 } })
-    const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
-    const stolen = (index: number) => ({ cookie, address: `198.51.100.${index}` })
-    t.same(await statuses(gateway, 5, 'alice', stolen), refused(3, 2))
-    const { status } = await attempt(gateway, 'alice', { typed: password })
-    t.equal(status, 200, 'the account is not locked by it')
-    pass(5 * minute)
-    t.equal((await attempt(gateway, 'alice', { typed: password, cookie })).status, 200)
-  }
-)
+t.test('a known browser has a count of its own, if it was stolen', async t => {
+  const gateway = await guarded(t, { accountAndAddress: { failures: 3 } })
+  const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
+  const stolen = (index: number) => ({ cookie, address: `198.51.100.${index}` })
+  t.same(await statuses(gateway, 5, 'alice', stolen), refused(3, 2))
+  const { status } = await attempt(gateway, 'alice', { typed: password })
+  t.equal(status, 200, 'the account is not locked by it')
+  pass(5 * minute)
+  t.equal((await attempt(gateway, 'alice', { typed: password, cookie })).status, 200)
+})
 
 t.test('the cookie is bound to the account, signed, ends, and opens nothing', async t => {
   const [jose, José] = [
