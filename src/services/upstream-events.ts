@@ -1,6 +1,6 @@
 import type { Metrics } from '../observability/metrics.ts'
-import type { UpstreamEvents } from '../proxy/call.ts'
 import type { AddressUse } from '../proxy/pools.ts'
+import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
