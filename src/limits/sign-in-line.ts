@@ -58,8 +58,17 @@ export class SignInLines {
       if (line === undefined) continue
       line.running--
       line.timer.refresh()
-      if (line.running === 0) this.#close(bucket.key, line)
-      else if (returned.includes(bucket)) callFirst(line.waiting)
+      if (line.running === 0) {
+        // Nobody is left to be waited for.
+        this.#lines.delete(bucket.key)
+        clearInterval(line.timer)
+        callAll(line.waiting, true)
+      } else if (returned.includes(bucket)) {
+        const [first] = line.waiting
+        if (first === undefined) continue
+        line.waiting.delete(first)
+        first(true)
+      }
     }
   }
 
@@ -72,19 +81,6 @@ export class SignInLines {
     }
     return line
   }
-
-  #close(key: string, { waiting, timer }: Line): void {
-    this.#lines.delete(key)
-    clearInterval(timer)
-    callAll(waiting, true)
-  }
-}
-
-function callFirst(waiting: Line['waiting']): void {
-  const [first] = waiting
-  if (first === undefined) return
-  waiting.delete(first)
-  first(true)
 }
 
 function callAll(waiting: Line['waiting'], mayTry: boolean): void {

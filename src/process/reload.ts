@@ -1,6 +1,8 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
+import { isDeepStrictEqual } from 'node:util'
 import { configChanges } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
+import { fingerprintOf } from '../config/read/inputs.ts'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
@@ -14,7 +16,6 @@ import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
 import { validate, type Validated } from './validate.ts'
-import { type Watch, watchFiles } from './watch.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
@@ -48,7 +49,7 @@ export class Reloader {
   readonly #log: Log
   #state: ReloadState
   readonly #review: ReturnType<typeof createUserReview>
-  #watch: Watch | undefined
+  #watch: ReturnType<typeof watchFiles> | undefined
   #isClosed = false
   #last: Promise<unknown> = Promise.resolve()
 
@@ -253,4 +254,34 @@ function inWords(lines: readonly string[]): string {
   const more = lines.length - maxInLine
   const texts = more > 0 ? [...lines.slice(0, maxInLine), `and ${more} more`] : lines
   return texts.join('; ')
+}
+
+type Fingerprints = Readonly<Record<string, string>>
+
+/**
+ * Looks at config files every two seconds: a ConfigMap changes a link in their path, and not all
+ * file systems send notifications.
+ * @param onChange called when the files have changed, and been the same for two looks
+ */
+function watchFiles(read: Fingerprints, onChange: () => void) {
+  let reported = read
+  const look = (): Fingerprints =>
+    Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
+  let last = look()
+  const timer = setInterval(() => {
+    const now = look()
+    // A file that is being written differs from look to look.
+    const isSettled = isDeepStrictEqual(now, last)
+    last = now
+    if (!isSettled || isDeepStrictEqual(now, reported)) return
+    reported = now
+    onChange()
+  }, 2000).unref()
+  return {
+    /** From now on a change is one of what was read last. */
+    follow: (next: Fingerprints): void => {
+      reported = next
+    },
+    close: () => clearInterval(timer)
+  }
 }
