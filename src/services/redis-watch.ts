@@ -6,13 +6,10 @@ export class RedisHealth {
   hasConnected = false
   /** Why it refuses what is needed, though it answers, and what to do. */
   fault: string | undefined = undefined
-  /** The last change of `up`; milliseconds since the epoch. */
-  since = Date.now()
   /** Of its last answer. */
   latencyMs: number | undefined = undefined
 
   set(up: boolean): void {
-    if (up !== this.up) this.since = Date.now()
     this.up = up
     this.hasConnected ||= up
     this.latencyMs = undefined

@@ -192,7 +192,7 @@ class ListenedSentinels extends SentinelConnector {
 }
 
 /** ioredis 6 ends a client for good whose Sentinels fail over while it asks them. */
-export class FollowingRedis extends Redis {
+class FollowingRedis extends Redis {
   #isClosed = false
 
   constructor(options: Omit<RedisOptions, 'replyMapping'>) {
