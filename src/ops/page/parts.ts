@@ -36,23 +36,20 @@ export function table<T>(
   empty: Content
 ): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`
+  const line = (cells: Content) =>
+    html`<tr>
+      ${cells}
+    </tr>`
   const heads = columns.map(([head, kind]) => html`<th class="${kind}">${head}</th>`)
   const cellsOf = (row: T) =>
     columns.map(([, kind, cell]) => html`<td class="${kind}">${cell(row)}</td>`)
   return html`<div class="scroll" tabindex="0">
     <table>
       <thead>
-        <tr>
-          ${heads}
-        </tr>
+        ${line(heads)}
       </thead>
       <tbody>
-        ${rows.map(
-          row =>
-            html`<tr>
-              ${cellsOf(row)}
-            </tr>`
-        )}
+        ${rows.map(row => line(cellsOf(row)))}
       </tbody>
     </table>
   </div>`
