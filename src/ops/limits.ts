@@ -105,8 +105,6 @@ async function countAnew(desk: Desk, caller: string) {
   const reset = (await countsOf(desk, subjects)).length
   const forgotten = Promise.all(subjects.map(each => desk.callers.forget(each)))
   await orUnavailable(forgotten, 'counts')
-  const fields = { event: 'limits.reset', by: 'operator', caller, reset }
-  desk.log.info(fields, 'limits count a caller anew')
   return { reset }
 }
 

@@ -8,11 +8,11 @@ import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
-import { doInLedger } from './act-ledger.ts'
+import { doAct } from './acts.ts'
 
 const prefix = '/ops/api'
 
-type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures' | 'log'
+type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
 
 export interface Desk extends Pick<Services, Used> {
   readonly config: () => Config
@@ -81,7 +81,7 @@ export function addAct<A extends TSchema, B extends TSchema>(
   ops.acts.set(route.path, act)
   const schema = { body: route.body, response: { 200: route.answer } }
   addRoute(ops, 'POST', { ...route, schema }, async request => {
-    return await doInLedger(act, request.body as object, request)
+    return await doAct(act, request.body as object, request)
   })
 }
 
@@ -116,7 +116,7 @@ export async function runAct(path: string, body: object, request: FastifyRequest
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
   const fits: unknown = request.validateInput(body, act.body)
   if (fits !== true) throw malformed(hint)()
-  return await doInLedger(act, body, request)
+  return await doAct(act, body, request)
 }
 
 export async function orUnavailable<T>(result: Promise<T>, what: string): Promise<T> {

@@ -29,7 +29,7 @@ export function createOpsServer(options: Options): FastifyInstance {
   const { state, openApi, access } = options
   const { metrics, ledger, log } = options.services
   const ops = createOpsApp(options.ops.trustedProxies)
-  ops.decorate('actLedger', ledger && { ledger, log })
+  ops.decorate('actsTo', { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
   readJsonBodies(ops)

@@ -22,12 +22,12 @@ const words = (text: string) => text.trim().split(/\s+/)
 const events = words(`
   audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
   config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
-  contract.kept keys.created keys.revoked limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
+  contract.kept limit.over limits.foreign-key log.dropped login
   login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.provider logout.source
-  maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
+  maintenance.foreign ops.act ops.login.refused
   ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
-  shape.missing traces.config traces.export traces.failing users.blocked users.changed
-  users.unblocked websocket.closed
+  shape.missing traces.config traces.export traces.failing users.changed
+  websocket.closed
 `)
 
 const metrics = words(`

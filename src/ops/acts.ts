@@ -1,10 +1,10 @@
-/** Acts of operators in the audit ledger: each stands there before it is answered. */
+/** Acts of operators: each is in the audit ledger before it is answered, and in the log. */
 import type { FastifyRequest } from 'fastify'
 import { type Operator, secretOperator } from './operator.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
-import type { Ledger } from '../observability/audit/ledger.ts'
+import type { Services } from '../services/services.ts'
 
 /**
  * They go on where the ledger cannot be written, and their lines wait: a full disk must not keep in
@@ -18,16 +18,13 @@ const protectiveActs = new Set([
   'ops.sign-out'
 ])
 
-interface ActLedger {
-  readonly ledger: Ledger
-  readonly log: { readonly warn: (fields: object, message: string) => void }
-}
-
 declare module 'fastify' {
   interface FastifyInstance {
-    actLedger?: ActLedger | undefined
+    actsTo: Pick<Services, 'ledger' | 'log'>
   }
 }
+
+const maxText = 512
 
 interface Act<Result extends object> {
   readonly kind: string
@@ -36,52 +33,44 @@ interface Act<Result extends object> {
 }
 
 /** @throws GatewayError */
-export async function doInLedger<Result extends object>(
+export async function doAct<Result extends object>(
   { kind, run, secret }: Act<Result>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
 ): Promise<Result> {
-  const { actLedger } = request.server
-  if (actLedger === undefined) return await run(body, request)
-  const { ledger } = actLedger
-  const of = { operator, via, address: clientAddress(request), requestId: request.id }
-  const line = { kind: 'act', act: kind, ...of, detail: scalarsOf(body) } as const
+  const { ledger, log } = request.server.actsTo
+  const of = { act: kind, operator, via, address: clientAddress(request), requestId: request.id }
+  const line = { kind: 'act', ...of, detail: scalarsOf(body) } as const
   try {
-    if (!protectiveActs.has(kind)) ledger.check()
+    if (!protectiveActs.has(kind)) ledger?.check()
   } catch (cause) {
-    ledger.append({ ...line, outcome: 'failed', code: 'ops.ledger' })
+    ledger?.append({ ...line, outcome: 'failed', code: 'ops.ledger' })
     throw new GatewayError('ops.ledger', { cause })
+  }
+  const commit = async (end: Pick<AuditEntry, 'outcome' | 'code'>, detail = line.detail) => {
+    const late = 'an act of an operator is done though its line is not on disk yet'
+    await ledger?.commit({ ...line, ...end, detail }).catch((err: unknown) => {
+      log.warn({ event: 'audit.late', ...of, err }, late)
+    })
   }
   try {
     const result = await run(body, request)
     const detail = scalarsOf({ ...body, ...result, ...(secret && { [secret]: '…' }) })
-    await commit(actLedger, { ...line, outcome: 'done', detail })
+    await commit({ outcome: 'done' }, detail)
+    log.info({ event: 'ops.act', ...of, detail }, `${operator} did ${kind}`)
     return result
   } catch (error) {
-    const { code } = toGatewayError(error)
-    await commit(actLedger, { ...line, outcome: 'failed', code })
+    await commit({ outcome: 'failed', code: toGatewayError(error).code })
     throw error
   }
 }
 
-/** Resolves when the line is on disk, or it is logged that it waits. */
-async function commit({ ledger, log }: ActLedger, line: AuditEntry): Promise<void> {
-  try {
-    await ledger.commit(line)
-  } catch (err) {
-    const { act, operator, requestId } = line
-    log.warn(
-      { event: 'audit.late', act, operator, requestId, err },
-      'an act of an operator is done though its line is not on disk yet'
-    )
-  }
-}
-
+/** Lists and members of members as text. */
 function scalarsOf(details: object): AuditEntry['detail'] {
   const texts = Object.entries(details).map(([name, value]) => [
     name,
-    typeof value === 'object' ? JSON.stringify(value) : value
+    typeof value === 'object' ? JSON.stringify(value).slice(0, maxText) : value
   ])
   return Object.fromEntries(texts) as AuditEntry['detail']
 }
