@@ -41,8 +41,6 @@ interface Options {
 
 const maxInLine = 12
 const maxChanges = 20
-const reloadsName = 'console_gateway_reloads_total'
-const reloadsHelp = 'Reloads, by what became of them: reloaded, unchanged, refused.'
 
 export class Reloader {
   readonly #options: Options
@@ -91,11 +89,10 @@ export class Reloader {
 
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   async reload(by: Trigger, { yes = false, operator }: Asking = {}): Promise<ReloadAnswer> {
-    const { metrics, ledger } = this.#options.server.services
+    const { ledger } = this.#options.server.services
     const reloading = this.#last.then(() => this.#takeFiles(by, yes))
     this.#last = reloading.catch(() => {})
     const outcome = await reloading
-    metrics.counter(reloadsName, reloadsHelp, ['outcome']).labels(outcome.outcome).inc()
     if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(outcome, by, operator))
     return outcome
   }

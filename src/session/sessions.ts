@@ -1,4 +1,3 @@
-import { recentlyUsed } from '../bounded-map.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
@@ -12,8 +11,6 @@ import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
   type End,
-  type EndCause,
-  type Ended,
   type EndReason,
   type Evaluation,
   keyOf,
@@ -37,8 +34,6 @@ interface Options {
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  /** For sessions that were ended, or found over by their own time, but for those of everyone. */
-  readonly onEnded?: (cause: EndCause, count: number) => void
   /** For sessions that were ended, except by sign-outs, operators and their own time. */
   readonly onRevoked?: (revoked: Revoked) => void
 }
@@ -61,8 +56,6 @@ export class Sessions {
   readonly store: SessionStore
   readonly #cache: SessionCache
   readonly credentials: Credentials
-  /** Sessions that were found over by their own time, each once: browsers may ask again. */
-  readonly #expired = recentlyUsed<true>(10_000)
   readonly now: () => number
 
   constructor(options: Options) {
@@ -86,8 +79,8 @@ export class Sessions {
     const text = this.#options.seal.open(key, stored.sealed)
     const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
     if (!opened?.identity) return { ended: 'unknown' }
-    if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
-    if (stored.idleMs <= 0) return this.#expire(key, 'idle')
+    if (stored.absoluteMs <= 0) return { ended: 'absolute' }
+    if (stored.idleMs <= 0) return { ended: 'idle' }
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
@@ -101,12 +94,6 @@ export class Sessions {
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
     const now = this.now()
     return { session, key, sealed, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
-  }
-
-  #expire(key: string, ended: 'idle' | 'absolute'): Ended {
-    if (this.#expired.get(key) === undefined) this.#options.onEnded?.(ended, 1)
-    this.#expired.set(key, true)
-    return { ended }
   }
 
   cached(key: string): Live | undefined {
@@ -253,10 +240,8 @@ export class Sessions {
   }
 
   #report(user: SignedIn, keys: readonly string[], reason: EndReason, end: End): void {
-    if (keys.length === 0) return
-    const { onEnded, onRevoked } = this.#options
-    onEnded?.(end.cause ?? reason, keys.length)
-    if (end.by !== undefined) onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
+    if (keys.length === 0 || end.by === undefined) return
+    this.#options.onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
   }
 
   forget(): void {

@@ -104,11 +104,7 @@ export function signedInOf({
   return { source, id, username }
 }
 
-/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
-export type EndCause = EndReason | 'signed-out'
-
 export interface End {
-  readonly cause?: EndCause
   /** `sign-in`: the user may have so many only. Without it the end is recorded elsewhere. */
   readonly by?: 'user' | 'sign-in' | 'upstream' | 'users-file'
   readonly address?: string
