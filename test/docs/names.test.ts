@@ -22,7 +22,7 @@ const words = (text: string) => text.trim().split(/\s+/)
 const events = words(`
   audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
   config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
-  contract.kept limit.over limits.foreign-key log.dropped login
+  contract.kept limit.over log.dropped login
   login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.provider logout.source
   maintenance.foreign ops.act ops.login.refused
   ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
