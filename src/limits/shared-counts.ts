@@ -13,7 +13,10 @@ export interface UsedLimit {
   readonly used: number
 }
 
-/** The counts that replicas share: milliseconds until a bucket is full again. Keys are `CALLER LIMIT`: a caller holds no blank. */
+/**
+ * The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. Answers are
+ * milliseconds until a bucket is full again.
+ */
 export interface CountStore {
   readonly tell: (key: string, rate: Rate, count: number) => Promise<number>
   /** Takes one where there is room; below 0 where there was none. */

@@ -26,8 +26,8 @@ function userOf(name: string): SignedIn {
 }
 
 /**
- * RFC 6750 §2.1.
- * @returns its name in the store, empty for what can be no key; undefined for none
+ * The key in an `Authorization` header (RFC 6750 §2.1), by its name in the store: empty for what
+ * can be no key, undefined for none.
  */
 export function keyIn(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined

@@ -1,4 +1,4 @@
-/** AES in CBC (with `iv`) or ECB, PKCS #7, base64. The key is public, so it protects nothing. */
+/** Passwords in AES, CBC (with `iv`) or ECB, PKCS #7, base64. The key is public: no protection. */
 import { createDecipheriv } from 'node:crypto'
 
 export interface PasswordCipher {

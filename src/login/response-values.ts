@@ -1,7 +1,9 @@
 import type { AnswerTest } from '../config/schema/response-tests.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 
-/** A list on the way stands for each of its items, or, where the next name is a number, for one. */
+/**
+ * The values at a path. A list stands for each of its items, or where a number follows, for one.
+ */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
   let values = [content]
   for (const name of path) values = values.flatMap(value => step(value, name))
@@ -41,7 +43,7 @@ export function plain(value: unknown): unknown {
 const maxRead = 4000
 const maxShown = 200
 
-/** One line of text. Undefined for markup: consoles may show a message as HTML. */
+/** The first text, as one line. Undefined for markup: consoles may show a message as HTML. */
 export function plainMessage(values: readonly unknown[]): string | undefined {
   const text = values.find(value => typeof value === 'string')
   if (text === undefined) return undefined

@@ -7,8 +7,8 @@ import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Services } from '../services/services.ts'
 
 /**
- * They go on where the ledger cannot be written, and their lines wait: a full disk must not keep in
- * who signed in with a stolen password.
+ * Acts that go on where the ledger cannot be written, while their lines wait: a full disk must not
+ * keep in who signed in with a stolen password.
  */
 const protectiveActs = new Set([
   'sessions.close',

@@ -72,7 +72,7 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   })
 }
 
-/** It stands in the audit ledger before it is answered. */
+/** An act stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>

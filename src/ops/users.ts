@@ -110,7 +110,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   return { user: named, sessions: all.flat() }
 }
 
-/** At their back-ends too. @returns how many were alive */
+/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
@@ -134,7 +134,7 @@ async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promis
 
 type Store = Pick<SessionStore, 'scan'>
 
-/** Each once: their name may have changed between two sign-ins. @param part of name or id */
+/** Users who fit, each once: their name may have changed between two sign-ins. */
 export async function findUsers(
   store: Store,
   part: string,

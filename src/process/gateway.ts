@@ -76,7 +76,7 @@ export async function startGateway(
   }
 }
 
-/** Not ready for `drain.notice`, then no new requests, and cut after `drain.grace`. */
+/** Stops: not ready for `drain.notice`, then no new requests, and cut after `drain.grace`. */
 function createStop(server: PublicServer, opened: AsyncDisposableStack, onBegin: () => void) {
   const { log } = server.services
   const { drain } = server.generations.current.config.gateway

@@ -95,7 +95,7 @@ function reasonOf({ code, message }: RedisError): string {
   return code ?? message.slice(0, 120)
 }
 
-/** With a key of each type, as sessions, counts and replicas do: one that answers PING may refuse it. */
+/** As sessions, counts and replicas do, with a key of each type: PING alone shows no rights. */
 const probe = `
 redis.call('SET', KEYS[1], '1', 'PX', 1000)
 redis.call('INCR', KEYS[1])

@@ -50,7 +50,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       clients.push(client)
       return client
     },
-    /** It brings invalidations; undefined while the server that has the sessions is unknown. */
+    /** A connection that brings invalidations; undefined while its server is unknown. */
     trackingConnection: (client: Redis | Cluster): Redis | undefined => {
       const server = serverOf(client)
       return server && adopt(new Redis({ ...common, ...server.address, ...tracking }))

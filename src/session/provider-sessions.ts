@@ -35,7 +35,7 @@ export async function addToProvider(
   if (hasEnded) throw new GatewayError('session.upstream')
 }
 
-/** Ends sign-ins that are under way, too. @returns those that were alive */
+/** Ends sessions, and sign-ins that are under way. @returns those that were alive */
 export async function endByProvider(
   sessions: Records,
   name: string,

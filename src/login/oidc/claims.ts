@@ -54,7 +54,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A link in its place (OpenID Connect Core 1.0 §5.6.2): Microsoft Entra's over 200 groups. */
+/** Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2), as over 200 groups of Entra. */
 function isElsewhere(claims: Claims, path: string): boolean {
   const [name = ''] = path.split('.')
   const { _claim_names: names } = claims

@@ -117,8 +117,8 @@ export class OidcSource implements CredentialSource {
   }
 
   /**
-   * No ID token, or no UserInfo: what is not told stays. openid-client compares neither issuer nor
-   * subject (OpenID Connect Core 1.0 §12.2).
+   * Without an ID token, or UserInfo, what they would tell stays. openid-client compares neither
+   * issuer nor subject (OpenID Connect Core 1.0 §12.2).
    */
   async #renewed(tokens: Tokens, former: Session, old: JWTPayload): Promise<Renewed | undefined> {
     const credential = credentialOf(tokens, former.credential)

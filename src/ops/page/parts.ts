@@ -81,7 +81,7 @@ interface Look {
   readonly isDanger?: boolean
 }
 
-/** It asks first, in a popover of the browser: without scripts. @param text what it does */
+/** A button that asks first, in a popover of the browser: without scripts. */
 export function act(
   label: string,
   text: Content,
