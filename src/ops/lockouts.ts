@@ -83,11 +83,9 @@ async function locksOf({ lockouts }: Desk, wanted: LockoutsOf): Promise<Lock[]> 
   const all = await orUnavailable(lockouts.list(), 'lockouts')
   return all.filter(lock => {
     const { kind, of } = partsOf(lock)
-    const { account, address } = of
-    if (kind === challenge) return false
-    if (wanted.account === undefined && wanted.address === undefined) return true
-    const isOfAccount = account !== undefined && account === wanted.account
-    return isOfAccount || (address !== undefined && address === wanted.address)
+    const isOf = (name: keyof LockoutsOf) => of[name] !== undefined && of[name] === wanted[name]
+    const isAsked = (wanted.account ?? wanted.address) === undefined
+    return kind !== challenge && (isAsked || isOf('account') || isOf('address'))
   })
 }
 
