@@ -132,7 +132,7 @@ t.test('names are one, buckets add up, and no label forges a line', async t => {
   for (const value of [0.5, 1, 3, 9]) durations.observe(value)
   metrics.read({ name: 'e', help: 'E.', read: () => [[[], -1]] })
   const values = [[['one'], 1] as const, [['two'], 2] as const]
-  metrics.read({ type: 'counter', name: 'f', help: 'F.', labelNames: ['g'], read: () => values })
+  metrics.read({ name: 'f', help: 'F.', labelNames: ['g'], read: () => values })
   metrics.read({ name: 'unknown', help: 'U.', read: () => [] })
   await metrics.text()
   const { body } = await metrics.text()
