@@ -139,16 +139,18 @@ export function reasonOf({ message, cause }: Error): string {
   return typeof cause === 'string' ? `${message}: ${cause}` : message
 }
 
-/** The request as the console sent it. */
-export interface Sent {
+/** The request as the console sent it, and what the back-end answered beside the body. */
+export interface Exchange {
   /** Path and query. */
   readonly target: string
   /** Where it is small enough to be collected. */
   readonly body?: Buffer | undefined
+  /** Of the response. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }
 
 /** What a shape is used for. */
-export interface ShapeUse extends Sent {
+export interface ShapeUse extends Exchange {
   /** Name of the route. */
   readonly route: string
   readonly user?: User | undefined

@@ -234,12 +234,21 @@ function lift(path: readonly string[]): Operation {
   return value => replaceAt(value, path.slice(0, -1), liftIn)
 }
 
-function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
-  return value => {
+function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
+  return (value, { headers }) => {
     const result: JsonRecord = {}
-    const nested = count === undefined ? value : asList(value)
-    put(result, as, nested)
-    if (count !== undefined) put(result, count, (nested as readonly Json[]).length)
+    if (count === undefined) put(result, as, value)
+    else {
+      const list = asList(value)
+      put(result, as, list)
+      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
+    }
     return result
   }
+}
+
+/** `319`, or the end of a `Content-Range` such as `items 0-24/319`. */
+function totalIn(header: string | string[] | undefined): number | undefined {
+  const digits = /^(?:[^/]{1,64}\/)?(\d{1,15})$/.exec(String(header))?.[1]
+  return digits === undefined ? undefined : Number(digits)
 }

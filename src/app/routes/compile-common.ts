@@ -1,7 +1,7 @@
 /** Compiles what routes, the profile and parts have in common. */
 import { pathsOf } from '../../config/schema/resolved.ts'
 import type { Live } from '../../session/types.ts'
-import type { Sent } from '../../shaping/module.ts'
+import type { Exchange } from '../../shaping/module.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -30,7 +30,7 @@ export function shapeOf(gateway: Gateway, name: string): Shape {
  * @param body undefined for a response without content, of which neither code nor contract is asked
  * @returns a promise where the shape has own code
  */
-export type ShapeBody = (body: unknown, live: Live | undefined, sent: Sent) => unknown
+export type ShapeBody = (body: unknown, live: Live | undefined, exchange: Exchange) => unknown
 
 /** Shapes responses of a route; without a name of a shape they stay as they are. */
 export function responseShapeOf(

@@ -195,7 +195,7 @@ function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     try {
       const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
-      await sendShaped(reply.code(status), initialValue(request.live), shape, merge)
+      await sendShaped(reply.code(status), initialValue(request.live), shape, { merge })
     } catch (error) {
       sendError(reply, error)
     }

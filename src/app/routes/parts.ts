@@ -7,7 +7,7 @@ import { readJson } from '../../json/body.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import { hasNoContent, invalid, responseError } from '../../proxy/response.ts'
+import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
@@ -88,8 +88,8 @@ function compileFetch(
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
-    if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    if (isPart(response)) throw invalid('a part of a file (206), which was not requested')
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target, headers })
     return shaped ?? part.default ?? null
   }
 }

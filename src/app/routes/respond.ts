@@ -10,6 +10,7 @@ import {
   discard,
   hasNoContent,
   invalid,
+  isPart,
   isBodiless,
   isEventStream,
   isJson,
@@ -128,7 +129,7 @@ function relay(
   }
   if (reply.request.method === 'HEAD') return void reply.send()
   if (Buffer.isBuffer(body)) {
-    const isWhole = status < 300 && status !== 206
+    const isWhole = status < 300 && !isPart(response)
     if (observe !== undefined && isWhole && isJson(headers) && !hasNoContent(response)) {
       observe(body, headers)
     }
@@ -147,7 +148,7 @@ async function respondShaped(
   parts: Promise<Merge> | undefined
 ): Promise<void> {
   const { status } = response
-  if (status === 304 || status === 206) {
+  if (status === 304 || isPart(response)) {
     throw invalid(`${status}, although neither a condition nor a range was sent`)
   }
   if (isRedirect(status)) {
@@ -158,12 +159,13 @@ async function respondShaped(
     if (parts === undefined) return void reply.send()
     reply.code(200)
   }
+  if (status === 206) reply.code(200)
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
   const merge = await parts
   reply.request.trail.shapeAt = performance.now()
   const value = hasNoContent(response) ? undefined : readResponse(response, shaping)
-  return sendShaped(reply, value, shaping.shape, merge)
+  return sendShaped(reply, value, shaping.shape, { merge, headers: response.headers })
 }
 
 function readResponse(
@@ -182,14 +184,14 @@ export async function sendShaped(
   reply: FastifyReply,
   value: unknown,
   shape: Shaping['shape'],
-  merge?: Merge
+  { merge, headers }: { merge: Merge | undefined; headers?: UpstreamResponse['headers'] }
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
   // A fixed answer of config is not timed: its shaping is no step that anyone looks for in a trace.
   if (trail.shapeAt === 0 && merge !== undefined) trail.shapeAt = performance.now()
-  const sent = { target: request.raw.url ?? '', body: request.clientBody }
-  const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
+  const use = { target: request.raw.url ?? '', body: request.clientBody, headers }
+  const shapeWhole = (whole: unknown) => shape(whole, request.live, use)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
   if (trail.shapeAt > 0) trail.shapeMs = performance.now() - trail.shapeAt
