@@ -70,10 +70,11 @@ const utf8 = new TextDecoder()
 
 /**
  * JSON is UTF-8 (RFC 8259 §8.1), so text that is well-formed UTF-8 beats a label that says
- * otherwise. Only texts of UTF-16 and ISO-2022 may be that by chance.
+ * otherwise. Only texts of ISO-2022 may be that by chance, and of UTF-16, which has zeros.
  */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
-  if (isUtf8(bytes) && !/^(?:utf-16|iso-2022)/.test(charset)) {
+  const mayBeOther = /^iso-2022/.test(charset) || (/^utf-16/.test(charset) && bytes.includes(0))
+  if (isUtf8(bytes) && !mayBeOther) {
     if (isAscii(bytes)) return bytes.toString('latin1')
     const isRight = /^utf-?8$/.test(charset)
     if (!isRight) onIgnored(`its charset ${JSON.stringify(charset)} is not that of its bytes`)

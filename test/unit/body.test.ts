@@ -118,6 +118,7 @@ t.test('case 2: a label that is wrong is ignored, and told', async t => {
     [typed('utf8mb4'), /charset "utf8mb4"/],
     [typed('UTF_8'), /charset "utf_8"/],
     [typed('iso-8859-1'), /charset "iso-8859-1"/],
+    [typed('utf-16'), /charset "utf-16"/],
     [{ ...typed('GBK'), 'content-encoding': 'gzip' }, /content coding gzip/, /charset "gbk"/],
     ...codings.map(name => [coding(name), /content coding/] as const),
     [typed('utf-8')]
