@@ -16,7 +16,7 @@ import { addCors, addCompression, addSending } from './hooks/sending.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard, createMaintenance } from './hooks/guard.ts'
 import { redirectToHttps, requestPolicy, refuseUnderPressure } from './hooks/request-policy.ts'
-import { createLimits, registerRateLimit } from './hooks/limits.ts'
+import { createLimits } from './hooks/limits.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { readForms, readJsonBodies } from './hooks/validation.ts'
@@ -25,10 +25,7 @@ import { addForwarded, addOwnRoute } from './routes/handler.ts'
 import { addLogin } from './sign-in/login.ts'
 import { addOidc } from './sign-in/oidc.ts'
 
-/**
- * Builds one generation. `services` outlive it: closing the app leaves them as they are.
- * @throws when it cannot be built; nothing is open then
- */
+/** `services` outlive the app. @throws when it cannot be built; nothing is open then */
 export async function buildApp(
   config: Config,
   services: GatewayServices
@@ -47,7 +44,6 @@ export async function buildApp(
   }
 }
 
-/** Hooks and endpoints, in their order. */
 async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<void> {
   const { gateway } = app
   readJsonBodies(app)
@@ -66,8 +62,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   }
 
   // Then each group of endpoints, after hooks of its own.
-  await registerRateLimit(app)
-  const checkLimits = createLimits(app)
+  const checkLimits = await createLimits(app)
   const checkOrigin = sameOrigin(gateway.config.gateway.server.origins)
   const refuseClosed = createMaintenance(gateway)
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
@@ -131,7 +126,6 @@ async function addPublic(
   scope.register(inner => addRoutes(inner, open, routes))
 }
 
-/** @param all routes of the app */
 async function addRoutes(
   scope: FastifyInstance,
   routes: readonly Route[],

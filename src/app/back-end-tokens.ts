@@ -11,7 +11,6 @@ import { fillUser } from '../shaping/answer.ts'
 
 type CredentialFor = (session: Session) => Credential | undefined
 
-/** Those of a generation, by the names of their upstreams. */
 export function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
   const exchanges = new Map<string, TokenExchange>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
@@ -43,7 +42,6 @@ export function createBackEndTokens(config: Config, upstreamOf: (name: string) =
       if (exchanges.has(upstream)) return session => credentialIn(session, upstream)
       return mints.get(upstream)?.tokenOf ?? (({ credential }) => credential)
     },
-    /** Of all upstreams, each once. */
     publicKeys: [
       ...new Map(
         [...mints.values()].flatMap(mint => mint.publicKeys).map(key => [key.kid, key])

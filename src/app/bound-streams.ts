@@ -1,7 +1,4 @@
-/**
- * Live streams, each bound to the session that opened it: a stream ends soon after its session, the
- * role that it needs, or the opening hours of its route. Outlives generations, as streams do.
- */
+/** Live streams: each ends soon after its session, its role, or the opening hours of its route. */
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -17,16 +14,12 @@ const sweepEveryMs = 500
 
 interface Entry extends BoundStream {
   live: Live | undefined
-  /** Of its generation. */
   readonly scope: { isDrained: boolean }
   /** Of the `turns`: the one in which its session is asked for without news. */
   readonly turn: number
 }
 
-/**
- * Where nobody tells of changes (Redis is in trouble), a sweep asks for one session of so many: all
- * of them would be what a store in trouble needs least.
- */
+/** Without news (Redis is in trouble) a sweep asks for one session of so many: no flood. */
 const turns = 10
 
 interface Options {
@@ -46,7 +39,6 @@ export class BoundStreams {
   #routes: Config['routes']['routes'] = {}
   #closingOf: ClosingOf = () => undefined
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
-  /** Of all generations, at a stop. */
   readonly #all = { isDrained: false }
   #opened = 0
   #sweeps = 0

@@ -10,20 +10,17 @@ import { webSockets } from './hooks/upgrade.ts'
 interface Bound {
   /** Connections to all listeners together; one address gets at most a quarter of them. */
   readonly max: number
-  /** They may have all. */
   readonly trustedProxies: readonly string[]
   /** Called for each connection beyond the bound, which is reset. */
   readonly onRefused?: (address: string) => void
 }
 
 interface Connection {
-  /** With https, the one below the encryption. */
   readonly socket: Socket
   /** Those that have begun, and not ended. They end in their order. */
   readonly responses: ServerResponse[]
   /** For good, as a WebSocket. */
   isUpgraded: boolean
-  /** Takes it from the counts. */
   leave: () => void
 }
 
@@ -122,10 +119,7 @@ function sweepEach(server: Server, ms: number, sweep: () => void): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/**
- * A body that is collected has to be whole in `timeoutMs`. A longer one is streamed, and has a
- * minimum rate in the place of a time (`watchRate`).
- */
+/** A body that is collected has to be whole in `timeoutMs`; a longer one has a minimum rate. */
 export function endSlowBodies(
   server: Server,
   timeoutMs: number,

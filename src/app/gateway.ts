@@ -23,7 +23,11 @@ import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import type { BindStream } from './hooks/context.ts'
 import { createCounters, type ShedLog } from './hooks/metrics.ts'
-import { createSealedCookies, createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
+import {
+  createSealedCookies,
+  createSessionCookieReader,
+  sessionCookie
+} from './hooks/session-cookie.ts'
 import { withOwnCode } from './own-code.ts'
 
 type Shared =
@@ -40,21 +44,15 @@ type Shared =
   | 'drift'
   | 'tracer'
 
-/** The maintenances that operators began; generations come and go, this stays. */
 export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
 
 /** The services and back-ends that a generation is built with. They outlive it. */
 export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
-  /** Keeps requests for `console-gateway why`. */
   readonly failures: Pick<Services['failures'], 'add'>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: {
-    /**
-     * Registers a request or a WebSocket while it runs.
-     * @param member is destroyed where it may run no longer
-     * @returns what to call when it is over
-     */
+    /** @param member is destroyed where it may run no longer @returns ends the registration */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
   readonly shed: ShedLog
@@ -80,7 +78,6 @@ declare module 'fastify' {
   }
 }
 
-/** @param modules own code, by its file in config */
 export function createGateway(config: Config, given: GatewayServices, modules: Modules) {
   const services = { ...given, upstream: withOwnCode(given.upstream, modules, config.routes) }
   const { server, envelope, session } = config.gateway
@@ -98,7 +95,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     counters: createCounters(services.metrics, services.rates),
     envelope: createEnvelope(envelope),
     modules,
-    /** That config writes for the gateway's own endpoints; the others have the usual one. */
     answers: {
       login: answerOf(login.answer),
       logout: answerOf(logout.answer),
@@ -125,7 +121,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   }
 }
 
-/** @returns logs a warning once for each key: the next request has the same fault */
 function createWarnOnce(log: Services['log']) {
   const warned = new Set<string>()
   return (key: string, fields: object, message: string): void => {
@@ -138,7 +133,6 @@ interface Needed extends Pick<Services, 'log'> {
   readonly upstream: (name: string) => Upstream
 }
 
-/** @returns in the order of the config */
 export function createSources(config: Config, services: Needed): CredentialSource[] {
   const sources = Object.entries(config.gateway.login.sources)
   return sources.map(([name, source]) => createSource(name, source, config, services))

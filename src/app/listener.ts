@@ -1,9 +1,12 @@
-/**
- * The public listener: a Node server in front of the app, so that a reload replaces the app and
- * keeps connections. It answers requests that Node's parser refuses.
- */
+/** The public listener: before the app, so that a reload replaces that and keeps connections. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse
+} from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
@@ -20,7 +23,6 @@ import { countingErrors } from './hooks/metrics.ts'
 import { canMeet, maxHeaders } from './hooks/request-policy.ts'
 import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 
-/** How long a client may take to send its headers, or to agree on keys. */
 const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -70,7 +72,6 @@ export function createListener(
   return server
 }
 
-/** Refuses what reaches no app. */
 function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
   const countError = countingErrors(metrics)
@@ -100,7 +101,6 @@ function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures 
   }
 }
 
-/** Of http or https. */
 export function createHttpServer(more: ServerOptions, tls: ServerTls | undefined): Server {
   const options = {
     headersTimeout,
@@ -146,7 +146,6 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   }
 }
 
-/** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
 
 const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
@@ -155,10 +154,7 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
 ])
 
-/**
- * Refuses bytes that are no request, requests that come too slowly, and CONNECT.
- * @param onTlsFailure called when keys could not be agreed on; the connection is closed
- */
+/** Refuses bytes that are no request, requests that come too slowly, and CONNECT. */
 export function refuseUnparsed(
   server: Server,
   refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void,
@@ -215,10 +211,7 @@ export function sendRefusal(
 /** The client's time to read the rest of the response, then to close the connection. */
 const unreadMs = { flush: 10_000, close: 1000 }
 
-/**
- * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
- * would not be seen, and its descriptor would never be freed.
- */
+/** Nothing is read any more, so no end or reset would be seen, and the descriptor never freed. */
 function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
   destroySoon(unreadMs.flush)

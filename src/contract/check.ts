@@ -1,4 +1,3 @@
-/** What a value has otherwise than its contract says. */
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { stepsOf, isRawNumber, isRecord } from '../json/values.ts'
 import { createAjv, type JsonSchema } from './schema.ts'
@@ -6,10 +5,7 @@ import { createAjv, type JsonSchema } from './schema.ts'
 export interface Deviation {
   /** It is absent, has another type, has the type but breaks a rule, or is not in the schema. */
   readonly kind: 'missing' | 'retyped' | 'invalid' | 'new'
-  /**
-   * Such as `items[].id`, or `(all)` for the whole. Names that the schema does not have are `*`,
-   * since they may be data.
-   */
+  /** Such as `items[].id`, or `(all)`. Names that the schema does not have are `*`: maybe data. */
   readonly path: string
 }
 

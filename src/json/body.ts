@@ -1,6 +1,4 @@
-/**
- * Reads an upstream's JSON (content coding, charset, numbers without loss of digits) and writes it.
- */
+/** Reads an upstream's JSON (coding, charset, all digits) and writes it. */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors/errors.ts'
 import { decoded } from './coding.ts'

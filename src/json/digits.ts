@@ -1,7 +1,4 @@
-/**
- * Parses JSON without loss of digits: numbers that a double cannot hold (ids beyond 2^53, long
- * sums) keep their text.
- */
+/** Numbers that a double cannot hold (ids beyond 2^53, long sums) keep their text. */
 import { type Json, rawNumber } from './values.ts'
 
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
@@ -18,7 +15,6 @@ function mayLoseDigits(text: string): boolean {
   return exponent.test(text) && numberWithExponent.test(text)
 }
 
-/** @param kept what such a number becomes */
 export function parseKeepingDigits(text: string, kept: (digits: string) => Json = rawNumber): Json {
   // Only some texts get the reviver: it makes parsing five times as slow.
   if (!mayLoseDigits(text)) return parse(text)

@@ -6,7 +6,6 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
-/** What the files hold that upstreams name, by those names. */
 export type PemFiles = Readonly<Record<string, string>>
 
 /** PEM texts, and the name that the certificate has to have. */
@@ -28,10 +27,7 @@ export type Failure = 'connect' | 'request'
 /** @param failure of `open` */
 export type OnAddress = (address: string, change: AddressChange, failure?: Failure) => void
 
-/**
- * After this time connections are made anew, so that a name which has moved is followed.
- * perf: undici's own `clientTtl` reads the clock for each connection: 4 % of a request.
- */
+/** A name that has moved is followed. perf: undici's `clientTtl` costs 4 % of a request. */
 const connectionsMs = 60_000
 
 const check = {
@@ -46,7 +42,6 @@ const check = {
 const breaker = { failures: 5, openForMs: 10_000 }
 
 export class Address {
-  /** Scheme, host and port. */
   readonly origin: string
   state: 'up' | 'open' | 'unhealthy' = 'up'
   /** Requests that it has, WebSockets among them. */
@@ -60,7 +55,6 @@ export class Address {
   readonly #onChange: OnAddress
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
-  /** In a row. */
   #failed = 0
   /** Of an open one: the time of the next request. */
   #tryAt = 0
@@ -220,10 +214,7 @@ export class Address {
   }
 }
 
-/**
- * Of the addresses that work the one with the fewest requests in flight, by turns where several
- * have as few; the same of all where none works.
- */
+/** The fewest requests in flight of those that work, by turns; of all where none works. */
 export function createPick(addresses: readonly Address[]) {
   let turn = 0
   /** @returns the best of those that were not tried, if there are any */

@@ -16,11 +16,7 @@ export interface BodyMapping {
 
 const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
-/**
- * @param headers of the request for the upstream; those that describe the body are replaced
- * @returns the new body, as text
- * @throws GatewayError `request.type`, `request.malformed`, `request.too-large`
- */
+/** @returns the new text; mends the headers that describe it. @throws GatewayError `request.*` */
 export async function mapBody(
   bytes: Buffer,
   headers: Headers,
@@ -39,7 +35,6 @@ export async function mapBody(
   return body
 }
 
-/** @throws GatewayError `request.type` */
 function typeOf(contentType: string | string[] | undefined) {
   const [written = ''] = String(contentType ?? '').split(';', 1)
   const name = written.trim().toLowerCase()

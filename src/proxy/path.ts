@@ -56,10 +56,7 @@ function refused(cause: unknown): GatewayError {
 }
 
 export interface Rewrite {
-  /**
-   * Public target (path, maybe query) → upstream path without query.
-   * @throws GatewayError `request.path` for another spelling of the public path
-   */
+  /** Without query. @throws GatewayError `request.path` for another spelling of the public path */
   readonly toUpstream: (target: string) => string
   /** Upstream path → public path; undefined where no public path leads there. */
   readonly toPublic: (path: string) => string | undefined

@@ -10,7 +10,6 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 /** A parameter as it stands in the query: `name=value`, still encoded. */
 interface Parameter {
-  /** Decoded. */
   readonly name: string
   /** With its `=`. */
   readonly value: string
@@ -131,7 +130,6 @@ export function tokenNamesOf({
   tokenQuery
 }: Pick<GatewayConfig['envelope'], 'tokenHeaders' | 'tokenCookies' | 'tokenQuery'>) {
   return {
-    /** In lower case. */
     headers: new Set(tokenHeaders),
     cookies: new Set(tokenCookies),
     /** Undefined where no query parameter is named. */
@@ -162,10 +160,7 @@ function queryTokensOf(tokenQuery: readonly string[]) {
   }
 }
 
-/**
- * Names of query parameters as the most lenient back-ends read them. What a client may not send
- * under a name, it may not send in another spelling of that name either.
- */
+/** What a client may not send under a name, it may not send in another spelling of it either. */
 function lenientNames(names: readonly string[]) {
   const texts = new Set(names.map(leniently))
   // Decoders to ASCII leave out all other characters, such as invisible ones.

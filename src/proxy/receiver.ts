@@ -1,7 +1,4 @@
-/**
- * One attempt of a call: undici's callbacks, and the clock. A small response is collected, a larger
- * one is streamed, since piping between streams is a proxy's largest cost.
- */
+/** One attempt of a call. Small responses are collected: streams are a proxy's largest cost. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors/errors.ts'
@@ -14,7 +11,6 @@ import type { Slots } from '../limits/slots.ts'
 
 export interface Call {
   readonly method: string
-  /** At the upstream, with the query. */
   readonly path: string
   readonly headers: Record<string, string | string[]>
   /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
@@ -27,7 +23,6 @@ export interface Call {
   readonly timeoutMs: number
   /** The whole time of all but event streams. */
   readonly totalMs: number
-  /** Bodies up to this size are collected. */
   readonly collectBytes: number
   /** Whether the whole body is needed (shaping): then a slow one is waited for. */
   readonly collectsAll: boolean
@@ -51,7 +46,6 @@ const tick = (receiver: Receiver) => receiver.onClock()
 const streamNow = (receiver: Receiver) => receiver.startStream()
 
 export class Receiver implements Dispatcher.DispatchHandler {
-  /** In the record of the request. */
   readonly recorded: TrailAttempt | undefined
   /** Whether its connection is free again. */
   isOver = false
@@ -262,10 +256,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * undici would close the connection after each HEAD. After a GET with a body it must be: a back-end
- * that does not read such bodies takes them for the next request.
- */
+/** undici would close after HEAD. A back-end may take the body of a GET for a request. */
 function resetOf(method: string, body: Call['body']): { readonly reset?: boolean } {
   if (method === 'HEAD') return { reset: false }
   return method === 'GET' && body !== null ? { reset: true } : {}

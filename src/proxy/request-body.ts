@@ -8,7 +8,6 @@ import { adopt } from '../observability/emitters.ts'
 export type Upload = Readable & { received: number }
 
 interface Bounds {
-  /** Bodies up to this size are collected. */
   readonly collectBytes: number
   readonly maxBytes: number
 }
@@ -114,11 +113,7 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Up
 const minBytesPerSecond = 1024
 const windowMs = 10_000
 
-/**
- * Calls `onSlow` when a client sends a body below the minimum rate. Time in which the upstream does
- * not read does not count.
- * @returns a function that ends the watch
- */
+/** Time in which the upstream does not read does not count. @returns ends the watch */
 export function watchRate(body: Readable, onSlow: () => void): () => void {
   const { complete, socket } = body as Partial<IncomingMessage>
   if (complete !== false || socket === undefined) return () => {}
@@ -146,15 +141,11 @@ export function watchRate(body: Readable, onSlow: () => void): () => void {
   return end
 }
 
-/** Whether the head of a request says that a body follows. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/**
- * Whether a part of the request's body has not arrived. (`complete` is false just after the head,
- * even without a body.)
- */
+/** (`complete` is false just after the head, even without a body.) */
 export function isBodyPending(request: IncomingMessage): boolean {
   return !request.complete && announcesBody(request)
 }

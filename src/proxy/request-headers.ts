@@ -23,7 +23,6 @@ export interface RequestHeaderOptions {
   /** What the upstream gets of a session, in the form of its `credential`. */
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
-  /** Names that pass although they are normally dropped. */
   readonly passHeaders?: readonly string[] | undefined
   /**
    * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
@@ -125,10 +124,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
   }
 }
 
-/**
- * Not those that are bound to one connection, built by the gateway, or trusted by back-ends, and
- * no names with `_`, `.` and the like, which CGI-like back-ends read as `-`.
- */
+/** Names with `_` or `.` are `-` to CGI-like back-ends; others are trusted, or of a connection. */
 function isHarmless(name: string): boolean {
   return (
     /^[a-z0-9-]+$/.test(name) &&
@@ -207,10 +203,7 @@ function profileValues(headers: Readonly<Record<string, string>> = {}) {
   })
 }
 
-/**
- * Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a
- * header would lose: a name must neither break a header nor become another name.
- */
+/** Percent-encoded, blanks at the ends too: a name must neither break a header nor be another's. */
 function headerValue(value: string): string {
   return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
     ? value

@@ -5,9 +5,7 @@ import { cookieName } from './cookie-header.ts'
 
 type Headers = Record<string, string | string[]>
 
-/**
- * Never copied from an upstream's response: connection-bound, banners, set by the gateway itself.
- */
+/** Never copied: connection-bound, banners, set by the gateway itself. */
 const droppedFromResponses = new Set([
   ...connectionBound,
   'server',
@@ -127,10 +125,7 @@ export function joinedVary(
   return names.size === 0 ? undefined : [...names.values()].join(', ')
 }
 
-/**
- * The header names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most clients send
- * `keep-alive`, which never crosses.
- */
+/** Undefined for `keep-alive`, which never crosses anyway (RFC 9110 §7.6.1). */
 export function listedIn(connection: string | string[] | undefined) {
   return connection === undefined || connection === 'keep-alive'
     ? undefined

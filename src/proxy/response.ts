@@ -67,10 +67,7 @@ const maxPackedBytes = 256
 const maxBlanks = 64 * 1024
 const blanks = /^(?:\xef\xbb\xbf)?[ \t\r\n]*$/
 
-/**
- * Whether a successful response has no content: that is what holds no bytes, or only blanks,
- * whatever its status. Not of 206, a part of something.
- */
+/** What holds no bytes, or only blanks, whatever its status. Not of 206, a part of something. */
 export function hasNoContent({ status, headers, body }: UpstreamResponse): boolean {
   if (!Buffer.isBuffer(body)) return false
   if (status === 204 || status === 205 || body.length === 0) return status !== 206
@@ -115,10 +112,7 @@ const codes = new Map<string, ErrorCode>([
 const noSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
-/**
- * The GatewayError for a failed exchange. An invalid certificate counts as refused, an unreadable
- * response as invalid.
- */
+/** An invalid certificate counts as refused, an unreadable response as invalid. */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
@@ -137,10 +131,7 @@ function errorCodeOf(error: unknown): string {
 /** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
-/**
- * The GatewayError for a response with an error status: keeps the status, and the message and field
- * errors of a JSON body that was small enough to be collected.
- */
+/** Keeps the status, and message and field errors of JSON that was small enough to be collected. */
 export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']

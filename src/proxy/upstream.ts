@@ -82,25 +82,15 @@ export function createUpstream(
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
-    /**
-     * Sends a request, and waits for its response to be whole, or to go on as a stream.
-     * @throws GatewayError `upstream.*`, `overloaded`, or the reason of the call's signal
-     */
+    /** @throws GatewayError `upstream.*`, `overloaded`, the reason of the call's signal */
     send: (call: Call): Promise<UpstreamResponse> => {
       if (fixedHeaders !== undefined) Object.assign(call.headers, fixedHeaders)
       return sendCall(context, call)
     },
-    /**
-     * A connection outside the pool, for a protocol that only begins as HTTP.
-     * @returns with the headers that are to be sent
-     * @throws GatewayError `upstream.*`, or `overloaded`
-     */
+    /** Outside the pool. @returns also the headers that are to be sent @throws GatewayError */
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
-    /**
-     * A request of the gateway's own, its response collected.
-     * @throws GatewayError `upstream.*`, or `overloaded`
-     */
+    /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
     fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
       const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.

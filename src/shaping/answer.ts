@@ -1,10 +1,20 @@
-/**
- * Answers that config writes. What the session fills in is a value, never text of a template, so
- * nothing is expanded twice.
- */
-import { type AnswerConfig, placeholderOf, type SessionName, sessionNameOf } from '../config/schema/answer.ts'
+/** Answers that config writes. What the session fills in is never text that is expanded twice. */
+import {
+  type AnswerConfig,
+  placeholderOf,
+  type SessionName,
+  sessionNameOf
+} from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
-import { isRawNumber, isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
+import {
+  isRawNumber,
+  isRecord,
+  type Json,
+  type JsonRecord,
+  put,
+  textOf,
+  valueAt
+} from '../json/values.ts'
 import { secondsLeft, type SessionTimes } from '../session/describe.ts'
 import type { Identity, Session } from '../session/types.ts'
 
@@ -55,10 +65,7 @@ export function createAnswer(
   }
 }
 
-/**
- * A template with `userNames` alone, which check makes sure of. Members that the session has no
- * value for are left out: a back-end could take null for any tenant.
- */
+/** With `userNames` alone. What the session lacks is left out: null could be any tenant. */
 export function fillUser(config: Config, template: Json, session: Session): Json {
   const facts = { session } as AnswerFacts
   return fill(template, name => readers[name](facts, config), true)
@@ -121,10 +128,7 @@ export function fillCurrentUser(profile: unknown, identity: Identity): JsonRecor
   }
 }
 
-/**
- * The authority that a console's menus check: `admin` where it is among the roles, else the first
- * role, else `user`.
- */
+/** What menus check: `admin` where it is among the roles, else the first role, else `user`. */
 export function authorityOf(identity: Identity): string {
   const role = mainRoleOf(identity)
   if (role === '') return 'user'

@@ -12,7 +12,6 @@ import type { User } from './own-code.d.ts'
 
 /** A function of a module. Rejects with an Error that names the module's file and line, and has a cause. */
 export type OwnCode = (...values: unknown[]) => Promise<Json>
-/** By the name of the file in config. */
 export type Modules = ReadonlyMap<string, OwnCode>
 
 /** For a promise of a module. */
@@ -69,7 +68,6 @@ async function loadModule(file: string, path: string, text: string): Promise<Own
   }
 }
 
-/** @throws GatewayError `shape.module` */
 export async function callShape(
   code: OwnCode,
   value: Json,
@@ -82,10 +80,7 @@ export async function callShape(
   }
 }
 
-/**
- * Another one for each content, so that Node loads it anew. A text that is not the file's, such as
- * that of an earlier config, is loaded without it.
- */
+/** One a content, so that Node loads it anew; a text that is no file's any more, without it. */
 async function addressOf(path: string, text: string): Promise<string> {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
   const now = await readFile(path, 'utf8').catch(() => undefined)
@@ -143,13 +138,10 @@ export function reasonOf({ message, cause }: Error): string {
 export interface Sent {
   /** Path and query. */
   readonly target: string
-  /** Where it is small enough to be collected. */
   readonly body?: Buffer | undefined
 }
 
-/** What a shape is used for. */
 export interface ShapeUse extends Sent {
-  /** Name of the route. */
   readonly route: string
   readonly user?: User | undefined
 }

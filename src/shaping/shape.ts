@@ -1,6 +1,4 @@
-/**
- * Response shaping: the operations of a shape, compiled into one function when the app is built.
- */
+/** The operations of a shape, compiled into one function when the app is built. */
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
@@ -148,10 +146,7 @@ function each(item: Operation): Operation {
   }
 }
 
-/**
- * A copy of the objects along the path, with another value at its end; the value itself where the
- * path is absent.
- */
+/** The value itself where the path is absent. */
 function replaceAt(value: Json, path: readonly string[], change: (current: Json) => Json): Json {
   const [name, ...rest] = path
   if (name === undefined) return change(value)

@@ -30,7 +30,6 @@ function testOf({ open, status }: ShapeStep): StatusTest {
   return { ...test, messages: message === undefined ? usualMessages : [message] }
 }
 
-/** @param step has `open` or `status` */
 export function compileStatus(step: ShapeStep): Refusal {
   const { path, ok, statuses = {}, otherwise, messages } = testOf(step)
   const steps = path.split('.')

@@ -1,4 +1,3 @@
-/** Adds the gateway's own endpoints, and sends what they answer. */
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
 import { ownEndpoints, type OwnKey } from '../../config/schema/own-endpoints.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
@@ -22,10 +21,7 @@ export function addOwn(
   }
 }
 
-/**
- * Adds endpoints that take bodies of any type, and drop them: consoles send all sorts, or an empty
- * one that claims to be JSON.
- */
+/** Bodies are dropped: consoles send all sorts, or an empty one that claims to be JSON. */
 export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance) => void): void {
   scope.register(async inner => {
     inner.removeAllContentTypeParsers()

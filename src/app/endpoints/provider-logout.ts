@@ -73,7 +73,6 @@ export function addLogoutPage(scope: FastifyInstance): void {
   }
 }
 
-/** Undefined for a provider that has no sign-out, or is away: ours is over. */
 async function endpointOf({ provider }: OidcSource): Promise<string | undefined> {
   const configuration = await provider.configuration().catch(() => undefined)
   return configuration?.serverMetadata().end_session_endpoint
@@ -82,7 +81,6 @@ async function endpointOf({ provider }: OidcSource): Promise<string | undefined>
 /** Far more than a form with a token needs. */
 const maxBody = 16 * 1024
 
-/** @param scope reads no bodies yet */
 export function addBackChannelLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   readForms(scope, '')
@@ -104,11 +102,7 @@ export function addBackChannelLogout(scope: FastifyInstance): void {
   }
 }
 
-/**
- * @returns the sessions that were alive; the store has confirmed their ends
- * @throws GatewayError `request.malformed` for what is no logout token, or was used before;
- *   `session.unavailable`, `upstream.*`
- */
+/** @returns the sessions that were alive. @throws GatewayError `request.*`, `session.*` */
 async function logout(request: FastifyRequest, source: OidcSource): Promise<Session[]> {
   const { sessions } = request.server.gateway
   const { logout_token: token = '' } = (request.body ?? {}) as Record<string, string>

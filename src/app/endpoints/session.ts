@@ -1,7 +1,4 @@
-/**
- * The session itself: what is left of it, its refresh, extension and end, the user's own list of
- * sessions, and the check of proxies.
- */
+/** The session: what is left of it, refresh, extension, end, the list, the check of proxies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors/errors.ts'
@@ -91,11 +88,7 @@ function whichOf({ id, others }: CloseBody, current: string): { only?: string; e
   return others === true ? { except: current } : {}
 }
 
-/**
- * `POST` refresh: tells the console that its session lives on, by the session's cookie alone. The
- * token that the console sends along is not read.
- * @param scope ignores bodies
- */
+/** `POST` refresh, by the session's cookie alone: the token that the console sends is not read. */
 export function addRefresh(scope: FastifyInstance): void {
   const { sessions, answers, envelope } = scope.gateway
   const answer = answers.refresh
@@ -113,11 +106,7 @@ export function addRefresh(scope: FastifyInstance): void {
   })
 }
 
-/**
- * `GET` check, for proxies that ask before they pass a request on (`auth_request` of nginx,
- * `forward_auth` of Caddy): 204 with the identity headers, 401, or 403.
- * @param scope ignores bodies
- */
+/** `GET` check, for proxies that ask first (`auth_request`, `forward_auth`): 204, 401, or 403. */
 export function addCheck(scope: FastifyInstance): void {
   const { config } = scope.gateway
   const { identity, server } = config.gateway
@@ -142,11 +131,7 @@ export function addCheck(scope: FastifyInstance): void {
   })
 }
 
-/**
- * Sign-out: always a success, also without a session. Only a store that cannot answer makes it 503,
- * since the session may live on.
- * @param scope ignores bodies
- */
+/** Sign-out: a success also without a session; 503 where the store cannot say that it is over. */
 export function addLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   const { config, answers, envelope } = gateway

@@ -21,7 +21,6 @@ export function clientAddress(request: Request): string {
   return request.address
 }
 
-/** `ips` begins with the socket's address; the client's is the last. */
 function nearestProxy(ips: readonly string[] | null | undefined) {
   return (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
 }
@@ -34,7 +33,6 @@ function addressIn(text: string | undefined): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** Tells whether an address is in `server.trustedProxies`. */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const block of blocks) {
@@ -56,10 +54,7 @@ const ipv6Prefix = 64
 /** perf: an IPv6 address takes 6 µs. */
 const toCounted = memoized(address => normalizeIP(address, ipv6Prefix))
 
-/**
- * Limits count an IPv4 address as it is, also when it is mapped to IPv6. Of an IPv6 address they
- * count the leading bits, since a customer has a whole network.
- */
+/** IPv4, also mapped to IPv6, as it is; of IPv6 the leading bits: a customer has a network. */
 export function countedAddress(request: Request): string {
   const address = clientAddress(request)
   // It is empty once the socket is closed.
@@ -83,20 +78,14 @@ export function createForwardedHost(hosts: readonly string[]) {
   }
 }
 
-/**
- * The origin that the browser called. Where the session's cookie needs https, so it was https, also
- * behind a proxy that does not tell.
- */
+/** The origin that the browser called: https where the cookie needs it, also if no proxy tells. */
 export function publicOrigin({ headers, protocol, server }: FastifyRequest): string {
   const { host = '' } = headers
   const isHttps = server.gateway.cookie.options.secure && !isLoopback(splitPublicHost(host).name)
   return `${isHttps ? 'https' : protocol}://${host.toLowerCase()}`
 }
 
-/**
- * Proxies write `HTTPS`, or `wss` for a WebSocket. The header itself is made one of two, because
- * `request.protocol` gives it as it is, also to plugins.
- */
+/** Proxies write `HTTPS`, or `wss`; `request.protocol` gives the header as it is. */
 export function readForwardedProto(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const sent = headers['x-forwarded-proto']

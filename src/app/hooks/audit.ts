@@ -1,7 +1,4 @@
-/**
- * Records in the audit ledger each sign-in and each unsafe request to a back-end when it has
- * ended, answered or not, with the facts of its trail.
- */
+/** Records each sign-in and each unsafe request to a back-end in the ledger when it has ended. */
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AuditConfig, HowToShow } from '../../config/schema/audit.ts'
@@ -61,7 +58,6 @@ function factsOf({ trail }: FastifyRequest, kind: AuditEntry['kind']): AuditEntr
   }
 }
 
-/** Records a sign-out, by whatever method it came. */
 export function recordSignOut(request: FastifyRequest): void {
   request.server.gateway.ledger?.append(factsOf(request, 'sign-out'))
 }

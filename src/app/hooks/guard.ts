@@ -1,7 +1,4 @@
-/**
- * Checks a route's access and whether operators closed it, marks the session as used, and sends its
- * remaining time.
- */
+/** Checks a route's access and whether it is closed, and marks the session as used. */
 import type { FastifyReply } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
 import { withHead } from '../../config/schema/public-path.ts'
@@ -13,10 +10,7 @@ import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { type Access, type RequestHook, unknownRoute } from './context.ts'
 import { sessionError } from './session.ts'
 
-/**
- * A hook that lets requests pass by the route's `access`, and marks their session as used unless
- * the route's `touch` is false.
- */
+/** By the route's `access`; marks the session as used unless the route's `touch` is false. */
 export function createGuard({ sessions }: Gateway): RequestHook {
   return function guard(request, reply, done) {
     const { access = 'session', touch = true, credentialFrom } = request.routeConfig
@@ -37,7 +31,6 @@ export function createGuard({ sessions }: Gateway): RequestHook {
   }
 }
 
-/** Whether the user of a session may call a route. */
 export function mayUse(access: Access, { identity: { roles } }: Session): boolean {
   return typeof access === 'string' || access.roles.some(role => roles.includes(role))
 }

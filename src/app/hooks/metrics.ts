@@ -48,7 +48,6 @@ export function createCounters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-/** @returns counts one, by the values of the labels */
 function countingIn(metrics: Metrics, ...counter: Parameters<Metrics['counter']>) {
   const counts = metrics.counter(...counter)
   return (...labels: string[]): void => counts.labels(...labels).inc()

@@ -1,7 +1,4 @@
-/**
- * Cookie ↔ session on the request: one reader for all endpoints. @fastify/session gives a browser
- * the cookie of a session that a sign-in opens.
- */
+/** Cookie ↔ session on the request. @fastify/session sets the cookie that a sign-in opens. */
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
@@ -21,9 +18,7 @@ import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 const twoSessions =
   'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
 
-/**
- * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
- */
+/** A store that cannot answer makes a request 503, never 401. */
 export function addSessionReader(scope: FastifyInstance): void {
   const { sessions, tokenIn } = scope.gateway
   const keyOfRequest = createKeyReader(scope.gateway)
@@ -82,10 +77,7 @@ function readToken(
   )
 }
 
-/**
- * Reads by what a request names its session: a key for scripts, and then no cookie counts, or a
- * cookie.
- */
+/** By a key for scripts, and then no cookie counts, or by a cookie. */
 function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
   const isAmbiguous = createAmbiguityCheck(cookie.name)
   return (request: FastifyRequest): string | GatewayError | undefined => {
@@ -210,7 +202,6 @@ export function expireTokenCookies(reply: FastifyReply): void {
   for (const name of tokenCookies) reply.clearCookie(name, { path: '/' })
 }
 
-/** The error of a request without a live session. */
 export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
   if (hasKey === true) {
     // RFC 6750 §3.1
@@ -220,7 +211,6 @@ export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
 }
 
-/** @throws GatewayError of a request without a live session */
 export function mustLive(request: FastifyRequest): Live {
   const { live } = request
   if (live === undefined) throw sessionError(request)

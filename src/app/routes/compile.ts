@@ -19,10 +19,9 @@ import { createRewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer, fillCurrentUser } from '../../shaping/answer.ts'
-import { isWrapped } from '../../shaping/shape.ts'
+import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
-import { publicPathsOf, responseShapeOf, shapeOf } from './compile-common.ts'
-import { compileParts } from './parts.ts'
+import { compileParts, type ShapeBody } from './parts.ts'
 
 const profileName = ownRoutes.profile.name
 
@@ -52,7 +51,6 @@ export type Route = ForwardedRoute | OwnRoute
 /** A route, or the profile, which has some of the same keys. */
 type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
-/** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
   const routes: Route[] = []
   for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
@@ -135,7 +133,6 @@ function commonOf({ config }: Gateway, name: string, written: Written) {
   const { touch, errorStatus } = routeSettings(config, name, written)
   // The profile of a key tells a script only what its own key may do.
   const { methods, access = 'session', keys = name === profileName } = written
-  /** The public path and its aliases. */
   const paths = pathsOf(config.routes, written.path)
   return { name, paths, methods, access, keys, touch, errorStatus }
 }
@@ -152,7 +149,7 @@ function shapingOf(gateway: Gateway, name: string, written: Written) {
       gateway.warnOnce(`label ${name}`, fields, `route ${name}: ${text}`)
     },
     /** Responses of other upstreams that are added before it is shaped. */
-    parts: compileParts(gateway, { ...written, name })
+    parts: compileParts(gateway, written, shape => responseShapeOf(gateway, name, shape))
   }
 }
 
@@ -161,7 +158,7 @@ function targetOf(gateway: Gateway, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
   const upstream = gateway.upstream(upstreamName)
   const { config, base } = upstream
-  const paths = publicPathsOf(gateway, written.path)
+  const paths = pathsOf(gateway.config.routes, written.path).map(each => gateway.mount + each)
   const isReadOnly = name === profileName
   return {
     written,
@@ -211,7 +208,6 @@ function bodyMappingOf(gateway: Gateway, name: string, route: Written): BodyMapp
   }
 }
 
-/** @param dataName the member of the envelope that the contract is about */
 function contractOf(
   { config, drift }: Gateway,
   route: string,
@@ -221,4 +217,35 @@ function contractOf(
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
+}
+
+function shapeOf(gateway: Gateway, name: string): Shape {
+  const { config, modules, warnOnce } = gateway
+  const { shapes, paging } = config.routes
+  const wrap = gateway.envelope.success
+  const onMissing = (path: string) => {
+    warnOnce(
+      `shape ${name} ${path}`,
+      { event: 'shape.missing', shape: name, path },
+      `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+        'Look at the answer with `console-gateway explain GET PATH --live`'
+    )
+  }
+  return compileShape(shapes[name] ?? [], { wrap, shapes, paging, modules, onMissing })
+}
+
+/** Shapes responses of a route; without a name of a shape they stay as they are. */
+function responseShapeOf(gateway: Gateway, route: string, name: string | undefined): ShapeBody {
+  if (name === undefined) return (body = null) => body
+  const { watchShape } = gateway
+  const shape = shapeOf(gateway, name)
+  return (body, live, sent) => {
+    if (body !== undefined) {
+      watchShape?.(name, body)
+      const refusal = shape.refusal(body)
+      if (refusal !== undefined) throw refusal
+    }
+    const use = { ...sent, route, user: live?.session.identity }
+    return shape.apply(body ?? null, use) ?? null
+  }
 }

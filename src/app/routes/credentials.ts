@@ -38,10 +38,7 @@ export function createEnsuring(gateway: Gateway, name: string) {
   }
 }
 
-/**
- * After a new token was refused none is asked for so long, and after a failure what the back-end
- * says of sessions is not believed.
- */
+/** After a refused new token none is asked for so long, and after a failure no end believed. */
 const distrustMs = 10_000
 
 /**
@@ -135,11 +132,7 @@ export function unconfirmed(): GatewayError {
   })
 }
 
-/**
- * Reads the response to a call of a session.
- * @returns the response for the client
- * @throws GatewayError `session.upstream` where the session was ended
- */
+/** @returns the response for the client. @throws GatewayError `session.upstream`: it was ended */
 export type ReadSession = (
   live: Live,
   call: Call,
@@ -219,10 +212,7 @@ function createJudges(sessions: Sessions) {
     }
 }
 
-/**
- * Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header.
- * @param upstream the credential of one back-end is none of another's to change
- */
+/** Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header. */
 function takeCredential(
   { config, sessions: { credentials } }: Gateway,
   upstream: string,

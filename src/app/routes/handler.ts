@@ -1,7 +1,4 @@
-/**
- * The way of a request through its route, from the hooks that let it pass (`app.ts`) to the
- * response: asks the upstream and the parts, and gives both to `respond.ts`.
- */
+/** The way of a request through its route: asks the upstream and the parts, for `respond.ts`. */
 import { Readable } from 'node:stream'
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
@@ -55,7 +52,6 @@ export async function addForwarded(
   }
 }
 
-/** Adds one without an upstream. @param scope ignores bodies */
 export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
   const handler = createOwnHandler(route)
   const method = withHead(route.methods)
@@ -177,7 +173,6 @@ function sendWithFallback(
   }
 }
 
-/** The fixed response of a route whose upstream failed. */
 function sendFallback(
   { trail, method }: FastifyRequest,
   reply: FastifyReply,

@@ -1,7 +1,4 @@
-/**
- * Places in response headers (`Location`, `Content-Location`, `Link`, the path of a cookie): those
- * at the upstream become public ones, and no internal host leaves.
- */
+/** Places in headers (`Location`, `Link`, cookies) become public; no internal host leaves. */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
@@ -10,10 +7,7 @@ import type { Route, Target } from './compile.ts'
 
 type Headers = Record<string, string | string[]>
 
-/**
- * @param routes whichever of them leads to a place; that of `target` comes first
- * @returns writes the places of a response into the headers for the client
- */
+/** @param routes whichever of them leads to a place; that of `target` comes first */
 export function createPlaces(target: Target, routes: readonly Route[]) {
   const { upstream, upstreamName, rewrite } = target
   const { redirects } = target.written
@@ -104,10 +98,7 @@ function publicPrefix(path: string, toPublic: Rewrite['toPublic']): string {
   return found === undefined || found === '' ? '/' : found
 }
 
-/**
- * Raw bytes as escapes of these bytes: header text has a character a byte, which `URL` would take
- * for that character, and escape UTF-8 twice.
- */
+/** Header text has a character a byte, which `URL` would escape once more: raw bytes as escapes. */
 function escaped(place: string): string {
   return place.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 }

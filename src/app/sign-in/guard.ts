@@ -64,7 +64,6 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
     if (leaving.aborted) await giveBack(buckets)
     leaving.throwIfAborted()
     return {
-      /** The password was wrong. */
       refused: async () => {
         reportLocks()
         lines.end(buckets, [])
@@ -136,7 +135,6 @@ type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
 const lifetimeSeconds = 90 * 24 * 3600
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
-/** Of the cookie's value. */
 const maxSealed = 1000
 
 interface KnownBrowser {
@@ -165,16 +163,12 @@ export function createKnownBrowsers({
   }
 
   return {
-    /**
-     * The browser's id, if it signed in under this user name before.
-     * @param username as it was typed: an account with almost this name is another one
-     */
+    /** @param username as it was typed: an account with almost this name is another one */
     idOf(request: FastifyRequest, username: string): string | undefined {
       const { id, accounts = [] } = read(request) ?? {}
       const digest = digestOf(username)
       return accounts.some(([account]) => account === digest) ? id : undefined
     },
-    /** Adds the account to the browser's cookie. */
     remember(request: FastifyRequest, reply: FastifyReply, username: string): void {
       const { id = randomBytes(16).toString('base64url'), accounts = [] } = read(request) ?? {}
       const digest = digestOf(username)

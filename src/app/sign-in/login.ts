@@ -1,7 +1,4 @@
-/**
- * `POST` sign-in: asks each credential source until one vouches for the password, opens the
- * session, and answers in the console's dialect.
- */
+/** `POST` sign-in: asks the sources, opens the session, and answers in the console's dialect. */
 import type {
   FastifyInstance,
   FastifyReply,

@@ -13,7 +13,6 @@ import { leavingOf } from '../hooks/sending.ts'
 import { createFlows, type Flows, queryOf, createLanding } from './flows.ts'
 import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
-/** @param isEndpoint whether a path is no page of the console */
 export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {
   const { gateway } = scope
   const toLanding = createLanding(gateway.mount, isEndpoint)

@@ -4,7 +4,14 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { type ConsoleRequest, type PasswordSource, type Refusal, type SignInAttempt, signOutAtSource, type SourceFaults } from '../../login/credential-source.ts'
+import {
+  type ConsoleRequest,
+  type PasswordSource,
+  type Refusal,
+  type SignInAttempt,
+  signOutAtSource,
+  type SourceFaults
+} from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { Live, Session } from '../../session/types.ts'
@@ -72,7 +79,6 @@ export async function mustVouch(
   throw new GatewayError(`login.${kind ?? 'refused'}`, message === undefined ? {} : { message })
 }
 
-/** The parts of the console's request that sources may pass on. */
 export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequest {
   const { cookie = '' } = headers
   return {
@@ -131,7 +137,6 @@ export async function open(
   }
 }
 
-/** To be called when the session is open. */
 export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   const { id: session, identity, source, address } = opened.session
   const { id: userId, username: user, roles } = identity
@@ -153,7 +158,6 @@ function outcomeOf({ status }: GatewayError): string {
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
-/** @throws `error` */
 export function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
   const { code } = error
