@@ -133,7 +133,7 @@ interface Needed extends Pick<Services, 'log'> {
   readonly upstream: (name: string) => Upstream
 }
 
-export function createSources(config: Config, services: Needed): CredentialSource[] {
+function createSources(config: Config, services: Needed): CredentialSource[] {
   const sources = Object.entries(config.gateway.login.sources)
   return sources.map(([name, source]) => createSource(name, source, config, services))
 }

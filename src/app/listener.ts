@@ -224,7 +224,7 @@ function endUnread(socket: Socket, last = ''): void {
  * @param early what came behind the request
  * @returns false where it must be refused
  */
-export function takeUpgrade(
+function takeUpgrade(
   request: IncomingMessage,
   socket: Socket,
   early: Buffer,

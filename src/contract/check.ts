@@ -25,7 +25,7 @@ export function compileContract(schema: JsonSchema) {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return {
-    /** The first deviation that the schema itself refuses: none for members that it does not name. */
+    /** The first that the schema itself refuses: none for members that it does not name. */
     refusal: (value: unknown): Deviation | undefined => {
       first ??= createAjv().compile(schema)
       first(plainCopy(value, Infinity))

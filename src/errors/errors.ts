@@ -75,7 +75,7 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** What operators do about a code, for `console-gateway why` and the ops page, is in advice.json. */
+/** What operators do about a code is in advice.json. */
 export const errorKinds = Object.fromEntries(
   (Object.keys(codes) as ErrorCode[]).map(code => {
     const [status, showType] = codes[code]

@@ -53,7 +53,7 @@ function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   }
 }
 
-/** A name that comes more than once has a list of its values. @throws GatewayError `request.malformed` */
+/** A name that comes twice has a list of its values. @throws GatewayError `request.*` */
 function readForm(bytes: Buffer, headers: Headers): Json {
   if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
   const text = bytes.toString('utf8')

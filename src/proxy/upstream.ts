@@ -209,7 +209,7 @@ async function waitFor({ slots }: Context, place: Slots, call: Call): Promise<vo
   if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
 }
 
-/** Gives the place to others as soon as the connection is free. @throws GatewayError `overloaded` */
+/** The place is free as soon as the connection is. @throws GatewayError `overloaded` */
 function leavePlace(
   { slots, streams }: Context,
   place: Slots,

@@ -136,7 +136,7 @@ export function authorityOf(identity: Identity): string {
 }
 
 /** The administrator's role where it is among the roles, else the first one; '' without any. */
-export function mainRoleOf({ roles }: Identity): string {
+function mainRoleOf({ roles }: Identity): string {
   return roles.find(isAdmin) ?? roles[0] ?? ''
 }
 

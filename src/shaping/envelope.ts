@@ -201,7 +201,7 @@ function flat(head: Members, data: JsonRecord, extra: Members): JsonRecord {
   return Object.assign(body, extra)
 }
 
-/** The codes of errors, of the type of the success code; never one by which a console sees a success. */
+/** Of the type of the success code; never one by which a console sees a success. */
 function codesOf(
   { successCode, custom, dialect }: Settings,
   entries: CustomEnvelope['errors']

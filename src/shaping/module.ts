@@ -10,7 +10,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json, JsonRecord } from '../json/values.ts'
 import type { User } from './own-code.d.ts'
 
-/** A function of a module. Rejects with an Error that names the module's file and line, and has a cause. */
+/** Rejects with an Error that names the module's file and line, and has a cause. */
 export type OwnCode = (...values: unknown[]) => Promise<Json>
 export type Modules = ReadonlyMap<string, OwnCode>
 

@@ -26,7 +26,7 @@ function createTickets({ secrets, sessions }: Gateway) {
   return {
     make: ({ id, source, credential: { idToken = '' } = {} }: Session): string =>
       seal.close(source, `${Date.now()} ${id} ${idToken.length > maxIdToken ? '' : idToken}`),
-    /** @returns the ID token, which may be empty; undefined for a ticket that is not good any more */
+    /** @returns the ID token, maybe empty; undefined for a ticket that is not good any more */
     use: async (source: string, ticket: string): Promise<string | undefined> => {
       const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
       if (Date.now() - Number(madeAt) > ticketMs) return undefined
@@ -36,7 +36,7 @@ function createTickets({ secrets, sessions }: Gateway) {
   }
 }
 
-/** @returns gives the path at which the browser signs out at the provider of a session, if it has one */
+/** @returns gives the path at which the browser signs out at a session's provider */
 export function createLogoutUrl(gateway: Gateway) {
   const tickets = createTickets(gateway)
   return (session: Session | undefined): string | undefined => {
@@ -46,7 +46,7 @@ export function createLogoutUrl(gateway: Gateway) {
   }
 }
 
-/** `GET …/logout`, to which a sign-out sends the browser. Without a ticket it leads to the console. */
+/** `GET …/logout`, to which a sign-out sends the browser; without a ticket to the console. */
 export function addLogoutPage(scope: FastifyInstance): void {
   const { gateway } = scope
   const tickets = createTickets(gateway)

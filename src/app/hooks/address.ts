@@ -1,4 +1,4 @@
-/** The client's address: as trusted proxies send it, as limits count it, and as upstreams get it. */
+/** The client's address: as proxies send it, as limits count it, and as upstreams get it. */
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'

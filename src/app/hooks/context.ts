@@ -69,7 +69,7 @@ declare module 'fastify' {
     onResponseClose: Array<() => void>
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined
-    /** The session that the cookie names, where it is over; the signature proves that it existed. */
+    /** The session of the cookie, where it is over; the signature proves that it existed. */
     ended: { readonly key: string; readonly reason: EndReason } | undefined
     /** Whether it carries a key for scripts, of whatever worth. */
     hasKey: true | undefined

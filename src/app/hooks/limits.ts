@@ -173,7 +173,7 @@ function acquireSlot(
   reply: FastifyReply,
   subject: string | undefined
 ): GatewayError | undefined {
-  // If the client disconnected during the lookup, `close` has fired already and the slot would leak.
+  // If the client left during the lookup, `close` has fired already and the slot would leak.
   if (reply.raw.closed) return undefined
   const isSignIn = request.routeConfig.route === signInRoute
   const limit = isSignIn ? 'inFlightSignIns' : 'inFlightPerUser'

@@ -167,7 +167,7 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   return opened
 }
 
-/** Ends the session that a request has just opened, whose cookie is not set. @throws StoreUnavailable */
+/** Ends the session that a request has just opened. @throws StoreUnavailable */
 export async function abandonSession(request: FastifyRequest, opened: Live): Promise<void> {
   request.session = null as never
   await request.server.gateway.sessions.end(opened, 'revoked')

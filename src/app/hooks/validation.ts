@@ -1,4 +1,4 @@
-/** Reads bodies of the gateway's own endpoints, and validates them by the schemas of their routes. */
+/** Reads and validates bodies of the gateway's own endpoints. */
 import { isIP } from 'node:net'
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifySchemaCompiler, FastifyServerOptions } from 'fastify'

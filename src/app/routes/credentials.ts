@@ -91,7 +91,7 @@ export type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
 /** A response that says so is short; a longer one is not read for it. */
 const maxBytes = 16 * 1024
 
-export function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
+function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
   if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
   if (test.path === undefined) return true
@@ -124,7 +124,7 @@ function leadsTo(location: string | string[] | undefined, paths: readonly string
 }
 
 /** Nobody is signed out yet: the page may try again. */
-export function unconfirmed(): GatewayError {
+function unconfirmed(): GatewayError {
   return new GatewayError('upstream.error', {
     status: 503,
     retryAfter: 1,

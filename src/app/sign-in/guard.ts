@@ -21,7 +21,7 @@ interface KindBucket extends Bucket {
 
 /** Within an hour, so many undecided attempts are no failures of an account. */
 const undecidedRate = { max: 50, windowMs: 3_600_000, burst: 50 }
-/** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
+/** Wrong captchas of an account: where they are used up each more is a failure. */
 export const challenge = 'challenge'
 
 /** @param apart begins the keys of failures that are counted apart from those of the console */
