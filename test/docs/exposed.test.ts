@@ -145,13 +145,11 @@ t.test('each metric has a series', async t => {
   t.same(empty, [])
 })
 
-t.test('each alert says what to do, and links to a heading of the documents', async t => {
+t.test('each alert says what to do, and links to its place in the documents', async t => {
   for (const { alert, labels, annotations } of groups.flatMap(({ rules }) => rules)) {
     t.match(labels.severity, /^(critical|warning|info)$/, alert)
     t.same(Object.keys(annotations), ['summary', 'description', 'action', 'runbook'], alert)
     const [page = '', anchor = ''] = annotations.runbook.split('#')
-    const headings = readFileSync(page, 'utf8').match(/^#+ .*$/gm) ?? []
-    const isThere = headings.some(each => each.toLowerCase().endsWith(` ${anchor}`))
-    t.ok(isThere, `${page} has a heading for ${alert}`)
+    t.ok(readFileSync(page, 'utf8').includes(`<a id="${anchor}"></a>**${alert}**: `), page)
   }
 })

@@ -31,12 +31,12 @@ const events = words(`
 `)
 
 const metrics = words(`
-  audit_lines_total audit_lost_total audit_writable config_loaded_timestamp_seconds config_refused
-  config_restart_needed contract_answers_total contract_deviations_total errors_total generation
-  generations_draining info limit_highest_use limit_refused_total limit_shadowed_total
+  audit_lost_total audit_writable config_refused
+  contract_answers_total contract_deviations_total errors_total generation
+  info limit_highest_use limit_refused_total limit_shadowed_total
   limits_local lockouts_total parts_missing_total redis_command_seconds reloads_total
   request_duration_seconds requests_in_flight requests_not_kept_total requests_total
-  session_store_up sessions_closed_total sessions_opened_total shed_total sign_ins_total streams
+  session_store_up sessions_closed_total shed_total sign_ins_total streams
   streams_ended_total upstream_address_opened_total upstream_addresses upstream_first_byte_seconds
   upstream_in_flight upstream_queue_seconds upstream_retries_total upstream_waiting
   users_signed_in
