@@ -8,7 +8,7 @@ import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
 
 interface Bound {
-  /** Connections to all listeners together; one address gets at most a quarter of them. */
+  /** Of all listeners together; one address that is no trusted proxy gets at most a quarter. */
   readonly max: number
   readonly trustedProxies: readonly string[]
   /** Called for each connection beyond the bound, which is reset. */
@@ -150,40 +150,32 @@ const looks = 10
  * @param stallMs how long no byte of what was written may be taken
  */
 export function endStalledConnections(server: Server, stallMs: number): void {
-  const watches = new Map<Socket, () => void>()
+  /** By socket: how long it took nothing, and when that was looked at. */
+  const watched = new Map<Socket, { stillMs: number; lookedAt: number }>()
   // Its part of a millisecond tells it from Node's own times, such as that of unused connections.
   const stepMs = Math.floor(stallMs / looks) + 0.5
 
-  function add(socket: Socket): void {
-    let stillMs = 0
-    let lookedAt = 0
-    const watch = () => {
-      if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || webSockets.has(socket)) return
-      stillMs = 0
-      lookedAt = performance.now()
-      socket.setTimeout(stepMs)
+  function look(socket: Socket): void {
+    const state = watched.get(socket)
+    if (state === undefined || socket.timeout !== stepMs) return
+    const passedMs = performance.now() - state.lookedAt
+    state.lookedAt += passedMs
+    // Without progress a look follows upon the other.
+    state.stillMs = passedMs < 1.5 * stepMs ? state.stillMs + passedMs : stepMs
+    // With nothing left to take, not the client is slow but the response, or the next request.
+    if (socket.writableLength === 0) socket.setTimeout(0)
+    else if (state.stillMs < stallMs) socket.setTimeout(stepMs)
+    else {
+      const [current] = responsesOf(socket)
+      if (current !== undefined) stalled.add(current)
+      socket.destroy()
     }
-    const look = () => {
-      if (socket.timeout !== stepMs) return
-      const passedMs = performance.now() - lookedAt
-      lookedAt += passedMs
-      // Without progress a look follows upon the other.
-      stillMs = passedMs < 1.5 * stepMs ? stillMs + passedMs : stepMs
-      // With nothing left to take, not the client is slow but the response, or the next request.
-      if (socket.writableLength === 0) socket.setTimeout(0)
-      else if (stillMs >= stallMs) end(socket)
-      else socket.setTimeout(stepMs)
-    }
-    watches.set(socket, watch)
-    socket.on('timeout', look).once('close', () => watches.delete(socket))
   }
 
-  function end(socket: Socket): void {
-    const [current] = responsesOf(socket)
-    if (current !== undefined) stalled.add(current)
-    socket.destroy()
+  const add = (socket: Socket) => {
+    watched.set(socket, { stillMs: 0, lookedAt: 0 })
+    socket.on('timeout', () => look(socket)).once('close', () => watched.delete(socket))
   }
-
   // Before the sockets' own listeners. Without it, Node ends a connection at any time-out.
   server.on('timeout', (socket: Socket) => {
     if (socket.timeout !== stepMs) socket.destroy()
@@ -191,6 +183,11 @@ export function endStalledConnections(server: Server, stallMs: number): void {
   // With TLS, what is written waits in the second.
   server.on('connection', add).on('secureConnection', add)
   sweepEach(server, stallMs / looks, () => {
-    for (const watch of watches.values()) watch()
+    for (const [socket, state] of watched) {
+      const { writableLength, timeout = 0 } = socket
+      if (writableLength === 0 || timeout > 0 || webSockets.has(socket)) continue
+      Object.assign(state, { stillMs: 0, lookedAt: performance.now() })
+      socket.setTimeout(stepMs)
+    }
   })
 }

@@ -5,21 +5,24 @@ import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
-import type { CredentialSource } from '../login/credential-source.ts'
+import type { CredentialSource, TokenExchange } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
 import { createLdap } from '../login/ldap/source.ts'
+import { createMint } from '../login/minted-token.ts'
 import { createTokenReader } from '../login/oidc/machines.ts'
 import { providerOf } from '../login/oidc/provider.ts'
 import { OidcSource } from '../login/oidc/source.ts'
+import { createTokenExchange } from '../login/token-exchange.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { tokenNamesOf } from '../proxy/query.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
-import { createAnswer } from '../shaping/answer.ts'
+import { credentialIn } from '../session/credentials.ts'
+import { type Credential, identityKey, type Session } from '../session/types.ts'
+import { createAnswer, fillUser } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import type { BindStream } from './hooks/context.ts'
 import { createCounters, type ShedLog } from './hooks/metrics.ts'
@@ -174,5 +177,59 @@ function createSource(
           )
       })
     }
+  }
+}
+
+function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
+  const exchanges = new Map<string, TokenExchange>()
+  const mints = new Map<string, ReturnType<typeof createMint>>()
+  for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
+    const {
+      as: credentialStyle,
+      scheme: credentialScheme,
+      exchange,
+      jwt
+    } = credentialOf(credential)
+    if (exchange !== undefined) {
+      const ofToken = createTokenExchange({
+        upstream,
+        config: exchange,
+        bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
+        send: upstreamOf(upstream).fetchWhole,
+        credentialStyle,
+        credentialScheme
+      })
+      exchanges.set(upstream, ofToken)
+    }
+    if (jwt !== undefined) {
+      const claims = (session: Session) => ({
+        iss: 'console-gateway',
+        aud: upstream,
+        ...claimsOf(config, jwt.claims, session)
+      })
+      mints.set(upstream, createMint(jwt, claims))
+    }
+  }
+  const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)
+  return {
+    exchanges,
+    /** What an upstream gets of a session: that of its source, or a token of its own. */
+    credentialFor: (upstream: string): ((session: Session) => Credential | undefined) => {
+      if (exchanges.has(upstream)) return session => credentialIn(session, upstream)
+      return mints.get(upstream)?.tokenOf ?? (({ credential }) => credential)
+    },
+    /** Of all upstreams, each once. */
+    publicKeys: [...new Map(keys.map(key => [key.kid, key])).values()]
+  }
+}
+
+function claimsOf(config: Config, claims: object, session: Session) {
+  const { id, username, name, roles } = session.identity
+  return {
+    sub: config.gateway.identity.prefix ? identityKey(session) : id,
+    preferred_username: username,
+    name,
+    roles,
+    ...(fillUser(config, claims, session) as object)
   }
 }

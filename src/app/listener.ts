@@ -59,9 +59,7 @@ export function createListener(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     if (!takeUpgrade(request, socket, early, handle)) refuse(socket, 'request.malformed', request)
   })
-  refuseUnparsed(server, refuse, (reason, address) =>
-    log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
-  )
+  refuseUnparsed(server, refuse)
   endStalledConnections(server, settings.idleTimeout)
   endSlowBodies(server, settings.requestTimeout, socket => {
     if (socket.writable) refuse(socket, 'request.timeout')
@@ -157,16 +155,13 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 /** Refuses bytes that are no request, requests that come too slowly, and CONNECT. */
 export function refuseUnparsed(
   server: Server,
-  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void,
-  onTlsFailure?: (code: string | undefined, address: string | undefined) => void
+  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void
 ): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const { code } = error
-    if (tlsFailure.test(code ?? '')) {
-      onTlsFailure?.(code, socket.remoteAddress)
-      return void socket.destroy()
-    }
-    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    // Nothing can be answered where the two sides have no common keys.
+    const isGone = code === 'ECONNRESET' || tlsFailure.test(code ?? '')
+    if (isGone || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
   })
   server.on('connect', (request: IncomingMessage, socket: Socket) =>

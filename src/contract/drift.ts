@@ -17,11 +17,6 @@ interface ContractOptions {
   readonly dataName: string | false
 }
 
-interface Options {
-  readonly log: Pick<Logger, 'info' | 'warn'>
-  readonly metrics: Metrics
-}
-
 /** Between two looks; after one that took long, a hundred times as long. */
 const everyMs = 1000
 /** Paths of a route that are counted apart; further ones count as `other`. */
@@ -42,12 +37,12 @@ interface State extends CompiledContract {
 }
 
 export class Drift {
-  readonly #log: Options['log']
+  readonly #log: Pick<Logger, 'info' | 'warn'>
   readonly #answers: Counter
   readonly #deviations: Counter
   readonly #states = new Map<string, State>()
 
-  constructor({ log, metrics }: Options) {
+  constructor({ log, metrics }: { log: Pick<Logger, 'info' | 'warn'>; metrics: Metrics }) {
     this.#log = log
     this.#answers = metrics.counter(
       'console_gateway_contract_answers_total',

@@ -159,23 +159,18 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   onClock(): void {
+    const { timeoutMs, totalMs, body } = this.#call
     // A timer may fire a millisecond early.
     const isOver = performance.now() + 1 >= this.#endsAt && !this.#isEvents
-    if (this.#state === 'waiting') {
-      const { timeoutMs, totalMs, body } = this.#call
-      const uploaded = body instanceof Readable ? body.received : 0
-      const isMoving = uploaded !== this.#uploaded
-      this.#uploaded = uploaded
-      if (isMoving && !isOver) return void this.#clock.refresh()
-      const isTotal = isOver && totalMs < timeoutMs
-      this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
-    } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
-    else if (this.#controller?.paused !== true) {
-      this.#fail(new GatewayError('upstream.timeout.idle'))
-    } else {
-      // Its client stands still, for which `server.idleTimeout` counts.
-      this.#clock.refresh()
-    }
+    const isWaiting = this.#state === 'waiting'
+    const uploaded = body instanceof Readable ? body.received : 0
+    // Else its client stands still, for which `server.idleTimeout` counts.
+    const isMoving = isWaiting ? uploaded !== this.#uploaded : this.#controller?.paused === true
+    this.#uploaded = uploaded
+    if (isMoving && !isOver) return void this.#clock.refresh()
+    const isTotal = isOver && (!isWaiting || totalMs < timeoutMs)
+    const kind = isWaiting ? 'upstream.timeout' : 'upstream.timeout.idle'
+    this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : kind))
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */

@@ -13,7 +13,6 @@ import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './query.ts'
 
 type Headers = Record<string, string | string[]>
-type AddSession = (sent: Headers, session: Session) => void
 
 export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
@@ -135,12 +134,14 @@ function isHarmless(name: string): boolean {
 }
 
 /** Adds what the upstream is told of a session. */
-function compileSession(options: RequestHeaderOptions): AddSession {
-  const { identity, upstream } = options
+function compileSession({ identity, upstream, credentialFor }: RequestHeaderOptions) {
   const ofProfile = profileValues(upstream.headers)
-  const { from } = credentialOf(upstream.credential)
-  const addCredential = compileCredential(options)
-  return (sent, session) => {
+  const { as, scheme, from } = credentialOf(upstream.credential)
+  const isBearer = as === 'bearer'
+  const header = tokenHeaderOf(as) ?? ''
+  const word = scheme ?? (isBearer ? 'Bearer' : '')
+  const before = word === '' ? '' : `${word} `
+  return (sent: Headers, session: Session): void => {
     if (upstream.identity) Object.assign(sent, identityHeaders(session, identity))
     for (const { name, valueOf } of ofProfile) {
       const value = valueOf(session)
@@ -148,27 +149,14 @@ function compileSession(options: RequestHeaderOptions): AddSession {
     }
     // The token of one back-end must not be sent to another.
     if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
-    addCredential(sent, session)
-  }
-}
-
-function compileCredential({ upstream, credentialFor }: RequestHeaderOptions): AddSession {
-  const { as, scheme } = credentialOf(upstream.credential)
-  if (as === 'none') return () => {}
-  if (as === 'cookies') {
-    return (sent, session) => {
-      const cookies = credentialFor(session)?.cookies
+    if (as === 'none') return
+    const { token, cookies } = credentialFor(session) ?? {}
+    if (as === 'cookies') {
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')
+      return
     }
-  }
-  const isBearer = as === 'bearer'
-  const header = tokenHeaderOf(as) ?? ''
-  const word = scheme ?? (isBearer ? 'Bearer' : '')
-  const before = word === '' ? '' : `${word} `
-  return (sent, session) => {
-    const token = credentialFor(session)?.token
-    // Where the route passes the client's own header, that one wins.
+    // Where the route passes the client's own `Authorization`, that one wins.
     const isTaken = isBearer && sent[header] !== undefined
     if (token !== undefined && !isTaken) sent[header] = before + token
   }

@@ -47,20 +47,20 @@ const bodyHeaders: ReadonlySet<string> = new Set([
 
 const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-export interface ResponseHeaderOptions {
-  /** Names of cookies that this upstream may set; none without it. */
-  readonly setCookies?: readonly string[] | undefined
+interface ResponseHeaderOptions {
+  /** Names of cookies that this upstream may set. */
+  readonly setCookies: readonly string[]
   /** Whether the upstream may set caching headers; not for personal data. */
   readonly mayCache: boolean
   /** Whether the body is replaced by a shaped one. */
-  readonly shaped?: boolean
+  readonly shaped: boolean
 }
 
 /** The response headers that the client gets; places and `Vary` are left to the caller. */
 export function responseHeaders({
-  setCookies = [],
+  setCookies,
   mayCache,
-  shaped = false
+  shaped
 }: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
   const crosses = memoized(
     (name: string) =>

@@ -12,7 +12,6 @@ import {
   publicId,
   signedInOf
 } from '../../session/types.ts'
-import type { Gateway } from '../gateway.ts'
 import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 
 const twoSessions =
@@ -20,14 +19,22 @@ const twoSessions =
 
 /** A store that cannot answer makes a request 503, never 401. */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions, tokenIn } = scope.gateway
-  const keyOfRequest = createKeyReader(scope.gateway)
+  const { sessions, tokenIn, cookie, sessionKeyIn } = scope.gateway
+  const isAmbiguous = createAmbiguityCheck(cookie.name)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
-    const tokenOf = tokenIn(request.raw.headers.authorization)
+    const { cookie: header, authorization } = request.raw.headers
+    const tokenOf = tokenIn(authorization)
+    // With a key for scripts no cookie counts.
+    const ofScript = tokenOf === undefined ? keyIn(authorization) : undefined
+    if (tokenOf !== undefined || ofScript !== undefined) {
+      request.hasKey = true
+      if (request.routeConfig.keys !== true) return done(new GatewayError('route.keys'))
+    } else if (header !== undefined && isAmbiguous(header)) {
+      return done(new GatewayError('request.malformed', { message: twoSessions }))
+    }
     if (tokenOf !== undefined) return readToken(request, tokenOf, done)
-    const key = keyOfRequest(request)
-    if (key instanceof GatewayError) return done(key)
-    if (key === undefined) return done()
+    const key = ofScript ?? (header === undefined ? undefined : sessionKeyIn(header))
+    if (key === undefined || key === '') return done()
     const { trail } = request
     const live = sessions.cached(key)
     // Use sets the idle end; other requests may tell of it, so it must be that of the store.
@@ -52,42 +59,20 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
-/** Of a request that carries a key or a machine's token: not every route takes them. */
-function refusalOfKeys(request: FastifyRequest): GatewayError | undefined {
-  request.hasKey = true
-  return request.routeConfig.keys === true ? undefined : new GatewayError('route.keys')
-}
-
 /** One that is invalid is refused by the guard, after limits. */
 function readToken(
   request: FastifyRequest,
   tokenOf: () => Promise<Live>,
   done: (error?: Error) => void
 ): void {
-  const refusal = refusalOfKeys(request)
-  if (refusal !== undefined) return done(refusal)
   tokenOf().then(
     live => {
       setLive(request, live)
       done()
     },
-    (error: Error) => {
+    (error: Error) =>
       done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
-    }
   )
-}
-
-/** By a key for scripts, and then no cookie counts, or by a cookie. */
-function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
-  const isAmbiguous = createAmbiguityCheck(cookie.name)
-  return (request: FastifyRequest): string | GatewayError | undefined => {
-    const { cookie: header, authorization } = request.raw.headers
-    const key = keyIn(authorization)
-    if (key !== undefined) return refusalOfKeys(request) ?? (key || undefined)
-    if (header === undefined) return undefined
-    if (!isAmbiguous(header)) return sessionKeyIn(header)
-    return new GatewayError('request.malformed', { message: twoSessions })
-  }
 }
 
 /** The same for a scope that opens sessions: there the plugin sets the cookie. */
