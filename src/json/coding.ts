@@ -3,7 +3,6 @@ import {
   brotliDecompressSync,
   constants,
   gunzipSync,
-  inflateRawSync,
   inflateSync,
   zstdDecompressSync
 } from 'node:zlib'
@@ -14,16 +13,12 @@ type Decode = (bytes: Buffer, limit: { readonly maxOutputLength: number }) => Bu
 /** 8 MiB, the maximum of RFC 9659 §3; a frame may ask for gigabytes. */
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
-/** Some servers send raw deflate data, without the zlib format that is meant (RFC 9110 §8.4.1.2). */
-const isZlib = (bytes: Buffer): boolean =>
-  ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
-
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['', bytes => bytes],
   ['identity', bytes => bytes],
   ['gzip', gunzipSync],
   ['x-gzip', gunzipSync],
-  ['deflate', (bytes, limit) => (isZlib(bytes) ? inflateSync : inflateRawSync)(bytes, limit)],
+  ['deflate', inflateSync],
   ['br', brotliDecompressSync],
   ['zstd', (bytes, limit) => zstdDecompressSync(bytes, { ...limit, params: zstdParams })]
 ])

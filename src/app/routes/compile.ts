@@ -48,6 +48,13 @@ export interface OwnRoute extends CommonRoute {
 
 export type Route = ForwardedRoute | OwnRoute
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Of the whole app. */
+    routes: readonly Route[]
+  }
+}
+
 /** A route, or the profile, which has some of the same keys. */
 type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 

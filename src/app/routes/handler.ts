@@ -25,11 +25,10 @@ import { createOpening } from './websocket.ts'
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
 type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Adds those of `routes` that go to an upstream. @param all routes of the app */
+/** Adds those of `routes` that go to an upstream. */
 export async function addForwarded(
   scope: FastifyInstance,
-  routes: readonly Route[],
-  all: readonly Route[]
+  routes: readonly Route[]
 ): Promise<void> {
   const { gateway } = scope
   const ofBackEnd = createBackEndSessions(gateway)
@@ -41,7 +40,7 @@ export async function addForwarded(
       httpMethods: withHead(route.methods),
       config: configOf(route),
       // A reply sent by it ends the request, so the plugin's own handler never runs.
-      preHandler: createHandler(route, gateway, all, ofBackEnd(route.target.upstreamName)),
+      preHandler: createHandler(route, gateway, ofBackEnd(route.target.upstreamName)),
       // That one gets no connections of its own.
       http: {},
       globalAgent: true,
@@ -78,14 +77,13 @@ function configOf({ name, access, keys, touch, errorStatus, target }: Route): Fa
 function createHandler(
   route: ForwardedRoute,
   gateway: Gateway,
-  routes: readonly Route[],
   readSession: ReadSession | undefined
 ): Handler {
   const { target, shaping } = route
   const { upstream, timeoutMs, written } = target
   const { fallback } = written
   const toOutgoing = compileOutgoing(route, gateway)
-  const respond = createRespond(route, gateway, routes)
+  const respond = createRespond(route, gateway)
   const open = written.websocket && createOpening(route, gateway, toOutgoing, respond)
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const { totalTimeout: totalMs } = upstream.config

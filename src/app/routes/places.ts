@@ -3,17 +3,16 @@ import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { isRedirect, type UpstreamResponse } from '../../proxy/response.ts'
-import type { Route, Target } from './compile.ts'
+import type { Target } from './compile.ts'
 
 type Headers = Record<string, string | string[]>
 
-/** @param routes whichever of them leads to a place; that of `target` comes first */
-export function createPlaces(target: Target, routes: readonly Route[]) {
-  const { upstream, upstreamName, rewrite } = target
-  const { redirects } = target.written
-  const toPublic = (path: string): string | undefined => {
+/** @returns writes the places of a response into the headers for the client */
+export function createPlaces({ upstream, upstreamName, rewrite, written: { redirects } }: Target) {
+  /** By this route, or by another one that leads to the place. */
+  const toPublic = ({ server }: FastifyRequest, path: string): string | undefined => {
     let found = rewrite.toPublic(path)
-    for (const { target: other } of routes) {
+    for (const { target: other } of server.routes) {
       if (found !== undefined) break
       if (other?.upstreamName === upstreamName) found = other.rewrite.toPublic(path)
     }
@@ -27,7 +26,7 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
     if (reference === '' || !URL.canParse(reference, base)) return undefined
     const url = new URL(reference, base)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
-    const path = toPublic(url.pathname)
+    const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
     if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
@@ -75,7 +74,9 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
     }
     const cookies = sent['set-cookie']
     if (cookies !== undefined) {
-      sent['set-cookie'] = [cookies].flat().map(cookie => publicCookie(cookie, toPublic))
+      sent['set-cookie'] = [cookies]
+        .flat()
+        .map(cookie => publicCookie(cookie, path => toPublic(request, path)))
     }
   }
 }

@@ -20,18 +20,18 @@ import {
 } from '../../proxy/response.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
-import type { ForwardedRoute, Route, Shaping } from './compile.ts'
+import type { ForwardedRoute, Shaping } from './compile.ts'
 import type { Merge } from './parts.ts'
 import { createPlaces } from './places.ts'
 
 export type Respond = ReturnType<typeof createRespond>
 
 /** @returns throws a GatewayError that is to be sent in the place of the response */
-export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
+export function createRespond(route: ForwardedRoute, gateway: Gateway) {
   const { target, shaping } = route
   const { errors } = target.upstream.config
   const isMapped = shaping !== undefined || errors !== undefined
-  const describe = createDescribing(route, gateway, routes)
+  const describe = createDescribing(route, gateway)
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -99,8 +99,7 @@ function bindToSession(
 /** Chooses the upstream's headers for the client, and those that follow from them. */
 function createDescribing(
   { target, shaping, access }: ForwardedRoute,
-  { config, sealedCookies: sealed }: Gateway,
-  routes: readonly Route[]
+  { config, sealedCookies: sealed }: Gateway
 ) {
   const { setCookies = [], framedByConsole, cache } = target.written
   const hasOneSource = shaping?.parts === undefined
@@ -109,7 +108,7 @@ function createDescribing(
     mayCache: access === 'public' && hasOneSource,
     shaped: shaping !== undefined
   })
-  const mapPlaces = createPlaces(target, routes)
+  const mapPlaces = createPlaces(target)
   const setSealed = sealedCookies(setCookies)
   const { origins } = config.gateway.server
   const framing = framedByConsole && `frame-ancestors ${["'self'", ...origins].join(' ')}`
