@@ -26,7 +26,6 @@ interface Options {
   readonly sessions: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'>
   readonly metrics: Metrics
   readonly maintenance?: OperatorsMaintenance
-  /** Called for what is neither an end nor a store that cannot answer. */
   readonly onError: (error: unknown) => void
 }
 
@@ -150,7 +149,6 @@ export class BoundStreams {
     }
   }
 
-  /** The session lives: ends those of its streams that its user may not have any more. */
   #judge(entries: readonly Entry[], live: Live): void {
     let isUsed = false
     for (const entry of entries) {

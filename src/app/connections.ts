@@ -19,7 +19,6 @@ interface Connection {
   readonly socket: Socket
   /** Those that have begun, and not ended. They end in their order. */
   readonly responses: ServerResponse[]
-  /** For good, as a WebSocket. */
   isUpgraded: boolean
   leave: () => void
 }
@@ -47,7 +46,6 @@ export function setUpgraded(socket: Socket): void {
   if (connection !== undefined) connection.isUpgraded = true
 }
 
-/** The responses of a connection that have begun, and not ended. */
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
@@ -97,7 +95,6 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   }
 
   return {
-    /** Bounds those of a listener, too. */
     add: (server: Server): void => {
       server.on('connection', accept).on('secureConnection', secure)
       server.prependListener('request', onRequest)

@@ -41,7 +41,6 @@ export function createFastify(gateway: Gateway): FastifyInstance {
   return app
 }
 
-/** Whether the router can decode the path of a target. */
 function isReadable(target: string): boolean {
   if (!target.startsWith('/')) return false
   if (!target.includes('%')) return true

@@ -49,10 +49,8 @@ type Shared =
 
 export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
 
-/** The services and back-ends that a generation is built with. They outlive it. */
 export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
   readonly failures: Pick<Services['failures'], 'add'>
-  /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: {
     /** @param member is destroyed where it may run no longer @returns ends the registration */

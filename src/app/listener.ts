@@ -124,7 +124,6 @@ export function isTlsServer(server: unknown): server is TlsServer {
   return server instanceof TlsServer
 }
 
-/** From now on new connections get this certificate; those that are open keep theirs. */
 export function setCertificate(server: Server, tls: ServerTls): void {
   if (isTlsServer(server)) server.setSecureContext(secureContextOf(tls))
 }

@@ -56,7 +56,6 @@ function plainCopy(value: unknown, maxLength: number, level = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copyOf(inner)]))
 }
 
-/** Those of members and keywords, at any depth. */
 function namesIn(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   return [...Object.keys(schema), ...Object.values(schema).flatMap(namesIn)]
@@ -120,7 +119,6 @@ const kinds: Readonly<Record<string, Deviation['kind']>> = {
   oneOf: 'retyped'
 }
 
-/** Those that the last value of a validator had. */
 function deviationsOf({ errors }: ValidateFunction, names: ReadonlySet<string>): Deviation[] {
   return relevant(errors ?? []).map(({ keyword, instancePath, params }) => {
     const place = placeOf(instancePath, names)

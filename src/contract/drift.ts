@@ -119,7 +119,6 @@ export class Drift {
     }
   }
 
-  /** @returns the deviations as they are counted, by kind and path */
   #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
     const { route, paths } = state
     this.#answers.labels(route, outcome).inc()

@@ -34,7 +34,6 @@ export function createAjv(options: { allErrors?: true; passContext?: true } = {}
 /** Kept: it compiles the schema of schemas. */
 let schemas: Ajv2020 | undefined
 
-/** The first that is wrong with a schema. */
 export function schemaProblem(schema: JsonSchema): Problem | undefined {
   const { $schema: dialect, $id: _, ...rules } = schema
   if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) {

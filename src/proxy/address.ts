@@ -8,7 +8,6 @@ import { fixedHeadersOf } from './request-headers.ts'
 
 export type PemFiles = Readonly<Record<string, string>>
 
-/** PEM texts, and the name that the certificate has to have. */
 export function tlsOptionsOf({ tls }: UpstreamConfig, pemFiles: PemFiles) {
   return {
     ca: pemFiles[tls?.ca ?? ''],
@@ -24,7 +23,6 @@ export type AddressChange = 'open' | 'closed' | 'unhealthy' | 'healthy'
 /** `connect`: there was no connection. `request`: a request failed by the back-end's doing. */
 export type Failure = 'connect' | 'request'
 
-/** @param failure of `open` */
 export type OnAddress = (address: string, change: AddressChange, failure?: Failure) => void
 
 /** A name that has moved is followed. perf: undici's `clientTtl` costs 4 % of a request. */

@@ -8,7 +8,6 @@ import {
   type UpstreamPool
 } from './upstream.ts'
 
-/** An address with what it ever did. */
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
 
 export type Pools = ReturnType<typeof createPools>

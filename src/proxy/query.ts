@@ -167,7 +167,6 @@ function lenientNames(names: readonly string[]) {
   const has = (name: string) =>
     texts.has(leniently(name)) || texts.has(leniently(name.replace(/[^\x00-\x7e]/g, '')))
   return {
-    /** The names, as `leniently` reads them. */
     texts: [...texts],
     has,
     /** @param piece of a query, `name=value`, as it was sent */

@@ -53,7 +53,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   readonly #call: Call
   readonly #outcome = Promise.withResolvers<UpstreamResponse | Failed>()
   readonly #startedAt: number
-  /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
   #place: Slots | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -68,7 +67,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #isEvents = false
   #stream: Readable | undefined
 
-  /** @param startedAt of the call, as of `performance.now()` */
   constructor(call: Call, startedAt: number, address: Address, recorded?: TrailAttempt) {
     this.#call = call
     this.#startedAt = startedAt
@@ -95,7 +93,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
     return this.#outcome.promise
   }
 
-  /** Gives it back as soon as the connection is free. */
   releaseAfter(place: Slots): void {
     if (this.isOver) place.release()
     else this.#place = place
@@ -207,7 +204,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   readonly #leave = () => this.#fail(this.#call.signal?.reason)
 
-  /** Its time is over, or nobody needs its response. */
   #fail(error: unknown): void {
     this.#end(error, this.#controller !== undefined, false)
   }

@@ -109,7 +109,6 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Up
   return relay
 }
 
-/** The minimum rate of an upload in each window. */
 const minBytesPerSecond = 1024
 const windowMs = 10_000
 

@@ -19,7 +19,6 @@ export interface RequestHeaderOptions {
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
   readonly upstream: HeadersOfUpstream
-  /** What the upstream gets of a session, in the form of its `credential`. */
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
   readonly passHeaders?: readonly string[] | undefined
@@ -32,7 +31,6 @@ export interface RequestHeaderOptions {
 
 type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
 
-/** What upstreams are told of a request. */
 export interface ForwardedFor {
   readonly address: string
   readonly protocol: string
@@ -91,10 +89,8 @@ function isKey(value: string | string[], { session }: ForwardedFor): boolean {
   return session?.key !== undefined || keyIn(String(value)) !== undefined
 }
 
-/** Stands for a member of the user's profile. */
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-/** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
   headers = {}
 }: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {

@@ -41,7 +41,6 @@ type Said =
 interface Dialect {
   /** The members of every success before its value; undefined: a success is its value. */
   readonly head?: Members
-  /** By the names of an error's members, in their order. */
   readonly failure: Readonly<Record<string, Said>>
   readonly dataName: string | false
   /** Whether it is one of Ant Design Pro's, whose sign-in and profile have members of their own. */

@@ -3,7 +3,6 @@ import type { ShapeStep } from '../config/schema/shapes.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../json/values.ts'
 import { conversion, mapping } from './convert.ts'
 
-/** A member of the result; undefined where there is none. */
 type Read = (record: JsonRecord) => Json
 
 /** The result of the operations so far: named members, and whether all others pass. */

@@ -14,11 +14,9 @@ import type { User } from './own-code.d.ts'
 export type OwnCode = (...values: unknown[]) => Promise<Json>
 export type Modules = ReadonlyMap<string, OwnCode>
 
-/** For a promise of a module. */
 const moduleTimeoutMs = 5000
 
 export class ModulesError extends Error {
-  /** Why each cannot be loaded, by its file in config. */
   readonly reasons: ReadonlyMap<string, string>
 
   constructor(reasons: ReadonlyMap<string, string>) {
@@ -128,7 +126,6 @@ function placeOfSyntax(path: string): Promise<string> {
   })
 }
 
-/** The file and line, and what was thrown there. */
 export function reasonOf({ message, cause }: Error): string {
   if (cause instanceof Error) return `${message}: ${cause.message}`
   return typeof cause === 'string' ? `${message}: ${cause}` : message
@@ -136,7 +133,6 @@ export function reasonOf({ message, cause }: Error): string {
 
 /** The request as the console sent it. */
 export interface Sent {
-  /** Path and query. */
   readonly target: string
   readonly body?: Buffer | undefined
 }

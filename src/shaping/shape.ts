@@ -16,7 +16,6 @@ export interface ShapeContext {
   readonly wrap: Wrap
   /** Called with a path that `unwrap` does not find; the shape goes on with null. */
   readonly onMissing?: (path: string) => void
-  /** The shapes that `use` names. */
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
   /** How the console sends page number and size, for `echo`. */
   readonly paging?: RoutesConfig['paging']

@@ -70,7 +70,6 @@ function isApi(path: string) {
   return path === '/api' || path.startsWith('/api/')
 }
 
-/** Whether a request that no route takes is a browser opening a page of the console. */
 export function opensPage({ method, raw, headers, server }: FastifyRequest): boolean {
   const { config, mount } = server.gateway
   const path = raw.url ?? ''

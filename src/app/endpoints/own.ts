@@ -4,7 +4,6 @@ import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 
-/** Adds one at its path and the aliases; none where config has no such endpoint. */
 export function addOwn(
   scope: FastifyInstance,
   key: OwnKey,

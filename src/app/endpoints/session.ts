@@ -18,7 +18,6 @@ import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '
 import { addOwn, sendAnswer } from './own.ts'
 import { createLogoutUrl } from './provider-logout.ts'
 
-/** Bytes: far more than a request needs. */
 const maxBody = 4096
 /** More than any token that a console may send. */
 const maxRefreshBody = 16 * 1024

@@ -9,7 +9,6 @@ import type { AuditEntry } from '../../observability/audit/line.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { toHundredths } from '../../observability/request-json.ts'
 
-/** Add it after the access log, whose trail is complete when a response is closed. */
 export function addAudit(app: FastifyInstance): void {
   const { ledger, config } = app.gateway
   const { audit } = config.gateway
@@ -67,7 +66,6 @@ const maxText = 256
 const shownEnd = 4
 const hashLength = 16
 
-/** @returns gives the members of a body that `audit.fields` names; undefined where it names none */
 function createFields({ fields, key: [key = ''] }: AuditConfig) {
   const membersOf = new Map(
     Object.entries(fields).map(([route, members]) => [

@@ -13,7 +13,6 @@ export interface BoundStream {
   readonly live: Live | undefined
   /** The route's name: what later config says of that route holds for the stream too. */
   readonly route: string
-  /** The route's access, until a later config changes it. */
   readonly access: Access
   /** Whether it keeps its session from going idle: only where its route says so itself. */
   readonly touch: boolean
@@ -25,7 +24,6 @@ export interface BoundStream {
   }
 }
 
-/** @returns what to call when the stream is over by itself */
 export type BindStream = (stream: BoundStream) => () => void
 
 export type RequestHook = (
@@ -38,7 +36,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The name in logs and limits; an alias has that of what it stands for. */
     route?: string
-    /** The name of the upstream that answers, where one does. */
     upstream?: string
     meter?: Meter
     access?: Access
@@ -47,9 +44,7 @@ declare module 'fastify' {
     maxBody?: number
     /** Whether `%2F` may stand in its path. */
     passEncodedSlashes?: boolean
-    /** Whether a request for it may be an upgrade to WebSocket. */
     takesUpgrades?: boolean
-    /** Whether keys for scripts may call it. */
     keys?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean

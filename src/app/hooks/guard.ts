@@ -35,7 +35,6 @@ export function mayUse(access: Access, { identity: { roles } }: Session): boolea
   return typeof access === 'string' || access.roles.some(role => roles.includes(role))
 }
 
-/** @param now by the clock of the sessions */
 export function setTimeLeft(
   reply: FastifyReply,
   { absoluteEnd, idleEnd }: Live,

@@ -91,7 +91,6 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-/** After a line the metric alone counts for so long. */
 const quietMs = 1000
 
 export type ShedLog = ReturnType<typeof createShedLog>

@@ -27,7 +27,6 @@ export function sendHop(reply: FastifyReply, target: string): void {
   sendPage(reply, head, html`<p><a href="${target}">→</a></p>`)
 }
 
-/** A page that tells something, and goes nowhere by itself. @param target of its link */
 export function sendNotice(reply: FastifyReply, text: string, target: string): void {
   const body = html`<p>${text}</p>
     <p><a href="${target}">→</a></p>`

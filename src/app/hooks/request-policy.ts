@@ -70,7 +70,6 @@ export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: Incomin
   return httpVersionMinor > 0 || headers['transfer-encoding'] === undefined
 }
 
-/** A handshake with a body, where a route takes handshakes. */
 function isBrokenHandshake({ raw, routeConfig }: FastifyRequest, reply: FastifyReply): boolean {
   if (raw.headers.upgrade === undefined || routeConfig.takesUpgrades !== true) return false
   return !(reply.raw instanceof UpgradeResponse) && asksWebSocket(raw)
@@ -90,7 +89,6 @@ export function soleHost(rawHeaders: readonly string[]): string | undefined {
 
 const plainSockets = new WeakSet<Socket>()
 
-/** From now on what comes to this listener is redirected. */
 export function redirectAll(server: Server): void {
   server.on('connection', (socket: Socket) => plainSockets.add(socket))
 }

@@ -49,7 +49,6 @@ export function createSessionCookieReader(name: string, secrets: readonly string
   }
 }
 
-/** The value of a session's cookie, as the plugin writes it. */
 export function signedCookie(secrets: readonly string[], secretId: string): string {
   return encodeURIComponent(new Signer([...secrets]).sign(secretId))
 }

@@ -33,7 +33,6 @@ export class UpgradeResponse extends ServerResponse {
     for (const [event, listener] of this.#listeners) socket.on(event, listener)
   }
 
-  /** Stops listening to the socket: the response is over, or gives it away. */
   leave(): void {
     for (const [event, listener] of this.#listeners) this.socket?.off(event, listener)
   }

@@ -52,7 +52,6 @@ function createAjv(): Ajv {
   })
 }
 
-/** For a route: the error of a request that does not fit its schema. */
 export const malformed = (message: string) => () =>
   new GatewayError('request.malformed', { message })
 

@@ -55,7 +55,6 @@ declare module 'fastify' {
   }
 }
 
-/** A route, or the profile, which has some of the same keys. */
 type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
@@ -127,7 +126,6 @@ function compileProfile(gateway: Gateway): Route {
   return { ...common, status: 200, initialValue: live => live?.session.identity.profile, shaping }
 }
 
-/** The user with the members that consoles of the dialect read. */
 function filledUser({ config, envelope }: Gateway, user: unknown, identity: Identity): unknown {
   if (envelope.fillsUser) return fillCurrentUser(user, identity)
   const { upstream } = config.routes.endpoints.profile
@@ -160,7 +158,6 @@ function shapingOf(gateway: Gateway, name: string, written: Written) {
   }
 }
 
-/** The upstream of a route, what it gets of a request, and what the client gets of its response. */
 function targetOf(gateway: Gateway, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
   const upstream = gateway.upstream(upstreamName)
@@ -171,7 +168,6 @@ function targetOf(gateway: Gateway, name: string, written: Written) {
     written,
     upstream,
     upstreamName,
-    /** From public paths to the upstream's, and back. */
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
     /** The longest wait for a byte of the response. */
     timeoutMs: timeoutOf(written, config),
@@ -185,7 +181,6 @@ function targetOf(gateway: Gateway, name: string, written: Written) {
   }
 }
 
-/** An answer that stands in config, without an upstream. */
 function answerOf(
   { config, sessions, envelope }: Gateway,
   name: string,
@@ -241,7 +236,6 @@ function shapeOf(gateway: Gateway, name: string): Shape {
   return compileShape(shapes[name] ?? [], { wrap, shapes, paging, modules, onMissing })
 }
 
-/** Shapes responses of a route; without a name of a shape they stay as they are. */
 function responseShapeOf(gateway: Gateway, route: string, name: string | undefined): ShapeBody {
   if (name === undefined) return (body = null) => body
   const { watchShape } = gateway

@@ -144,7 +144,6 @@ function noteDropped({ warnOnce }: Gateway, { trail: { route, method } }: Fastif
   warnOnce(`body ${route}`, { event: 'request.body-dropped', route, method }, text)
 }
 
-/** Ends an upload that is too slow, unless its response has begun. */
 function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void {
   watchRate(raw, () => {
     if (trail.upstreamMs === undefined) end.abort(new GatewayError('request.timeout'))

@@ -145,7 +145,6 @@ async function fetchPart(request: FastifyRequest, part: Part, signal: AbortSigna
   }
 }
 
-/** For the log and the metrics: a part that is not required has failed. */
 function noteMissing(
   { trail, server }: FastifyRequest,
   part: string,

@@ -96,7 +96,6 @@ function bindToSession(
   })
 }
 
-/** Chooses the upstream's headers for the client, and those that follow from them. */
 function createDescribing(
   { target, shaping, access }: ForwardedRoute,
   { config, sealedCookies: sealed }: Gateway
@@ -143,7 +142,6 @@ function varyOf(reply: FastifyReply): string | string[] | undefined {
   return reply.getHeader('vary') as string | string[] | undefined
 }
 
-/** Sends the body byte for byte: in one write where it was collected, else as a stream. */
 function relay(
   reply: FastifyReply,
   response: UpstreamResponse,

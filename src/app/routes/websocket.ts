@@ -42,7 +42,6 @@ const maxPerUser = {
   message: 'Too many open connections. Please close some first.'
 }
 
-/** @returns what answers upgrades to a route that takes them */
 export function createOpening(
   route: ForwardedRoute,
   gateway: Gateway,

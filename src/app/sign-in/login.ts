@@ -91,7 +91,6 @@ async function signIn(
   return envelope.login({ type: typeOf(request.body), authority })
 }
 
-/** The kind of sign-in that the console sent, such as with a password or by a text message. */
 function typeOf(body: unknown): string {
   const { type } = body as Record<string, unknown>
   return typeof type === 'string' ? type.slice(0, 64) : 'account'
@@ -124,7 +123,6 @@ function readBody({ body, validationError, server }: FastifyRequest) {
   }
 }
 
-/** The advice for a sign-in body with these faults. */
 function needOf(
   faults: readonly FastifySchemaValidationError[],
   { username, password, remember }: GatewayConfig['login']['fields']

@@ -56,7 +56,6 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   }
 }
 
-/** @returns where the browser goes, if it is known */
 async function finish(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -144,7 +144,6 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }
 
-/** The outcomes of refused sign-ins, as the metric counts them. */
 const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.refused': 'refused',
   'login.challenge': 'challenge',
