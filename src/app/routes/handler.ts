@@ -22,9 +22,6 @@ import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
 import { createOpening } from './websocket.ts'
 
-/** It sends the response, or an error, whenever it can: nothing is to wait for it. */
-type Handler = (request: FastifyRequest, reply: FastifyReply) => void
-
 /** Adds those of `routes` that go to an upstream. */
 export async function addForwarded(
   scope: FastifyInstance,
@@ -52,8 +49,13 @@ export async function addForwarded(
 }
 
 export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
-  const handler = createOwnHandler(route)
+  const { parts, shape } = route.shaping
   const method = withHead(route.methods)
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
+    await sendShaped(reply.code(route.status), route.initialValue(request.live), shape, merge)
+    return reply
+  }
   for (const path of route.paths) {
     scope.route({ method, url: toRouterPath(path), config: configOf(route), handler })
   }
@@ -74,11 +76,8 @@ function configOf({ name, access, keys, touch, errorStatus, target }: Route): Fa
   }
 }
 
-function createHandler(
-  route: ForwardedRoute,
-  gateway: Gateway,
-  readSession: ReadSession | undefined
-): Handler {
+/** @returns sends the response, or an error, whenever it can: nothing is to wait for it */
+function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: ReadSession) {
   const { target, shaping } = route
   const { upstream, timeoutMs, written } = target
   const { fallback } = written
@@ -88,7 +87,6 @@ function createHandler(
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
-  const send = sendWithFallback(upstream, fallback)
   const mayDrop = !target.isReadOnly && written.passGetBody !== true
   const ensureCredential = createEnsuring(gateway, target.upstreamName)
 
@@ -102,14 +100,19 @@ function createHandler(
       if (announcesBody(request.raw)) {
         if (mayDrop && request.body === undefined) noteDropped(gateway, request)
         body = await readOutgoingBody(request, target, headers, collectBytes)
-        if (body instanceof Readable) watchUpload(request, end)
+        if (body instanceof Readable) {
+          // Not once its response has begun.
+          const isEarly = () => request.trail.upstreamMs === undefined
+          watchRate(request.raw, () => isEarly() && end.abort(new GatewayError('request.timeout')))
+        }
       }
       if (shaping?.parts !== undefined && method === 'GET') {
         parts = fetchParts(request, shaping.parts, signal)
       }
       const recorded = { trail: request.trail, purpose: 'request' } as const
       const call = { method, path, headers, body, signal, recorded, ...receiving }
-      const asked = send(call)
+      const mayFail = fallback !== undefined && (method === 'GET' || method === 'HEAD')
+      const asked = mayFail ? sendUnlessFailed(upstream, call) : upstream.send(call)
       // A required part that fails ends the request at once.
       let response = await (parts === undefined
         ? asked
@@ -135,7 +138,7 @@ function createHandler(
     if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
     else await answer(request, reply)
   }
-  return (request, reply) =>
+  return (request: FastifyRequest, reply: FastifyReply): void =>
     void handle(request, reply).catch((error: unknown) => sendError(reply, error))
 }
 
@@ -144,30 +147,20 @@ function noteDropped({ warnOnce }: Gateway, { trail: { route, method } }: Fastif
   warnOnce(`body ${route}`, { event: 'request.body-dropped', route, method }, text)
 }
 
-function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void {
-  watchRate(raw, () => {
-    if (trail.upstreamMs === undefined) end.abort(new GatewayError('request.timeout'))
-  })
-}
-
-/** @returns what sends a call, and returns undefined where the fixed response is to be sent */
-function sendWithFallback(
+/** @returns undefined where the upstream failed, and the fixed response is to be sent */
+async function sendUnlessFailed(
   { send }: Upstream,
-  fallback: FallbackConfig | undefined
-): (call: Call) => Promise<UpstreamResponse | undefined> {
-  if (fallback === undefined) return send
-  return async call => {
-    if (call.method !== 'GET' && call.method !== 'HEAD') return await send(call)
-    try {
-      const response = await send(call)
-      if (!failureStatuses.has(response.status)) return response
-      discard(response)
-    } catch (error) {
-      const failure = toGatewayError(error)
-      if (!isOfUpstream(failure) || !failureStatuses.has(failure.status)) throw error
-    }
-    return undefined
+  call: Call
+): Promise<UpstreamResponse | undefined> {
+  try {
+    const response = await send(call)
+    if (!failureStatuses.has(response.status)) return response
+    discard(response)
+  } catch (error) {
+    const failure = toGatewayError(error)
+    if (!isOfUpstream(failure) || !failureStatuses.has(failure.status)) throw error
   }
+  return undefined
 }
 
 function sendFallback(
@@ -180,17 +173,4 @@ function sendFallback(
   reply.code(status).header('content-type', jsonType)
   if (method === 'HEAD') reply.header('content-length', Buffer.byteLength(text)).send()
   else reply.send(text)
-}
-
-function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
-  const { parts, shape } = shaping
-  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-    try {
-      const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
-      await sendShaped(reply.code(status), initialValue(request.live), shape, merge)
-    } catch (error) {
-      sendError(reply, error)
-    }
-  }
-  return (request, reply) => void answer(request, reply)
 }
