@@ -222,13 +222,10 @@ export function createPick(addresses: readonly Address[]) {
     for (let n = 0; n < addresses.length; n++) {
       const address = addresses[(turn + n) % addresses.length] as Address
       if (tried?.includes(address) === true) continue
-      if (best === undefined || isBetter(address, best)) best = address
+      const isBetter =
+        address.isUsable === best?.isUsable ? address.inFlight < best.inFlight : address.isUsable
+      if (best === undefined || isBetter) best = address
     }
     return best
   }
-}
-
-function isBetter(one: Address, other: Address): boolean {
-  const isUsable = one.isUsable
-  return isUsable === other.isUsable ? one.inFlight < other.inFlight : isUsable
 }

@@ -60,11 +60,12 @@ export function requestHeaders(
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
     const listed = listedIn(headers.connection)
+    const isOfKey = caller.session?.key !== undefined
     for (const name in headers) {
       const value = headers[name]
       if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
       if (name === 'content-type' && !hasBody) continue
-      if (name === 'authorization' && isKey(value, caller)) continue
+      if (name === 'authorization' && (isOfKey || keyIn(String(value)) !== undefined)) continue
       if (shaped && isRead && readConditions.has(name)) continue
       sent[name] = value
     }
@@ -83,10 +84,6 @@ export function requestHeaders(
     if (caller.session !== undefined) addSession(sent, caller.session)
     return sent
   }
-}
-
-function isKey(value: string | string[], { session }: ForwardedFor): boolean {
-  return session?.key !== undefined || keyIn(String(value)) !== undefined
 }
 
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/

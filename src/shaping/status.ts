@@ -48,7 +48,7 @@ export function compileStatus(step: ShapeStep): Refusal {
       .map(messagePath => valueAt(body, messagePath))
       .find(text => typeof text === 'string' && text !== '')
     return new GatewayError('upstream.error', {
-      status: listed ?? (isErrorStatus(number) ? Number(number) : otherwise),
+      status: listed ?? (/^[45]\d\d$/.test(number ?? '') ? Number(number) : otherwise),
       ...(typeof message === 'string' && { message: message.slice(0, 500) }),
       // Consoles show the back-end's number.
       ...(number !== undefined && { extra: { code: Number(number) } })
@@ -63,8 +63,4 @@ const isSuccessNumber = (number: number) =>
 /** Consoles would show an error with a success number as a success. */
 function isErrorNumber(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
-}
-
-function isErrorStatus(number: string | undefined) {
-  return number !== undefined && /^[45]\d\d$/.test(number)
 }

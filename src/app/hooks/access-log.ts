@@ -90,11 +90,8 @@ function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
   if (!isAnswered && stalled.has(reply.raw)) trail.code = 'request.timeout'
-  trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
-}
-
-/** The announced length of the body: of a stream without one, and of HEAD, nothing is known. */
-function lengthOf(reply: FastifyReply): number | undefined {
-  const length = reply.getHeader('content-length')
-  return length === undefined || reply.request.method === 'HEAD' ? undefined : Number(length)
+  // Of a stream without a length, and of HEAD, nothing is known.
+  const length = reply.request.method === 'HEAD' ? undefined : reply.getHeader('content-length')
+  const announced = length === undefined ? undefined : Number(length)
+  trail.sent = isAnswered ? (trail.sent ?? announced) : undefined
 }

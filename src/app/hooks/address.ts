@@ -89,15 +89,12 @@ export function publicOrigin({ headers, protocol, server }: FastifyRequest): str
 export function readForwardedProto(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const sent = headers['x-forwarded-proto']
-    if (typeof sent === 'string') headers['x-forwarded-proto'] = protocolIn(sent)
+    // The last one is that of the proxy next to the gateway.
+    const protocol = String(sent).split(',').at(-1)?.trim() ?? ''
+    const isHttps = /^(?:https|wss)$/i.test(protocol)
+    if (sent !== undefined) headers['x-forwarded-proto'] = isHttps ? 'https' : 'http'
     done()
   })
-}
-
-/** The last one is that of the proxy next to the gateway. */
-function protocolIn(list: string): 'https' | 'http' {
-  const protocol = list.slice(list.lastIndexOf(',') + 1).trim()
-  return /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
 }
 
 export function forwardedForOf(request: FastifyRequest): ForwardedFor {

@@ -80,5 +80,6 @@ function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const { code } = cause as NodeJS.ErrnoException
-  return `${cause.message === '' ? (code ?? cause.name) : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
+  const text = cause.message === '' ? (code ?? cause.name) : cause.message
+  return cause.cause === undefined ? text : `${text}: ${reasonOf(cause.cause)}`
 }

@@ -22,6 +22,8 @@ import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
 import { createOpening } from './websocket.ts'
 
+const dropped = 'the body of the request was dropped: `passGetBody` of the route would send it'
+
 /** Adds those of `routes` that go to an upstream. */
 export async function addForwarded(
   scope: FastifyInstance,
@@ -98,7 +100,10 @@ function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: Re
     try {
       const { method, path, headers } = toOutgoing(request)
       if (announcesBody(request.raw)) {
-        if (mayDrop && request.body === undefined) noteDropped(gateway, request)
+        if (mayDrop && request.body === undefined) {
+          const fields = { event: 'request.body-dropped', route: route.name, method }
+          gateway.warnOnce(`body ${route.name}`, fields, dropped)
+        }
         body = await readOutgoingBody(request, target, headers, collectBytes)
         if (body instanceof Readable) {
           // Not once its response has begun.
@@ -140,11 +145,6 @@ function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: Re
   }
   return (request: FastifyRequest, reply: FastifyReply): void =>
     void handle(request, reply).catch((error: unknown) => sendError(reply, error))
-}
-
-function noteDropped({ warnOnce }: Gateway, { trail: { route, method } }: FastifyRequest): void {
-  const text = 'the body of the request was dropped: `passGetBody` of the route would send it'
-  warnOnce(`body ${route}`, { event: 'request.body-dropped', route, method }, text)
 }
 
 /** @returns undefined where the upstream failed, and the fixed response is to be sent */

@@ -54,7 +54,10 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
         const ms = taken.waitMs[index] ?? 0
         if (ms === 0 || (only ?? bucket.kind) !== bucket.kind) continue
         counters.onLocked(bucket.kind)
-        request.log.info(lockFields(bucket, ms), 'too many failures: locked')
+        const { kind, of } = partsOf(bucket)
+        const who = { user: of.account, address: of.address }
+        const fields = { event: 'login.lock', kind, ...who, seconds: Math.ceil(ms / 1000) }
+        request.log.info(fields, 'too many failures: locked')
       }
     }
     const giveBack = async (those: readonly Bucket[]) => {
@@ -122,12 +125,6 @@ function refusalOf(buckets: readonly KindBucket[], taken: Taken | typeof timeIsO
   const { kind } = buckets[taken.waitMs.indexOf(waitMs)] as KindBucket
   const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
   return new GatewayError(code, { retryAfter: waitMs / 1000, limit: `lockout.${kind}` })
-}
-
-function lockFields(bucket: Bucket, ms: number) {
-  const { kind, of } = partsOf(bucket)
-  const { account: user, address } = of
-  return { event: 'login.lock', kind, user, address, seconds: Math.ceil(ms / 1000) }
 }
 
 type KnownBrowsers = ReturnType<typeof createKnownBrowsers>

@@ -88,12 +88,12 @@ async function signIn(
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)
-  return envelope.login({ type: typeOf(request.body), authority })
-}
-
-function typeOf(body: unknown): string {
-  const { type } = body as Record<string, unknown>
-  return typeof type === 'string' ? type.slice(0, 64) : 'account'
+  // The kind that the console sent, such as with a password or by a text message.
+  const { type } = request.body as Record<string, unknown>
+  return envelope.login({
+    type: typeof type === 'string' ? type.slice(0, 64) : 'account',
+    authority
+  })
 }
 
 /** @throws GatewayError `request.malformed`, which names the first member that is wrong */

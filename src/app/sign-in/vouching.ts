@@ -152,16 +152,14 @@ const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.expired-password': 'expired-password'
 }
 
-function outcomeOf({ status }: GatewayError): string {
-  if (status === 429) return 'limited'
-  return status >= 500 || status === 409 ? 'failed' : 'malformed'
-}
-
 export function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
   const { code } = error
   const outcome = outcomes[code]
-  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
+  const isFailure = error.status >= 500 || error.status === 409
+  const other = isFailure ? 'failed' : 'malformed'
+  const counted = outcome ?? (error.status === 429 ? 'limited' : other)
+  request.server.gateway.counters.onSignIn(trail.source ?? '', counted)
   // It signed nobody in.
   trail.source = undefined
   if (code === 'login.blocked-by-operator') {
