@@ -84,11 +84,7 @@ export class BoundStreams {
     return { add, drain: (overMs: number) => this.drain(overMs, scope) }
   }
 
-  /**
-   * Ends streams, spread over the time, so that clients do not all come back at once; those that
-   * are added from now on end at once.
-   * @param of their generation; by default all
-   */
+  /** Spread, so that clients do not all come back at once. @param of by default all */
   drain(overMs: number, of: Entry['scope'] = this.#all): void {
     of.isDrained = true
     const entries = [...this.#entries].filter(entry => this.#isDrained(entry))

@@ -141,11 +141,7 @@ export function endSlowBodies(
 /** Node looks at a socket's progress when its time is over, so one long time would be two. */
 const looks = 10
 
-/**
- * Ends connections whose client takes nothing of its responses, which hold memory and files. Each
- * byte that the client takes is progress.
- * @param stallMs how long no byte of what was written may be taken
- */
+/** A client that takes nothing of its responses holds memory and files. Each byte is progress. */
 export function endStalledConnections(server: Server, stallMs: number): void {
   /** By socket: how long it took nothing, and when that was looked at. */
   const watched = new Map<Socket, { stillMs: number; lookedAt: number }>()

@@ -129,9 +129,8 @@ export function setCertificate(server: Server, tls: ServerTls): void {
 }
 
 /**
- * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would
- * wait for ever for the body that a `Content-Type` promises: some clients send one with each
- * DELETE.
+ * With `optimizeEmptyRequests` the stream of a request without a body never ends: Fastify would
+ * wait for what a `Content-Type` promises, which some clients send with each DELETE.
  */
 function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   if (
@@ -213,10 +212,8 @@ function endUnread(socket: Socket, last = ''): void {
 }
 
 /**
- * Lets the app answer an upgrade, so that all its hooks decide on it. A route that takes none
- * answers it as an ordinary request.
- * @param early what came behind the request
- * @returns false where it must be refused
+ * All hooks of the app decide on an upgrade; a route that takes none answers as usual.
+ * @param early what came behind the request @returns false where it must be refused
  */
 function takeUpgrade(
   request: IncomingMessage,

@@ -130,8 +130,8 @@ function deviationsOf({ errors }: ValidateFunction, names: ReadonlySet<string>):
 }
 
 /**
- * Of a failed union its own error; or, if the value has the type of one branch only, the errors of
- * that. Ajv lists the errors of branches before that of the union.
+ * Of a failed union its own error, or those of the one branch of the value's type. Ajv lists the
+ * errors of branches before that of the union.
  */
 function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const ofType = errors.filter(({ keyword }) => keyword === 'type')

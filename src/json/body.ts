@@ -8,10 +8,8 @@ import type { Json } from './values.ts'
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * @param maxBytes of the decoded text
- * @param onIgnored told which labels of a body were ignored, since they are wrong
- * @throws GatewayError `shape.not-json`, whose cause says what is wrong, but nothing of the body;
- * `shape.too-large`
+ * @param maxBytes of the decoded text @param onIgnored told which labels were wrong, and ignored
+ * @throws GatewayError `shape.not-json`, which quotes nothing; `shape.too-large`
  */
 export function readJson(
   bytes: Buffer,
@@ -66,10 +64,7 @@ function charsetOf([first, second]: Buffer, contentType: string): string {
 
 const utf8 = new TextDecoder()
 
-/**
- * JSON is UTF-8 (RFC 8259 §8.1), so text that is well-formed UTF-8 beats a label that says
- * otherwise. Only texts of UTF-16 and ISO-2022 may be that by chance.
- */
+/** JSON is UTF-8 (RFC 8259 §8.1): such text beats a label. UTF-16 may be that by chance. */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
   if (isUtf8(bytes) && !/^(?:utf-16|iso-2022)/.test(charset)) {
     if (isAscii(bytes)) return bytes.toString('latin1')

@@ -23,10 +23,7 @@ export function parseKeepingDigits(text: string, kept: (digits: string) => Json 
   )
 }
 
-/**
- * Whether a double would be written with other digits. Fractions of 16 and 17 digits that the same
- * double is read from lose none: some programs write all doubles so.
- */
+/** Fractions of 16 and 17 digits that the same double is read from lose none. */
 export function losesDigits(source: string): boolean {
   const value = Number(source)
   if (String(value) === source) return false

@@ -1,6 +1,6 @@
 /**
- * The query for the upstream: the console's, with parameters renamed, set, dropped and paged, and
- * without the console's own token: that may be another user's real token of the back-end.
+ * The query for the upstream: renamed, set, dropped, paged; without the console's own token, which
+ * may be another user's real one.
  */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
@@ -17,8 +17,7 @@ interface Parameter {
 }
 
 /**
- * Parameters that no key of the config names pass byte for byte and keep their order.
- * @returns the query for the upstream, with its `?`, of a query with or without one
+ * Other parameters pass byte for byte, in their order.
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
 export function compileQuery({
@@ -175,10 +174,9 @@ function lenientNames(names: readonly string[]) {
 }
 
 /**
- * A name, decoded, as the most lenient back-ends read it: ASP.NET ignores case; PHP ends names at a
- * NUL, drops blanks before them and turns dots and blanks into `_`; qs, PHP and Rack make `token[]`
- * and `[token]` members or lists of `token`; decoders may leave out control characters, and bytes
- * that are no UTF-8.
+ * As the most lenient back-ends read a decoded name: ASP.NET ignores case; PHP ends it at a NUL and
+ * reads dots and blanks as `_`; qs, PHP and Rack read `token[]` and `[token]` as `token`; decoders
+ * leave out control characters and what is no UTF-8.
  */
 function leniently(name: string): string {
   const [ended = ''] = name.split('\0', 1)

@@ -17,10 +17,8 @@ export const maxCollectedBytes = 64 * 1024
 const firstBytes = 4096
 
 /**
- * Collects a body. The upstream is called when it is complete, or larger than `collectBytes`: a
- * slow or broken client holds no upstream connection.
- * @param length as the client says, or undefined where it sends chunks
- * @returns the whole body, or a stream of a larger one
+ * The upstream is called when the body is complete or large: a slow client holds no connection.
+ * @param length undefined where the client sends chunks
  * @throws GatewayError `request.too-large`, `request.timeout`, `request.malformed`
  */
 export async function readBody(
@@ -76,9 +74,8 @@ function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {
 }
 
 /**
- * A stream of the body that fails with `request.too-large` beyond `maxBytes`. Not the request
- * itself: a sender destroys the stream after a failure, and a destroyed request gets no response.
- * The rest of the body is read and dropped: otherwise the client would not read the response.
+ * Not the request itself: a sender destroys the stream after a failure, and a destroyed request
+ * gets no response. The rest is read and dropped: else the client would not read the response.
  */
 function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Upload {
   const relay = adopt(

@@ -23,8 +23,8 @@ export interface RequestHeaderOptions {
   readonly passCookies?: readonly string[] | undefined
   readonly passHeaders?: readonly string[] | undefined
   /**
-   * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
-   * the unshaped response, and decompressing costs more than the network saves.
+   * A part cannot be shaped, a condition would compare the unshaped response, and decompressing
+   * costs more than the network saves.
    */
   readonly shaped: boolean
 }
@@ -46,8 +46,7 @@ const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
 const readConditions = new Set(['if-none-match', 'if-modified-since'])
 
 /**
- * The headers are built anew, so that no client can drop what the gateway adds: those that
- * `Connection` lists are of the client's alone.
+ * Built anew: the headers that `Connection` lists are of the client's alone, not the gateway's.
  * @returns throws a GatewayError `route.credential` for a session of another source
  */
 export function requestHeaders(

@@ -104,10 +104,7 @@ export function privateCaching(control: string | string[] | undefined): string |
   return ['private', ...directives].join(', ')
 }
 
-/**
- * Joins the gateway's and the upstream's `Vary` into one list (RFC 9110 §12.5.5).
- * @param without a header that the response does not vary by any more
- */
+/** RFC 9110 §12.5.5. @param without a header that the response does not vary by any more */
 export function joinedVary(
   gatewayVary: string | string[] | undefined,
   upstreamVary: string | string[] | undefined,

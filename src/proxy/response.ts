@@ -1,6 +1,6 @@
 /**
- * The response of a back-end, what its head says of it, and failures in its place as our errors:
- * their own messages may name an address, so they only go to the log.
+ * The response of a back-end, and failures in its place: their own messages may name an address, so
+ * they only go to the log.
  */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'

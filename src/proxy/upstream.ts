@@ -1,8 +1,7 @@
 /**
- * The back-ends as routes see them: each is one or more addresses behind one queue. A request is
- * sent once, with two exceptions. One that found no connection may go to another address whatever
- * it is, since nothing was written. One that is safe and has no body is asked again, once, where
- * its connection broke and nothing has gone to the client.
+ * A back-end: one or more addresses behind one queue. A request is sent once, with two exceptions:
+ * where no connection was found it may go elsewhere, since nothing was written; a safe one without
+ * a body is asked again, once, where its connection broke and nothing has gone to the client.
  */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -232,9 +231,8 @@ function tooManyStreams(): GatewayError {
 }
 
 /**
- * Connects to an address; where that fails, to another one, since nothing was written yet. It takes
- * a place of event streams until the connection is closed.
- * @throws GatewayError `upstream.*`, or `overloaded`
+ * Where an address fails, another one: nothing was written yet. It takes a place of event streams
+ * until the connection is closed. @throws GatewayError `upstream.*`, or `overloaded`
  */
 async function connect(context: Context, call: RecordedCall) {
   const { pick, streams } = context

@@ -106,11 +106,7 @@ const asRole = (access: string) =>
 const asAccess = (role: string | undefined) =>
   role !== undefined && /^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role
 
-/**
- * Fills missing members from the session's identity: a console without `username` never stops
- * loading.
- * @param profile the user as the back-end or the credential source describes it
- */
+/** From the session's identity: a console without `username` never stops loading. */
 export function fillCurrentUser(profile: unknown, identity: Identity): JsonRecord {
   const user = isRecord(profile) ? profile : {}
   const userid = idText(user['userid']) ?? idText(user['id']) ?? identity.id

@@ -17,9 +17,8 @@ type Members = Readonly<Record<string, unknown>>
 export type Language = 'en' | 'zh'
 
 /**
- * The place of a success's value. `data`: under `data`. `flat`: its members stand beside the code
- * and the message, which win over members of the same name; a value that is not an object stands
- * under `data`. `none`: the value is the whole body, and nothing stands beside it.
+ * `data`: under `data`. `flat`: beside the code and the message, which win; what is no object
+ * stands under `data`. `none`: the value is the whole body.
  */
 export type Placement = 'data' | 'flat' | 'none'
 

@@ -32,8 +32,7 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
     /** The error that the body reports; undefined for a success. */
     refusal: hasStatus ? compileStatus(first) : () => undefined,
     /**
-     * Never throws and never changes its input: a value that does not fit an operation passes as it
-     * is.
+     * Never throws, never changes its input: a value that does not fit an operation passes.
      * @returns a promise where the shape has own code, which may fail: GatewayError `shape.module`
      */
     apply: (body: Json, use = noRequest): Json => apply(body, use)
@@ -184,9 +183,8 @@ interface Move {
 }
 
 /**
- * Moves all at once, so that two members can swap places. The value of an inner path is no longer
- * in the value of an outer one, and is put after it. Moves nothing where the member is absent, or
- * where the new path has no place for it.
+ * All at once, so that two members can swap places. The value of an inner path leaves that of an
+ * outer one, and is put after it. Nothing moves where the member, or a place for it, is absent.
  */
 function move(moves: readonly Move[]): Operation {
   const innerFirst = moves.toSorted((a, b) => b.from.length - a.from.length)

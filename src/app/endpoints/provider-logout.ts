@@ -1,7 +1,6 @@
 /**
- * Sign-out at an OpenID provider. The browser goes there by a page that posts the ID token (OpenID
- * Connect RP-Initiated Logout 1.0 §2), so that the token stands in no address; the provider ends
- * sessions by `POST …/backchannel-logout` (Back-Channel Logout 1.0 §2.5).
+ * Sign-out at an OpenID provider: a page posts the ID token (RP-Initiated Logout 1.0 §2): it
+ * stands in no address; the provider posts logout tokens (Back-Channel Logout 1.0 §2.5).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'

@@ -71,7 +71,7 @@ function aliasesOf({ config, mount }: Gateway) {
 
 /**
  * perf: 4 % of a signed-in request (bench, by turns); without it: log[level](facts, 'request').
- * Thousands that are refused because of overload are no warnings: they share one.
+ * Requests refused because of overload are no warnings: thousands share one.
  */
 function writeLine(log: Logger, trail: Trail): void {
   const isFault = trail.outcome >= 500 && trail.code !== undefined && trail.code !== 'overloaded'

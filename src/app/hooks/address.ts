@@ -11,10 +11,8 @@ const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}
 type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefined }
 
 /**
- * The client's address as trusted proxies send it, else the socket's; without the port that some
- * load balancers append. A proxy may send a text that is not an address, such as `unknown`: then
- * the address of the proxy nearest to the client counts, since clients must not choose the text
- * that limits count by. Empty when the socket is closed, so it is computed once for each request.
+ * Without the port that some load balancers append. Where a proxy sends no address, such as
+ * `unknown`, that of the nearest proxy counts: clients must not choose what limits count by.
  */
 export function clientAddress(request: Request): string {
   request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
@@ -62,10 +60,8 @@ export function countedAddress(request: Request): string {
 }
 
 /**
- * The value of `X-Forwarded-Host` for upstreams; undefined sends none. A port that is neither listed
- * with the name nor the listener's own is dropped: the client chose it, and back-ends put it into
- * links.
- * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
+ * `X-Forwarded-Host` for upstreams, of vetted names only. A port that is neither listed nor the
+ * listener's is dropped: the client chose it, and back-ends put it into links.
  */
 export function createForwardedHost(hosts: readonly string[]) {
   const listed = new Set(hosts.map(host => host.toLowerCase()))

@@ -132,10 +132,7 @@ function setEnded(request: FastifyRequest, key: string, reason: EndReason): void
   trail.sessionEnded = reason
 }
 
-/**
- * Opens a session under a new id. The browser's former one ends with that, and only then.
- * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`
- */
+/** The browser's former session ends with that. @throws StoreUnavailable; GatewayError `login.*` */
 export async function openSession(request: FastifyRequest, session: NewSession): Promise<Live> {
   const { sessions, cookie } = request.server.gateway
   const secretId = createSecretId(signedInOf(session))
@@ -158,10 +155,7 @@ export async function abandonSession(request: FastifyRequest, opened: Live): Pro
   await request.server.gateway.sessions.end(opened, 'revoked')
 }
 
-/**
- * Ends the session of a request, if it has one, and clears its cookie.
- * @throws StoreUnavailable; the cookie is kept then, since the session may live on
- */
+/** @throws StoreUnavailable; the cookie is kept then, since the session may live on */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { live, ended } = request
   const { sessions } = request.server.gateway

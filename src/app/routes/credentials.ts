@@ -1,5 +1,5 @@
 /**
- * Credentials for an upstream's calls: renewed before, replaced where a response brings another one,
+ * Credentials for an upstream's calls: renewed before, replaced where a response brings another,
  * and given up where it refuses them (`sessionEnded` of the upstream).
  */
 import { Readable } from 'node:stream'
@@ -41,11 +41,7 @@ export function createEnsuring(gateway: Gateway, name: string) {
 /** After a refused new token none is asked for so long, and after a failure no end believed. */
 const distrustMs = 10_000
 
-/**
- * For a token of the gateway's own (`exchange`, `jwt`) that the back-end does not take any more.
- * @returns what replaces a response to a refused token by that to a new one; undefined for an
- *   upstream without such tokens
- */
+/** @returns replaces a response to a refused token of the gateway's own (`exchange`, `jwt`) */
 export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
   const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
@@ -56,7 +52,6 @@ export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   let refusedAt = -Infinity
 
   /**
-   * @param live whose token the request had
    * @param sendAgain missing where the request cannot be sent twice
    * @throws GatewayError `upstream.error`, which leaves the user signed in
    */
@@ -169,7 +164,6 @@ export function createBackEndSessions(gateway: Gateway): (name: string) => ReadS
 /**
  * A faulty back-end must not sign everybody out: two responses in a row say that a session has
  * ended, none while it fails, and none about a credential that is not the latest.
- * @returns what has the judges of several routes, which know of each other
  */
 function createJudges(sessions: Sessions) {
   /** Sessions of which one response said so, by upstream and key. */

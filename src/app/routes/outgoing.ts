@@ -65,10 +65,8 @@ function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undef
 }
 
 /**
- * Reads the client's body, and maps it where the route says so: the headers that describe it are
- * replaced in them. A large one is not read but streamed.
- * @param collectBytes up to this size it is collected
- * @throws GatewayError `request.*`
+ * Mends the headers that describe a mapped body. A large body is not read but streamed.
+ * @param collectBytes up to this size it is collected @throws GatewayError `request.*`
  */
 export async function readOutgoingBody(
   request: FastifyRequest,

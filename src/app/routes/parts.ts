@@ -17,9 +17,8 @@ import { forwardedForOf } from '../hooks/address.ts'
 import { createEnsuring, createOwnTokenReader } from './credentials.ts'
 
 /**
- * Throws a GatewayError where the back-end's body reports an error.
- * @param body undefined for a response without content, of which neither code nor contract is asked
- * @returns a promise where the shape has own code
+ * @throws GatewayError where the body reports an error @returns a promise where it has own code
+ * @param body undefined without content, of which neither code nor contract is asked
  */
 export type ShapeBody = (body: unknown, live: Live | undefined, sent: Sent) => unknown
 
@@ -157,9 +156,8 @@ function noteMissing(
 }
 
 /**
- * Sets a value, if there is one, at a path; objects along the path are copied or created. Without a
- * path the members of the value are set.
- * @returns false where a value along the path, or one whose members are to be set, is no object
+ * Copies or creates the objects along the path; without one the members of the value are set.
+ * @returns false where something along the path, or whose members are set, is no object
  */
 function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
   const last = path.at(-1)

@@ -1,7 +1,4 @@
-/**
- * WebSocket on a route that goes to an upstream. All hooks of the route have let the upgrade pass by
- * then, as a GET; until the upstream has agreed, the response is an ordinary one.
- */
+/** All hooks have let the upgrade pass as a GET; it is one until the upstream agrees. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'

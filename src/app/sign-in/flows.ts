@@ -70,10 +70,8 @@ export function createFlows({ secrets, store, secure, of, sourceFaults }: Option
       return url
     },
     /**
-     * Ends the sign-in that the state of a request belongs to.
-     * @param isSignedIn whether the browser is, at this source: it may have gone back, or reload
-     * @returns where the browser goes, if it is known, and the user, unless that is a reload
-     * @throws GatewayError; StoreUnavailable
+     * @param isSignedIn at this source: the browser may have gone back, or reload
+     * @returns the user, unless that is a reload. @throws GatewayError; StoreUnavailable
      */
     async finish(request: FastifyRequest, source: OidcSource, isSignedIn: boolean) {
       // Another site must not finish a sign-in that it began itself, to whatever account.

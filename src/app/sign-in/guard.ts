@@ -31,13 +31,10 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
   const bucketsOf = createBuckets(gateway, apart)
 
   /**
-   * Counts a sign-in as a failure before its password is judged. A browser that signed in before
-   * is counted by itself alone, so that nobody can lock the owner out.
-   * @param username as it was typed
+   * A failure before the password is judged. A known browser is counted by itself alone, so that
+   * nobody can lock the owner out. @param username as it was typed
    * @param leaving aborted when the client leaves: then no password is judged for it
-   * @returns an attempt that ends with `refused`, `refund` or `undecided`
-   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
-   *   reason of `leaving`
+   * @throws GatewayError `limit.exceeded`, `login.locked`; the reason of `leaving`
    */
   return async (request: FastifyRequest, username: string, leaving: AbortSignal) => {
     const account = accountKey(username)
@@ -74,10 +71,8 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
       /** The password was right, or was not judged. */
       refund: async () => await giveBack(buckets),
       /**
-       * Not all sources judged the password, since the captcha was wrong or a source failed: a
-       * failure of the address, and up to 50 times an hour none of the account.
-       * @param isFailure of the account as well, at once
-       * @returns whether it counted as refused
+       * The captcha was wrong, or a source failed: of the address, and up to 50 an hour not of the
+       * account. @param isFailure of the account as well @returns whether it counted as refused
        */
       undecided: async (isFailure: boolean) => {
         const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }

@@ -1,7 +1,6 @@
 /**
- * Sign-in at an OpenID provider, by three addresses: the start sends the browser there, the callback
- * changes nothing and goes on to `finish`, which opens the session. The callback is a request from
- * another site, which has no strict cookie: it does not know the browser's former session.
+ * Sign-in at an OpenID provider: the start, the callback, which changes nothing, and `finish`,
+ * which opens the session. The callback comes from another site, without the strict cookie.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toGatewayError } from '../../errors/errors.ts'

@@ -1,7 +1,4 @@
-/**
- * Asks the credential sources, in their order, who vouches for a password, and ends every sign-in,
- * whatever its way: the session is opened, or the refusal recorded.
- */
+/** Asks the sources, in their order, who vouches, and opens the session or records the refusal. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import {
@@ -27,10 +24,8 @@ interface Asking extends Pick<FastifyRequest, 'log'> {
 }
 
 /**
- * The session that may be opened for the user for whom a source vouches. The refusal of all of them
- * is the first that tells more than a wrong password, else the first: a wrong captcha at one source
- * does not end the search.
- * @throws the refusal, or the failure of a source
+ * The first refusal that tells more than a wrong password counts, else the first: a wrong captcha
+ * at one source does not end the search. @throws the refusal, or the failure of a source
  */
 export async function mustVouch(
   sources: readonly PasswordSource[],
@@ -97,12 +92,9 @@ const insecure =
   'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /**
- * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
- * Where none is opened, that of the back-end ends as well.
+ * In the place of the browser's former session. Where none is opened, the back-end's ends as well.
  * @param leaving aborted when the client leaves: nobody would get the session
- * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`, and
- *   `upstream.invalid` for a secret of the session's credential in the answer, such as a token in a
- *   member of the profile; the reason of `leaving`
+ * @throws StoreUnavailable; GatewayError `login.*`, `upstream.invalid` for a secret in the answer
  */
 export async function open(
   request: FastifyRequest,
