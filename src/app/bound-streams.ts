@@ -6,8 +6,8 @@ import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
 import type { Counter, Metrics } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './hooks/context.ts'
-import type { OperatorsMaintenance } from './gateway.ts'
-import { mayUse, createClosings, type ClosingOf } from './hooks/guard.ts'
+import type { Services } from '../services/services.ts'
+import { closingOf, mayUse } from './hooks/guard.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
@@ -25,7 +25,7 @@ const turns = 10
 interface Options {
   readonly sessions: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'>
   readonly metrics: Metrics
-  readonly maintenance?: OperatorsMaintenance
+  readonly maintenance?: Pick<Services['maintenance'], 'current'>
   readonly onError: (error: unknown) => void
 }
 
@@ -36,7 +36,6 @@ export class BoundStreams {
   readonly #asked = new Set<string>()
   readonly #ended: Counter
   #routes: Config['routes']['routes'] = {}
-  #closingOf: ClosingOf = () => undefined
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   readonly #all = { isDrained: false }
   #opened = 0
@@ -68,7 +67,6 @@ export class BoundStreams {
   /** The roles of a config hold from now on, also for streams opened before. */
   activate(config: Config): void {
     this.#routes = config.routes.routes
-    this.#closingOf = createClosings(config, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
@@ -159,6 +157,8 @@ export class BoundStreams {
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
     if (!mayUse(current ?? access, session)) return 'route.forbidden'
-    return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
+    const closings = this.#options.maintenance?.current ?? []
+    const closing = closingOf(closings, this.#routes, { route, method: 'GET' }, session)
+    return closing === undefined ? undefined : 'maintenance'
   }
 }

@@ -47,8 +47,6 @@ type Shared =
   | 'drift'
   | 'tracer'
 
-export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
-
 export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
   readonly failures: Pick<Services['failures'], 'add'>
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
@@ -59,7 +57,7 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
   readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
-  readonly maintenance?: OperatorsMaintenance
+  readonly maintenance?: Pick<Services['maintenance'], 'current'>
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for plugins. */

@@ -6,8 +6,8 @@ import { GatewayError } from '../../errors/errors.ts'
 import type { Closing } from '../../services/maintenance.ts'
 import { secondsLeft } from '../../session/describe.ts'
 import type { Live, Session } from '../../session/types.ts'
-import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
-import { type Access, type RequestHook, unknownRoute } from './context.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Access, RequestHook } from './context.ts'
 import { sessionError } from './session.ts'
 
 /** By the route's `access`; marks the session as used unless the route's `touch` is false. */
@@ -45,47 +45,39 @@ export function setTimeLeft(
     .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))
 }
 
-/** @returns what closes a route; of several the one that ends last */
-export type ClosingOf = (
-  route: string,
-  method: string,
+/**
+ * @param routes of config: a closing that names none closes them all
+ * @returns what closes a route; of several the one that ends last
+ */
+export function closingOf(
+  closings: readonly Closing[],
+  routes: Config['routes']['routes'],
+  { route, method }: Readonly<Record<'route' | 'method', string>>,
   session: Session | undefined
-) => Closing | undefined
-
-export function createClosings(
-  { routes: { routes } }: Pick<Config, 'routes'>,
-  operators?: OperatorsMaintenance
-): ClosingOf {
-  return (route, method, session) => {
-    const closings = operators?.current ?? []
-    if (closings.length === 0) return undefined
-    // Nobody's roles are known on public routes.
-    const roles = session?.identity.roles ?? []
-    const isClosedBy = ({ routes: named, methods, from, until, allowRoles }: Closing): boolean =>
-      (named.length > 0 ? named.includes(route) : Object.hasOwn(routes, route)) &&
-      (methods.length === 0 || withHead(methods).includes(method)) &&
-      (from === undefined || Date.now() >= Date.parse(from)) &&
-      Date.now() < Date.parse(until) &&
-      !allowRoles.some(role => roles.includes(role))
-    const inForce = closings.filter(isClosedBy)
-    return inForce.toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until)).at(-1)
-  }
+): Closing | undefined {
+  if (closings.length === 0) return undefined
+  // Nobody's roles are known on public routes.
+  const roles = session?.identity.roles ?? []
+  const isClosedBy = ({ routes: named, methods, from, until, allowRoles }: Closing): boolean =>
+    (named.length > 0 ? named.includes(route) : Object.hasOwn(routes, route)) &&
+    (methods.length === 0 || withHead(methods).includes(method)) &&
+    (from === undefined || Date.now() >= Date.parse(from)) &&
+    Date.now() < Date.parse(until) &&
+    !allowRoles.some(role => roles.includes(role))
+  const inForce = closings.filter(isClosedBy)
+  return inForce.toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until)).at(-1)
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
-export function createMaintenance({ config, maintenance: operators }: Gateway): RequestHook {
-  const closingOf = createClosings(config, operators)
+export function createMaintenance({ config, maintenance }: Gateway): RequestHook {
   return function refuseClosed(request, _reply, done) {
-    const { route = unknownRoute } = request.routeConfig
-    const closing = closingOf(route, request.method, request.live?.session)
-    done(closing && errorOf(closing))
+    const { trail, live } = request
+    const closings = maintenance?.current ?? []
+    const closing = closingOf(closings, config.routes.routes, trail, live?.session)
+    if (closing === undefined) return done()
+    const { message, until } = closing
+    const retryAfter = (Date.parse(until) - Date.now()) / 1000
+    const detail = { retryAfter, extra: { until }, ...(message !== undefined && { message }) }
+    done(new GatewayError('maintenance', detail))
   }
-}
-
-function errorOf({ message, until }: Closing): GatewayError {
-  return new GatewayError('maintenance', {
-    retryAfter: (Date.parse(until) - Date.now()) / 1000,
-    ...(message !== undefined && { message }),
-    extra: { until }
-  })
 }
