@@ -1,7 +1,7 @@
 /** One address of an upstream: its connections, and whether it works. */
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
@@ -170,19 +170,13 @@ export class Address {
     }
   }
 
-  /** Over a connection of its own: those of requests may all be busy. */
   async #check(path: string): Promise<boolean> {
-    const client = adopt(new Client(this.origin, { connect: this.#connect }))
     // Requests have them already.
     const headers = fixedHeadersOf(this.#config) ?? null
-    try {
-      const signal = AbortSignal.timeout(check.timeoutMs)
-      const { statusCode, body } = await client.request({ method: 'GET', path, headers, signal })
-      await adopt(body).dump({ limit: check.maxBytes, signal })
-      return statusCode >= 200 && statusCode < 300
-    } finally {
-      await client.destroy()
-    }
+    const signal = AbortSignal.timeout(check.timeoutMs)
+    const response = await this.#pool.request({ method: 'GET', path, headers, signal })
+    await adopt(response.body).dump({ limit: check.maxBytes, signal })
+    return response.statusCode >= 200 && response.statusCode < 300
   }
 
   #openPool(): Pool {

@@ -7,7 +7,7 @@ import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
-import { type RequestHook, unknownRoute } from './context.ts'
+import type { RequestHook } from './context.ts'
 
 interface Counted extends Verdict {
   readonly limit: Limit
@@ -73,17 +73,16 @@ export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
   return function checkLimits(request, reply, done) {
     const session = request.live?.session
     const address = countedAddress(request)
-    const { route = unknownRoute, access } = request.routeConfig
+    const { trail, method } = request
+    const { route } = trail
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
-    const ended = session === undefined && access !== 'public' ? endedIdOf(request) : undefined
+    const isPublic = request.routeConfig.access === 'public'
+    const ended = session === undefined && !isPublic ? endedIdOf(request) : undefined
     const full = acquireSlot(gateway, request, reply, ended && `ended:${ended}`)
     if (full !== undefined) return done(full)
     const limits =
-      ended === undefined
-        ? plan.of(route, request.method, session)
-        : plan.ofEnded(route, request.method)
+      ended === undefined ? plan.of(route, method, session) : plan.ofEnded(route, method)
     if (limits.length === 0) return done()
-    const { trail } = request
     const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
     trail.limitsAt = startedAt
     const states = limits.map((limit): Counted => {
@@ -109,7 +108,7 @@ function report(
   request: FastifyRequest,
   { key, exceeded, remaining, retryMs, limit: { name, rate, enforced } }: Counted
 ): void {
-  const { route = unknownRoute } = request.routeConfig
+  const { route } = request.trail
   const session = request.live?.session
   const address = countedAddress(request)
   // The sign-in counts by address also with a session.
@@ -175,7 +174,7 @@ function acquireSlot(
 ): GatewayError | undefined {
   // If the client left during the lookup, `close` has fired already and the slot would leak.
   if (reply.raw.closed) return undefined
-  const isSignIn = request.routeConfig.route === signInRoute
+  const isSignIn = request.trail.route === signInRoute
   const limit = isSignIn ? 'inFlightSignIns' : 'inFlightPerUser'
   const limitMax = gateway.config.limits[limit]
   const message = 'Too many requests at the same time. Please wait for some to finish.'
