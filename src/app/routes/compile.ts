@@ -1,5 +1,6 @@
 /** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
+import { memoized } from '../../bounded-map.ts'
 import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
@@ -21,6 +22,7 @@ import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer, fillCurrentUser } from '../../shaping/answer.ts'
 import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
+import { type Compiling, createCredentials } from './credentials.ts'
 import { compileParts, type ShapeBody } from './parts.ts'
 
 const profileName = ownRoutes.profile.name
@@ -59,14 +61,18 @@ type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
   const routes: Route[] = []
+  const compiling: Compiling = {
+    ...gateway,
+    credentialsOf: memoized(upstream => createCredentials(gateway, upstream))
+  }
   for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
     await requestsInBetween()
-    routes.push(compileRoute(gateway, name, route))
+    routes.push(compileRoute(compiling, name, route))
   }
-  return [...routes, compileProfile(gateway)]
+  return [...routes, compileProfile(compiling)]
 }
 
-function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
+function compileRoute(gateway: Compiling, name: string, route: RouteConfig): Route {
   const { routes, limits } = gateway.config
   const common = commonOf(gateway, name, route)
   if (route.answer !== undefined) {
@@ -96,7 +102,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   return { ...common, target, observe }
 }
 
-function compileProfile(gateway: Gateway): Route {
+function compileProfile(gateway: Compiling): Route {
   const { config, envelope, sessions, answers } = gateway
   const { profile } = config.routes.endpoints
   const common = commonOf(gateway, profileName, profile)
@@ -142,7 +148,7 @@ function commonOf({ config }: Gateway, name: string, written: Written) {
   return { name, paths, methods, access, keys, touch, errorStatus }
 }
 
-function shapingOf(gateway: Gateway, name: string, written: Written) {
+function shapingOf(gateway: Compiling, name: string, written: Written) {
   return {
     shape: responseShapeOf(gateway, name, written.shape),
     /** Bytes of the body, as it comes and unpacked. */
@@ -158,7 +164,7 @@ function shapingOf(gateway: Gateway, name: string, written: Written) {
   }
 }
 
-function targetOf(gateway: Gateway, name: string, written: Written) {
+function targetOf(gateway: Compiling, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
   const upstream = gateway.upstream(upstreamName)
   const { config, base } = upstream
@@ -168,6 +174,7 @@ function targetOf(gateway: Gateway, name: string, written: Written) {
     written,
     upstream,
     upstreamName,
+    credentials: gateway.credentialsOf(upstreamName),
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
     /** The longest wait for a byte of the response. */
     timeoutMs: timeoutOf(written, config),

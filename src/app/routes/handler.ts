@@ -15,7 +15,6 @@ import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { createBackEndSessions, type ReadSession, createEnsuring } from './credentials.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
@@ -30,7 +29,6 @@ export async function addForwarded(
   routes: readonly Route[]
 ): Promise<void> {
   const { gateway } = scope
-  const ofBackEnd = createBackEndSessions(gateway)
   for (const route of routes) {
     if (route.target === undefined) continue
     await scope.register(httpProxy, {
@@ -39,7 +37,7 @@ export async function addForwarded(
       httpMethods: withHead(route.methods),
       config: configOf(route),
       // A reply sent by it ends the request, so the plugin's own handler never runs.
-      preHandler: createHandler(route, gateway, ofBackEnd(route.target.upstreamName)),
+      preHandler: createHandler(route, gateway),
       // That one gets no connections of its own.
       http: {},
       globalAgent: true,
@@ -79,7 +77,7 @@ function configOf({ name, access, keys, touch, errorStatus, target }: Route): Fa
 }
 
 /** @returns sends the response, or an error, whenever it can: nothing is to wait for it */
-function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: ReadSession) {
+function createHandler(route: ForwardedRoute, gateway: Gateway) {
   const { target, shaping } = route
   const { upstream, timeoutMs, written } = target
   const { fallback } = written
@@ -90,7 +88,7 @@ function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: Re
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
   const mayDrop = !target.isReadOnly && written.passGetBody !== true
-  const ensureCredential = createEnsuring(gateway, target.upstreamName)
+  const { ensure, readSession } = target.credentials
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -138,7 +136,7 @@ function createHandler(route: ForwardedRoute, gateway: Gateway, readSession?: Re
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const { live, trail } = request
     const { raw } = reply
-    const ensured = live && ensureCredential(live, trail)
+    const ensured = live && ensure(live, trail)
     request.live = ensured instanceof Promise ? await ensured : ensured
     if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
     else await answer(request, reply)

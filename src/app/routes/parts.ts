@@ -11,10 +11,9 @@ import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid, responseError } from '../../proxy/response.ts'
-import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
-import { createEnsuring, createOwnTokenReader } from './credentials.ts'
+import type { Compiling } from './credentials.ts'
 
 /**
  * @throws GatewayError where the body reports an error @returns a promise where it has own code
@@ -28,7 +27,7 @@ type Part = Parts['parts'][number]
 
 /** @param route or the profile @param shapeOf what a shape makes of a response */
 export function compileParts(
-  gateway: Gateway,
+  gateway: Compiling,
   route: Composed,
   shapeOf: (name: string | undefined) => ShapeBody
 ) {
@@ -45,7 +44,7 @@ export function compileParts(
 
 /** @returns throws a GatewayError, also for a response that is no whole success */
 function compileFetch(
-  gateway: Gateway,
+  gateway: Compiling,
   route: Composed,
   [name, part]: [string, PartConfig],
   shape: ShapeBody
@@ -67,12 +66,11 @@ function compileFetch(
   const paths = pathsOf(config.routes, route.path).map(each => mount + each)
   const { toUpstream } = createRewrite(paths, part.rewrite, '')
   const maxBytes = config.limits.sizes.shape
-  const ensureCredential = createEnsuring(gateway, part.upstream)
-  const readOwnToken = createOwnTokenReader(gateway, part.upstream)
+  const { ensure, readOwnToken } = gateway.credentialsOf(part.upstream)
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Json> => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
-    const live = request.live && (await ensureCredential(request.live, trail))
+    const live = request.live && (await ensure(request.live, trail))
     const caller = { ...forwardedForOf(request), session: live?.session }
     const passed = toHeaders(sent, caller, false, true)
     const ask = (token: Record<string, string> = {}) =>

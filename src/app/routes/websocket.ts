@@ -14,7 +14,6 @@ import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
 import type { Outgoing } from './outgoing.ts'
-import { createOwnTokenReader } from './credentials.ts'
 import type { Respond } from './respond.ts'
 
 /** Both sides are pinged so often; of one that is gone not even a pong comes. */
@@ -45,10 +44,9 @@ export function createOpening(
   toOutgoing: (request: FastifyRequest) => Outgoing,
   respond: Respond
 ) {
-  const { upstream, timeoutMs, written } = route.target
+  const { upstream, timeoutMs, written, credentials } = route.target
   const { maxMessage = 0 } = written.websocket ?? {}
   const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
-  const readOwnToken = createOwnTokenReader(gateway, route.target.upstreamName)
 
   return async (
     request: FastifyRequest,
@@ -83,7 +81,7 @@ export function createOpening(
       upgrade.onBroken = undefined
       if ('status' in opened) {
         // Browsers connect again by themselves, and have a new token then.
-        if (live && readOwnToken) await readOwnToken(live, trail, opened)
+        if (live) await credentials.readOwnToken?.(live, trail, opened)
         return await respond(request, reply, opened)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
