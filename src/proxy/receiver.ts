@@ -28,12 +28,8 @@ export interface Call {
   readonly collectsAll: boolean
 }
 
-/** It failed before the response began. */
-interface Failed {
-  readonly error: unknown
-  /** Whether no connection was made, so that nothing was written. */
-  readonly isUnsent: boolean
-}
+/** Or it failed before the response began, unsent where no connection was made. */
+type Outcome = UpstreamResponse | { readonly error: unknown; readonly isUnsent: boolean }
 
 /** The longest pause of an event stream, which may be silent longer than other bodies. */
 const maxSilenceMs = 5 * 60_000
@@ -51,7 +47,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   isOver = false
   readonly #address: Address
   readonly #call: Call
-  readonly #outcome = Promise.withResolvers<UpstreamResponse | Failed>()
+  readonly #outcome = Promise.withResolvers<Outcome>()
   readonly #startedAt: number
   readonly #endsAt: number
   #place: Slots | undefined
@@ -78,7 +74,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   /** @returns settled when the response is whole, or goes on as a stream */
-  receive(): Promise<UpstreamResponse | Failed> {
+  receive(): Promise<Outcome> {
     const { method, path, headers, body = null, signal } = this.#call
     this.#address.begin()
     signal?.addEventListener('abort', this.#leave)

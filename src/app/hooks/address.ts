@@ -86,9 +86,9 @@ export function readForwardedProto(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const sent = headers['x-forwarded-proto']
     // The last one is that of the proxy next to the gateway.
+    if (sent === undefined) return done()
     const protocol = String(sent).split(',').at(-1)?.trim() ?? ''
-    const isHttps = /^(?:https|wss)$/i.test(protocol)
-    if (sent !== undefined) headers['x-forwarded-proto'] = isHttps ? 'https' : 'http'
+    headers['x-forwarded-proto'] = /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
     done()
   })
 }

@@ -128,7 +128,8 @@ function createDescribing(
       reply.header('cache-control', caching).header('vary', joinedVary(varyOf(reply), 'Cookie'))
       if (headers['age'] !== undefined) reply.header('age', headers['age'])
     }
-    const cookies = sealed.close(target.upstreamName, headers['set-cookie'] ?? [], setSealed)
+    const setCookie = setSealed.length === 0 ? [] : (headers['set-cookie'] ?? [])
+    const cookies = sealed.close(target.upstreamName, setCookie, setSealed)
     for (const each of cookies) reply.header('set-cookie', each)
     // No cache may hold them.
     if (cookies.length > 0) reply.header('cache-control', 'no-store')
