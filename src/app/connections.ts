@@ -17,9 +17,8 @@ interface Bound {
 
 interface Connection {
   readonly socket: Socket
-  /** Those that have begun, and not ended. They end in their order. */
+  /** Those that have begun, and not ended, in their order; that to an upgrade to WebSocket too. */
   readonly responses: ServerResponse[]
-  isUpgraded: boolean
   leave: () => void
 }
 
@@ -28,22 +27,16 @@ const connections = new WeakMap<Socket, Connection>()
 
 /** Also of a client that has left, and has no address any more: its requests are still read. */
 function begin(socket: Socket): Connection {
-  const connection = { socket, responses: [], isUpgraded: false, leave: () => {} }
+  const connection = { socket, responses: [], leave: () => {} }
   connections.set(socket, connection)
   return connection
 }
 
-function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+export function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
   const responses = connections.get(socket)?.responses
   responses?.push(response)
   // Not `close`: one that does not finish closes its connection.
   response.on('finish', () => responses?.shift())
-}
-
-/** From now on the connection is not idle: it may become a WebSocket. */
-export function setUpgraded(socket: Socket): void {
-  const connection = connections.get(socket)
-  if (connection !== undefined) connection.isUpgraded = true
 }
 
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
@@ -84,8 +77,8 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   }
 
   function closeIdle(): boolean {
-    for (const { socket, responses, isUpgraded, leave } of open.values()) {
-      if (responses.length > 0 || isUpgraded) continue
+    for (const { socket, responses, leave } of open.values()) {
+      if (responses.length > 0) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
       leave()
       socket.destroy()
@@ -97,7 +90,7 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   return {
     add: (server: Server): void => {
       server.on('connection', accept).on('secureConnection', secure)
-      server.prependListener('request', onRequest)
+      server.prependListener('request', beginResponse)
     },
     /** Also what no server knows: sockets that have not agreed on keys yet, and WebSockets. */
     destroyAll: (): void => {

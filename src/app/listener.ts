@@ -15,7 +15,7 @@ import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
+import { endSlowBodies, endStalledConnections, responsesOf, beginResponse } from './connections.ts'
 import { maxHeaderSize } from './fastify.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
@@ -230,7 +230,7 @@ function takeUpgrade(
     return false
   }
   adopt(socket)
-  setUpgraded(socket)
+  beginResponse(request, response)
   response.once('finish', () => {
     response.leave()
     endUnread(socket)
