@@ -1,10 +1,9 @@
 /** Live streams: each ends soon after its session, its role, or the opening hours of its route. */
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Sessions } from '../session/sessions.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
-import type { Counter, Metrics } from '../observability/metrics.ts'
+import type { Counter } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './hooks/context.ts'
 import type { Services } from '../services/services.ts'
 import { closingOf, mayUse } from './hooks/guard.ts'
@@ -22,10 +21,7 @@ interface Entry extends BoundStream {
 /** Without news (Redis is in trouble) a sweep asks for one session of so many: no flood. */
 const turns = 10
 
-interface Options {
-  readonly sessions: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'>
-  readonly metrics: Metrics
-  readonly maintenance?: Pick<Services['maintenance'], 'current'>
+interface Options extends Pick<Services, 'sessions' | 'metrics' | 'maintenance'> {
   readonly onError: (error: unknown) => void
 }
 
@@ -38,7 +34,6 @@ export class BoundStreams {
   #routes: Config['routes']['routes'] = {}
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   readonly #all = { isDrained: false }
-  #opened = 0
   #sweeps = 0
 
   constructor(options: Options) {
@@ -60,10 +55,6 @@ export class BoundStreams {
     )
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
   /** The roles of a config hold from now on, also for streams opened before. */
   activate(config: Config): void {
     this.#routes = config.routes.routes
@@ -73,7 +64,7 @@ export class BoundStreams {
   scope() {
     const scope = { isDrained: false }
     const add: BindStream = stream => {
-      const entry = { ...stream, scope, turn: this.#opened++ % turns }
+      const entry = { ...stream, scope, turn: Math.floor(Math.random() * turns) }
       this.#entries.add(entry)
       // Not within `add`: the caller has not got to know yet how to take it back.
       if (this.#isDrained(entry)) setImmediate(() => this.#end([entry], 'gateway.stopping'))
@@ -105,7 +96,7 @@ export class BoundStreams {
     for (const entry of entries) {
       if (!this.#entries.delete(entry)) continue
       this.#ended.labels(reason).inc()
-      entry.stream.end(reason)
+      entry.end(reason)
     }
   }
 
@@ -157,7 +148,7 @@ export class BoundStreams {
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
     if (!mayUse(current ?? access, session)) return 'route.forbidden'
-    const closings = this.#options.maintenance?.current ?? []
+    const { current: closings } = this.#options.maintenance
     const closing = closingOf(closings, this.#routes, { route, method: 'GET' }, session)
     return closing === undefined ? undefined : 'maintenance'
   }

@@ -18,10 +18,8 @@ export interface BoundStream {
   readonly touch: boolean
   /** Ends by itself, as a download does: a drain leaves it the time that any request has. */
   readonly isFinite?: boolean
-  readonly stream: {
-    /** Called once at most, with the reason for which a request would now be refused. */
-    readonly end: (reason: ErrorCode) => void
-  }
+  /** Called once at most, with the reason for which a request would now be refused. */
+  readonly end: (reason: ErrorCode) => void
 }
 
 export type BindStream = (stream: BoundStream) => () => void

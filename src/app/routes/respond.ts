@@ -90,7 +90,7 @@ function bindToSession(
       access,
       touch: target.written.touch === 'always',
       isFinite: !hasEvents,
-      stream: { end }
+      end
     })
     request.onResponseClose.push(remove)
   })

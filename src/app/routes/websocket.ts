@@ -166,7 +166,7 @@ function startRelay(
       route: name,
       access,
       touch: target.written.touch === 'always',
-      stream: { end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason) }
+      end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason)
     })
   )
 }
