@@ -1,6 +1,6 @@
 /**
- * The response of a back-end, what its head says of it, and failures in its place as our errors:
- * their own messages may name an address, so they only go to the log.
+ * The response of a back-end, and failures in its place: their own messages may name an address, so
+ * they only go to the log.
  */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -121,10 +121,7 @@ const codes = new Map<string, ErrorCode>([
 const noSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
-/**
- * The GatewayError for a failed exchange. An invalid certificate counts as refused, an unreadable
- * response as invalid.
- */
+/** An invalid certificate counts as refused, an unreadable response as invalid. */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
@@ -143,10 +140,7 @@ function errorCodeOf(error: unknown): string {
 /** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
-/**
- * The GatewayError for a response with an error status: keeps the status, and the message and field
- * errors of a JSON body that was small enough to be collected.
- */
+/** Keeps the status, and message and field errors of JSON that was small enough to be collected. */
 export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
