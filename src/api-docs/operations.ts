@@ -1,7 +1,6 @@
 /** Lists the operations of an OpenAPI document: the gateway's own endpoints and the routes of config. */
 import type { Config } from '../config/schema/config.ts'
-import { type OwnKey, ownEndpoints } from '../config/schema/own-endpoints.ts'
-import { closeBody, loginBody } from '../config/schema/request-bodies.ts'
+import { type OwnKey, ownEndpoints, closeBody, loginBody } from '../config/schema/own-endpoints.ts'
 import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
@@ -13,25 +12,21 @@ import { ownSchema, successSchema } from './samples.ts'
 export type Content = Readonly<Record<string, { readonly schema?: JsonSchema | undefined }>>
 
 export interface Operation {
-  /** Of the route, or the endpoint. */
   readonly name: string
   readonly isOwn: boolean
   readonly paths: readonly string[]
   readonly methods: readonly string[]
   readonly access: RouteConfig['access']
-  /** Whether keys for scripts may call it. */
   readonly keys?: boolean
   readonly errorStatus: 'own' | 'ok'
   readonly requestBody?: object | undefined
   /** Of a success; undefined where a back-end chooses it. */
   readonly status: number | undefined
-  /** Of a success. */
   readonly content: Content
   readonly takesUpgrades?: boolean
 }
 
 const json = (schema: JsonSchema): Content => ({ 'application/json': { schema } })
-/** Passes as it is. */
 const bytes: Content = { '*/*': {} }
 
 /** @param contractOf the reference to the contract of a route; undefined where it has none */

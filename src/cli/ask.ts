@@ -1,6 +1,6 @@
 /**
- * Requests of commands to gateways: by their sockets on this machine, or by `--url`. A token goes to
- * that place only: it is never on the command line, in an error, or sent after a redirect.
+ * Requests of commands to gateways. A token goes to the place of `--url` only: it is never on the
+ * command line, in an error, or sent after a redirect.
  */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -32,10 +32,7 @@ const maxMebibytes = 64
 /** Longer than what a gateway with 100,000 sessions answers. */
 const maxResponseBytes = maxMebibytes * 1024 * 1024
 
-/**
- * The gateways of the config folder; without that folder, all that this user may ask.
- * @throws CommandError where there is none
- */
+/** @throws CommandError where there is none */
 export async function localGateways(
   configs: readonly string[],
   { env }: Io
@@ -91,10 +88,6 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
-/**
- * Asks the gateway of an invocation, and prints its answer.
- * @param path or path and body, which goes as JSON by POST
- */
 export async function askAndPrint<Answer>(
   { gateway, json, io: { stdout } }: Pick<Invocation, 'gateway' | 'json' | 'io'>,
   [path, body]: readonly [path: string, body?: object],
@@ -105,11 +98,7 @@ export async function askAndPrint<Answer>(
   return answer
 }
 
-/**
- * @param body sent as JSON by POST; GET without it
- * @returns the JSON object of the response, as it is
- * @throws CommandError with a message for the operator
- */
+/** @param body sent as JSON by POST; GET without it. @throws CommandError */
 export async function ask<Answer = Readonly<Record<string, unknown>>>(
   gateway: Connection | undefined,
   path: string,
@@ -138,7 +127,6 @@ export async function ask<Answer = Readonly<Record<string, unknown>>>(
   return members as Answer
 }
 
-/** The members of a JSON response; undefined for another response. */
 export function membersOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseKeepingDigits(body)
@@ -148,10 +136,7 @@ export function membersOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/**
- * A redirect is not followed: the token is for this address only.
- * @throws CommandError when nobody answers, or without an end
- */
+/** @throws CommandError when nobody answers, or without an end */
 export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)

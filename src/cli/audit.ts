@@ -33,7 +33,6 @@ interface Ledger {
   readonly files: readonly string[]
   readonly keys: readonly string[]
   readonly heads?: Heads
-  /** Why there are no heads. */
   readonly fault?: string
 }
 
@@ -86,7 +85,6 @@ function reportText(report: Report, files: number, end: string): string {
   ].join('\n')
 }
 
-/** The ledger of a config folder. @throws CommandError */
 async function ledgerOf(
   { gateway, folder }: Config,
   collected: readonly string[] | undefined

@@ -16,9 +16,7 @@ interface Values {
 }
 
 interface Result {
-  /** Warnings, too. */
   readonly found: readonly Fault[]
-  /** The files of own code. */
   readonly modules?: readonly string[]
   readonly live?: readonly Reached[]
 }
@@ -72,7 +70,6 @@ function resultText(
   return [...lines, ...live.map(reachedText), ''].join('\n')
 }
 
-/** Red for faults; yellow for warnings, which do not prevent a start. */
 function coloured(fault: Fault, stream: Output): string {
   const colour = fault.severity === 'fault' ? 'red' : 'yellow'
   return paint(colour, printableLines(describeFault(fault)), stream)

@@ -12,7 +12,6 @@ import {
   type Values
 } from './command.ts'
 
-/** Of a whole command line. */
 interface Run {
   readonly io: Io
   exitCode: number
@@ -38,7 +37,6 @@ export class CliCommand extends Command {
     return new CliCommand(this.#run, name)
   }
 
-  /** An option that may be repeated: its value is a list. */
   repeatable(flags: string, description: string): this {
     const option = new Option(flags, `${description}; may be repeated`)
     return this.addOption(
@@ -49,7 +47,6 @@ export class CliCommand extends Command {
     )
   }
 
-  /** Text of the help, behind the options. */
   details(text: string): this {
     return this.addHelpText('after', `\n${text.trim()}`)
   }
@@ -62,10 +59,7 @@ export class CliCommand extends Command {
     return this.option('--json', 'print for programs')
   }
 
-  /**
-   * It prints for programs, too.
-   * @param isAsked whether it asks one, given these words; otherwise it runs once, here
-   */
+  /** @param isAsked whether it asks one, given these words; otherwise it runs once, here */
   asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
     this.#asksGateway = isAsked
     return this.json().option(
@@ -86,7 +80,6 @@ export class CliCommand extends Command {
     return this
   }
 
-  /** @param problemOf says what is wrong with options and words together */
   checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
     this.#problemOf = problemOf
     return this

@@ -27,15 +27,11 @@ export type Values = Readonly<Record<string, unknown>>
 export interface Invocation<V = Values> {
   /** The config folder; the last of several. */
   readonly config: string
-  /** All of them: a later one wins. */
   readonly configs: readonly string[]
-  /** For commands that ask one. */
   readonly gateway: Connection | undefined
-  /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options, by their names in camel case. */
   readonly values: V
-  /** The arguments, without the names of the command. */
   readonly rest: readonly string[]
   readonly io: Io
 }

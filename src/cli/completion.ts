@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { Invocation } from './command.ts'
 
 interface Place {
-  /** The names of the command, such as `sessions list`. */
   readonly words: string
   readonly subcommands: readonly string[]
   readonly options: readonly string[]

@@ -9,7 +9,6 @@ import type { Invocation } from './command.ts'
 import { serve } from './start.ts'
 
 const isBuilt = !import.meta.url.endsWith('.ts')
-/** The folder that has the console and the config. */
 const root = fileURLToPath(new URL(isBuilt ? 'demo/' : '../../', import.meta.url))
 const linkMs = 3_600_000
 const shownLength = 110
@@ -41,7 +40,6 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
     )
     return 1
   }
-  // The config names them.
   const { env } = process
   env['BACKEND_URL'] ??= backendUrl
   env['CONSOLE_ROOT'] ??= join(root, 'examples/console')

@@ -77,10 +77,7 @@ async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<J
   }
 }
 
-/**
- * The real upstreams of a config.
- * @param sent headers for upstreams, in the place of those that the gateway sends
- */
+/** @param sent headers for upstreams, in the place of those that the gateway sends */
 function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['headers']) {
   const pools: UpstreamPool[] = []
   return {
@@ -101,7 +98,6 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['hea
 }
 
 interface Who {
-  /** The credential source that vouches. */
   readonly source: string
   readonly identity: Identity
   readonly credential?: Credential
@@ -109,7 +105,6 @@ interface Who {
 
 type Asked = ReturnType<typeof askedIn>
 
-/** @throws UsageError */
 function askedIn(
   config: LoadedConfig,
   { rest: [word = '', target = ''], values }: Invocation<Values>
@@ -136,7 +131,6 @@ function askedIn(
   }
 }
 
-/** As a browser with the console would send it. */
 async function requestOf(
   { gateway }: LoadedConfig,
   { method, target, from, headers, body, who }: Asked,

@@ -18,10 +18,8 @@ interface Asked {
   readonly method: string
   readonly target: string
   readonly from: string
-  /** Who asks, for people. */
   readonly as: string | undefined
   readonly user: Identity | undefined
-  /** Whether the upstreams gave a response that means something. */
   readonly isAnswered: boolean
 }
 
@@ -165,7 +163,6 @@ function verdictText(
   return paint(passes ? 'green' : 'red', `→ ${printable(what)}`, stream)
 }
 
-/** Indented where it is JSON. */
 function jsonOf(body: string): string {
   try {
     return printableLines(JSON.stringify(parseKeepingDigits(body), null, 2))

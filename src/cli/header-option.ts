@@ -6,7 +6,6 @@ const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 
 /**
  * The text itself may be a secret, so no message repeats it.
- * @returns by name, in lower case
  * @throws UsageError for a text that is no header, or could not be sent as it is meant
  */
 export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {

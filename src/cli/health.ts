@@ -3,7 +3,6 @@ import { membersOf, send } from './ask.ts'
 import type { Invocation } from './command.ts'
 import { jsonText } from './output.ts'
 
-/** @returns 0 where `/readyz` says that it is ready, else 1 */
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
   if (gateway === undefined) return 1
   const { status, text } = await send(gateway, '/readyz')

@@ -43,7 +43,6 @@ export async function endMaintenance(invocation: Maintenance): Promise<number> {
   return 0
 }
 
-/** A time as it is; a duration from now on. */
 function timeOf(value: string | undefined): string | undefined {
   const ms = amountOf('x-duration', String(value))
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value

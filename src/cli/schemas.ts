@@ -17,7 +17,6 @@ export async function schemas({ config: folder, io }: Invocation): Promise<numbe
   return 0
 }
 
-/** @returns the files that were written, or changed */
 export function addSchemas(folder: string, env: Io['env']): string[] {
   const written: string[] = []
   const write = (file: string, text: string) => {
@@ -50,7 +49,6 @@ function filesIn(folder: string, env: Io['env']): Array<readonly [file: string, 
   }
 }
 
-/** The text of a file with the line that names its schema. */
 function withLine(file: string, schema: string): string {
   const text = readText(file)
   if (/^\ufeff?#.*\$schema=/m.test(text)) return text

@@ -44,7 +44,6 @@ function print({ json, io }: Sessions, answer: Answer, refusal: string | undefin
   return refusal === undefined ? 0 : 3
 }
 
-/** @throws UsageError without a terminal; CommandError for any answer but yes */
 async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   if (io.stdin.isTTY !== true) {
     throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
@@ -63,7 +62,6 @@ function userOf({ values: { by, source }, rest: [user] }: Sessions): NamedUser {
   }
 }
 
-/** The reason why nothing was done; undefined when something was. */
 function refusalOf(
   { candidates, closed }: Answer,
   { user = '', by, source }: NamedUser,

@@ -1,7 +1,6 @@
 /** The effect of each operation of a shape. */
 import type { Config } from '../config/schema/config.ts'
-import { flatten } from '../config/schema/shape-steps.ts'
-import type { ShapeStep } from '../config/schema/shapes.ts'
+import { type ShapeStep, flatten } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { loadModules, reasonOf } from '../shaping/module.ts'
@@ -11,16 +10,12 @@ import { compileShape } from '../shaping/shape.ts'
 export interface TracedStep {
   readonly operation: ShapeStep
   readonly after?: unknown
-  /** The path of `unwrap` that the response does not have. */
   readonly missing?: string
   /** The failure with which the operation ended the response. */
   readonly failed?: string
 }
 
-/**
- * Applies each operation by itself; a running gateway applies all in one pass.
- * @param name of the shape
- */
+/** Applies each operation by itself; a running gateway applies all in one pass. */
 export async function traceShape(
   config: Config,
   { name, ...use }: ShapeUse & { readonly name: string },
@@ -53,7 +48,6 @@ export async function traceShape(
   return done
 }
 
-/** The operations within `each` and `at` as single steps. */
 function singles(steps: readonly ShapeStep[]): ShapeStep[] {
   return steps.flatMap((step): ShapeStep[] => {
     const { each, at } = step

@@ -1,7 +1,4 @@
-/**
- * A short name of a config: replicas that run the same routes, limits, users, contracts, own code and
- * certificates of upstreams have the same hash, whatever their folders are called.
- */
+/** A short name of a config: the same where replicas run the same, whatever their folders are called. */
 import { createHash, createHmac } from 'node:crypto'
 import { isRecord } from '../json/values.ts'
 import { type Config, schemaOf } from './schema/config.ts'
@@ -13,10 +10,7 @@ const hexDigits = 16
 /** Milliseconds where there are hundreds of routes. */
 const hashes = new WeakMap<Config, string>()
 
-/**
- * Computed once for each config. It reveals nothing of secrets: they take part by an HMAC whose key
- * is the first of `session.secrets`, which replicas share. Without any they do not take part.
- */
+/** It reveals nothing of secrets: they take part by an HMAC with the first of `session.secrets`. */
 export function configHash(config: Config): string {
   const known = hashes.get(config)
   if (known !== undefined) return known

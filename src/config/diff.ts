@@ -1,7 +1,4 @@
-/**
- * Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. The
- * schema gives values their units and hides secrets.
- */
+/** Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. */
 import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
@@ -12,7 +9,6 @@ import { usersSchema } from './schema/users.ts'
 
 export interface Change {
   readonly file: ConfigFile | 'users'
-  /** Dotted. */
   readonly path: string
   /** For operators; never contains a secret's value. */
   readonly text: string
@@ -42,10 +38,7 @@ export function configChanges(before: Compared, after: Compared): Change[] {
   ]
 }
 
-/**
- * The keys of `gateway.yaml` that differ and need a restart. Others name files, which are compared
- * by their content.
- */
+/** The keys of `gateway.yaml` that need a restart. Others name files: their content is compared. */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
   const changes = compare(of, [], before, after).filter(({ restart }) => restart)

@@ -85,7 +85,6 @@ async function failures(
   }
 }
 
-/** Compares an expectation with the response and with the request that its upstream got. */
 function mismatches(expected: Expectation, { status, record, body, calls }: DryResult): Failure[] {
   const code = record?.code
   // Those of parts count only if the route has no upstream of its own.

@@ -1,9 +1,8 @@
 /**
  * Response shaping: the operations of a shape, compiled into one function when the app is built.
  */
-import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
-import type { ShapeStep } from '../config/schema/shapes.ts'
+import { type ShapeStep, flatten } from '../config/schema/shapes.ts'
 import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules } from './module.ts'

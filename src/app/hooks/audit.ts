@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { AuditConfig, HowToShow } from '../../config/schema/audit.ts'
+import type { AuditConfig, HowToShow } from '../../config/schema/gateway.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { readJson } from '../../json/body.ts'
 import { type Json, textAt } from '../../json/values.ts'

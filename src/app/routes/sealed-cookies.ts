@@ -4,7 +4,7 @@
  */
 import { fastifyCookie } from '@fastify/cookie'
 import type { Config } from '../../config/schema/config.ts'
-import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
+import { sealedCookiesOf } from '../../config/schema/route.ts'
 import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { createSeal } from '../../session/seal.ts'
 import type { SessionCookie } from '../hooks/session-cookie.ts'

@@ -53,7 +53,7 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
     .description('make a running gateway read its config files again, and print the changes')
     .option('--yes', 'allow the change to end most sessions of file users')
     .asksGateway()
-    .runs(async () => (await import('../reload.ts')).reload).details(`
+    .runs(async () => (await import('../status.ts')).reload).details(`
 All or nothing; changes to gateway.yaml are listed and need a restart.
 
 Examples:
@@ -86,7 +86,7 @@ Exit codes: 1 if it is not ready, or none runs.`)
     .command('ops')
     .description('print a link that opens the operators’ page of a running gateway')
     .asksGateway()
-    .runs(async () => (await import('../ops.ts')).ops).details(`
+    .runs(async () => (await import('../status.ts')).ops).details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
 gateway's socket (ops.socket) is an operator.
 

@@ -8,7 +8,6 @@ import type { Draft } from './files.ts'
 
 type Fill = (draft: Draft, answers: Answers) => Promise<void>
 
-/** Put their source into the draft, and what is left to do. */
 export const otherSources: Readonly<Record<string, Fill>> = {
   file: askUser,
   oidc: askProvider,
@@ -53,7 +52,6 @@ async function askDirectory(draft: Draft, answers: Answers): Promise<void> {
   )
 }
 
-/** As the schema of its key has it. */
 function fitting(schema: object) {
   const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
   const allowed = new RegExp(pattern)

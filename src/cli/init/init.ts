@@ -115,7 +115,6 @@ function isIn(text: string, secret: string): boolean {
   return !/^(.{0,4}|[\p{L}_-]{0,15})$/u.test(secret) && text.includes(secret)
 }
 
-/** Leaves out a route that would be a fault. */
 function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof filesOf> {
   const files = filesOf(draft)
   const texts = Object.entries(files)
@@ -135,7 +134,6 @@ function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof
   return filesThatStart(draft, folder, io)
 }
 
-/** What was found, guessed, and left to do. */
 function summaryOf({ source, upstream, routes, notes }: Draft): string {
   const flow = { collectionStyle: 'flow', lineWidth: 0 } as const
   const found = Object.entries({ ...source, ...upstream })

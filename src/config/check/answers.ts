@@ -14,13 +14,12 @@ import type { CheckedConfig, Report } from './report.ts'
 
 const allNames = Object.keys(sessionNames) as SessionName[]
 
-export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
-  const { login, logout, profile, refresh } = routes.endpoints
-  const placeOf = (name: string) => ['endpoints', name, 'answer']
-  checkAnswer(login.answer, { place: placeOf('login'), hasSession: true }, report)
-  checkAnswer(logout.answer, { place: placeOf('logout'), hasSession: false }, report)
-  checkAnswer(profile.answer, { place: placeOf('profile'), hasSession: true }, report)
-  checkAnswer(refresh?.answer, { place: placeOf('refresh'), hasSession: true }, report)
+export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
+  for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
+    const answer = routes.endpoints[name]?.answer
+    const place = ['endpoints', name, 'answer']
+    if (answer !== undefined) checkAnswer(answer, { place, hasSession: name !== 'logout' }, report)
+  }
   for (const [name, route] of Object.entries(routes.routes)) {
     if (route.answer === undefined) continue
     const hasSession = route.access !== 'public'
@@ -42,13 +41,7 @@ interface Where {
   readonly hasSession: boolean
 }
 
-/** @param answer undefined where config has none */
-function checkAnswer(
-  answer: AnswerConfig | undefined,
-  { place, hasSession }: Where,
-  report: Report
-): void {
-  if (answer === undefined) return
+function checkAnswer(answer: AnswerConfig, { place, hasSession }: Where, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
@@ -87,11 +80,9 @@ export function checkTemplate(
 function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
   const reference = sessionNameOf(placeholder)
   const all: readonly string[] = names.length === 0 ? allNames : names
-  const [first = ''] = placeholder.split('.')
-  if (reference === undefined || (names.length > 0 && !names.includes(reference.name))) {
-    if (first === 'profile') return `a name is missing between the dots of {${placeholder}}`
-    if (all.includes(first)) return `{${first}} has no members: only {profile.MEMBER} names one`
-    return `there is no name {${placeholder}}.${nearest(first, all)} The names: ${all.join(', ')}`
+  if (reference === undefined || !all.includes(reference.name)) {
+    const list = all.join(', ').replace('profile', 'profile.MEMBER')
+    return `there is no name {${placeholder}}.${nearest(placeholder, all)} The names: ${list}`
   }
   if (names.length > 0) return undefined
   return `{${placeholder}} needs a session, and none is looked up here: write a constant`

@@ -3,20 +3,6 @@ import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-export function checkGateway({ gateway }: Pick<CheckedConfig, 'gateway'>, report: Report): void {
-  for (const rule of [
-    checkSession,
-    checkOps,
-    checkOperators,
-    checkConsole,
-    checkRedis,
-    checkIdentity,
-    checkLedger
-  ]) {
-    rule(gateway, report)
-  }
-}
-
 function checkSession(gateway: GatewayConfig, report: Report): void {
   const { secrets, idle, absolute, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
@@ -58,10 +44,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
       'they close sessions and reload config. Leave it out unless that is meant'
     report(['ops', 'sources', index], message, { warning: true })
   })
-  if (ops.role === undefined) {
-    if (ops.sources.length === 0) return
-    return report(['ops', 'sources'], 'has no effect without `ops.role`', { warning: true })
-  }
+  if (ops.role === undefined) return
   const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
   if (ops.sources.length === 0 && !hasUsersFile) {
     const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
@@ -92,7 +75,6 @@ function checkIdentity({ identity }: GatewayConfig, report: Report): void {
 }
 
 const memberPath = /^[^.\s]+(\.[^.\s]+)*$/
-/** Members that hold credentials by their name. */
 const secretNames = /password|passwd|secret|token|credential|pwd/i
 
 function checkLedger({ audit }: GatewayConfig, report: Report): void {
@@ -108,4 +90,18 @@ function checkLedger({ audit }: GatewayConfig, report: Report): void {
       }
     }
   }
+}
+
+const rules = [
+  checkSession,
+  checkOps,
+  checkOperators,
+  checkConsole,
+  checkRedis,
+  checkIdentity,
+  checkLedger
+]
+
+export function checkGateway({ gateway }: CheckedConfig, report: Report): void {
+  for (const rule of rules) rule(gateway, report)
 }

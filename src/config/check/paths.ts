@@ -90,10 +90,7 @@ function checkOwners(served: readonly Served[], report: Report): void {
   }
 }
 
-/**
- * Reports two paths that take the same request although neither is the nearer one, such as
- * `/users/:id/reset` and `/users/export/*`, unless a third path takes just what both take.
- */
+/** Such as `/users/:id/reset` and `/users/export/*`, unless a third path takes what both take. */
 function checkClashes(served: readonly Served[], report: Report): void {
   const templates = served.filter(({ path }) => hasParameters(path))
   const fixed = served.filter(({ path }) => !hasParameters(path))

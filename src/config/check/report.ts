@@ -9,7 +9,6 @@ export type Report = (
   how?: { readonly warning?: boolean; readonly also?: Path }
 ) => void
 
-/** A config whose values fit their schema. */
 export type CheckedConfig = Pick<
   Config,
   | 'folder'

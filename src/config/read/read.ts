@@ -17,7 +17,6 @@ import { filledIn, type References, unusable } from './references.ts'
 
 export interface Reading extends References {
   readonly report: (path: Path, message: string) => void
-  /** Gets the names that stand in the value. */
   readonly named?: Named[]
 }
 
@@ -63,12 +62,13 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
       continue
     }
     // `server:` with nothing below it is null in YAML, but is meant as "nothing set".
-    const isEmpty = written[key] === null && Object.hasOwn(properties, key)
+    const inside = Object.hasOwn(written, key) ? (written[key] ?? null) : undefined
+    const isEmpty = inside === null && Object.hasOwn(properties, key)
     if (schema.keysName !== undefined) {
       reading.named?.push({ what: schema.keysName, name: key, path: place })
     }
-    const isWritten = Object.hasOwn(written, key) && !isEmpty
-    const value = readAt(place, member, isWritten ? written[key] : undefined, reading)
+    const isWritten = inside !== undefined && !isEmpty
+    const value = readAt(place, member, isWritten ? inside : undefined, reading)
     if (isWritten) count += 1
     if (value === undefined) reportMissing(path, key, { schema, member, isWritten }, reading)
     else if (value !== unusable) members.push([key, value])
@@ -123,7 +123,6 @@ function readList(
   return values
 }
 
-/** What a value would have to be, in words; undefined for one that fits, but for what it holds. */
 function expectationAt(branch: Node, value: unknown): string | undefined {
   if (branch.anyOf !== undefined) return unionText(branch)
   if (isAnything(branch)) return undefined
@@ -172,7 +171,6 @@ function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): 
   return `expected ${expected}, found ${show(value)}${suggestion(schema, value)}`
 }
 
-/** A suggestion for an invalid text: the most similar value, or another way to write it. */
 function suggestion(schema: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])

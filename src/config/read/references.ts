@@ -5,7 +5,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface References {
   readonly environment: Environment
-  /** The place of the file of a `file:PATH`. */
   readonly fileOf: (path: string) => string
   /** @throws the system's error */
   readonly readText: (file: string) => string
@@ -18,15 +17,11 @@ const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
 
-/** Whether a text can be a secret: one whole reference. */
 function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 
-/**
- * The value that a text stands for. A secret has to be a reference; `file:` is for secrets only.
- * @returns undefined for a value that counts as not set
- */
+/** `file:` is for secrets only. @returns undefined for a value that counts as not set */
 export function filledIn(
   schema: Node,
   written: string,

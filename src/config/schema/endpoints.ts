@@ -13,7 +13,6 @@ const methods = (initial: Array<'GET' | 'POST'>) =>
 const publicPath = (description: string, initial?: string) =>
   s.path(description, { format: 'x-public-path', default: initial })
 
-/** The call with which consoles renew their own token. */
 const refresh = s.optional(
   {
     path: publicPath('The path of the refresh call (POST). Its body is not read.'),

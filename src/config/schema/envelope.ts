@@ -2,7 +2,6 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-/** Dialects of the envelope. */
 export const dialects = [
   'dual',
   'ant-design-pro',

@@ -3,13 +3,11 @@ import { schemaOf } from './config.ts'
 import { usersSchema } from './users.ts'
 import { asNode, type Node } from './node.ts'
 
-/** The schemas of the config files, by name. */
 export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> = [
   ...Object.entries(schemaOf),
   ['users', asNode(usersSchema)]
 ]
 
-/** The JSON Schemas of the config files, by name. */
 export function schemaTexts(): Array<readonly [name: string, text: string]> {
   return fileSchemas.map(([name, schema]) => {
     const text = JSON.stringify(jsonSchema(name, schema), null, 2)
@@ -29,7 +27,6 @@ function jsonSchema(name: string, schema: Node): object {
   }
 }
 
-/** Recursive schemas, by name. */
 type Definitions = Record<string, object>
 
 function forEditors(schema: Node, definitions: Definitions): object {

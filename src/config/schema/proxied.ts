@@ -21,7 +21,6 @@ const contract = s.closed(
 
 export type ContractConfig = Static<typeof contract>
 
-/** The content of a schema file: any mapping. */
 export const schemaFile = s.pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {

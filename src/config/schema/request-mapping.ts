@@ -6,7 +6,6 @@ const parameter = (description: string, examples: string[]) => s.text(descriptio
 const firstPage = (whose: string) =>
   s.whole(`The number of the first page ${whose}: 0 or 1.`, { maximum: 1, default: 1 })
 
-/** `paging` of `routes.yaml`. */
 export const consolePaging = s.optional(
   {
     page: parameter('The console’s parameter with the page number.', ['current']),
@@ -18,7 +17,6 @@ export const consolePaging = s.optional(
     'upstream with `paging`.'
 )
 
-/** `paging` of an upstream. */
 export const upstreamPaging = s.optional(
   {
     page: s.maybe(parameter('The upstream’s parameter with the page number.', ['page'])),

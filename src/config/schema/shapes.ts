@@ -1,6 +1,6 @@
 /** `shapes` of `routes.yaml`: operations that transform upstream responses. */
-import { Type, type Static } from 'typebox'
-import { asNode } from './node.ts'
+import { type Static, Type } from 'typebox'
+import { asNode, ownMember } from './node.ts'
 import * as s from './primitives.ts'
 
 const scalar = Type.Unsafe<string | number | boolean | null>(
@@ -123,13 +123,13 @@ const operations = {
   )
 }
 
-const step = s.closed(operations, 'One operation.', {
+const stepSchema = s.closed(operations, 'One operation.', {
   minProperties: 1,
   maxProperties: 1,
   recursive: 'operation'
 })
 
-type Operations = Static<typeof step>
+type Operations = Static<typeof stepSchema>
 /** One operation of a shape: exactly one member is set. */
 export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
   each?: readonly ShapeStep[]
@@ -142,12 +142,50 @@ interface Holder {
   items?: unknown
   properties?: Record<string, Holder>
 }
-const { properties: { each, at, paging } = {} } = asNode(step) as Holder
-for (const holder of [each, at?.properties?.['operations'], paging?.properties?.['each']]) {
-  if (holder !== undefined) holder.items = step
+const { properties: holders = {} } = asNode(stepSchema) as Holder
+for (const holder of [
+  holders['each'],
+  holders['at']?.properties?.['operations'],
+  holders['paging']?.properties?.['each']
+]) {
+  if (holder !== undefined) holder.items = stepSchema
 }
 
 export const shapesSchema = s.named(
-  Type.Unsafe<readonly ShapeStep[]>(s.someOf(step, 'Operations, in this order.')),
+  Type.Unsafe<readonly ShapeStep[]>(s.someOf(stepSchema, 'Operations, in this order.')),
   'Shapes, by name, which turn responses into what the console expects.'
 )
+
+type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
+
+/**
+ * A shape within itself is left out: the check of config reports it.
+ * @param within names of the shapes that hold the steps
+ * @param onCycle gets these names and that of a shape which is one of them
+ */
+export function flatten(
+  steps: readonly ShapeStep[],
+  shapes: Shapes,
+  within: readonly string[] = [],
+  onCycle?: (names: readonly string[]) => void
+): ShapeStep[] {
+  const inner = (others: readonly ShapeStep[], names = within) =>
+    flatten(others, shapes, names, onCycle)
+  return steps.flatMap(step => {
+    const { use, each, at, paging } = step
+    if (use !== undefined) {
+      const names = [...within, use]
+      if (!within.includes(use)) return inner(ownMember(shapes, use) ?? [], names)
+      onCycle?.(names)
+      return []
+    }
+    if (each !== undefined) return [{ each: inner(each) }]
+    if (at !== undefined) {
+      return [{ at: { path: at.path, operations: inner(at.operations) } }]
+    }
+    if (paging?.each !== undefined) {
+      return [{ paging: { ...paging, each: inner(paging.each) } }]
+    }
+    return [step]
+  })
+}
