@@ -5,7 +5,7 @@ import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import { describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/types.ts'
-import { fillCurrentUser } from '../shaping/current-user.ts'
+import { fillCurrentUser } from '../shaping/answer.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
 
 const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }

@@ -3,8 +3,7 @@ import type { Config } from '../config/schema/config.ts'
 import { type ShapeStep, flatten } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { loadModules, reasonOf } from '../shaping/module.ts'
-import type { ShapeUse } from '../shaping/operation.ts'
+import { loadModules, reasonOf, type ShapeUse } from '../shaping/module.ts'
 import { compileShape } from '../shaping/shape.ts'
 
 export interface TracedStep {
