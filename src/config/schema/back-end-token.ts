@@ -46,8 +46,7 @@ export const jwt = s.closed(
       { default: {}, examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
     )
   },
-  'A JSON Web Token of 60 seconds for each session, signed with `secret` or `keys`. ' +
-    '`sub` is the id as in `identity`.'
+  'A JSON Web Token of 60 seconds for each session. `sub` is the id as in `identity`.'
 )
 
 export type ExchangeConfig = Static<typeof exchange>

@@ -18,8 +18,7 @@ const refresh = s.optional(
     path: publicPath('The path of the refresh call (POST). Its body is not read.'),
     answer: answerSchema('The response. Default: that of `endpoints.session`.')
   },
-  'The call (POST) with which consoles renew their own token. It is no use of the ' +
-    'session. Default: none.'
+  'The call (POST) with which consoles renew their own token. No use of the session.'
 )
 
 export const endpoints = s.section(

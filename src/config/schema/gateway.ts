@@ -9,8 +9,7 @@ import { consoleFiles, server } from './server.ts'
 
 const howToShow = s.oneOf(
   ['plain', 'last4', 'hash'],
-  '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find ' +
-    'equal values.'
+  '`plain`: the value. `last4`: its last 4 characters. `hash`: a keyed hash of it.'
 )
 
 const day = 86_400_000
@@ -84,8 +83,7 @@ const session = s.section(
         }),
         over: s.oneOf(
           ['evict-oldest', 'refuse'],
-          'At one more: `evict-oldest` ends the one that was unused for longest, `refuse` ' +
-            'answers 409.',
+          'At one more: `evict-oldest` ends the one unused for longest, `refuse` is 409.',
           { default: 'evict-oldest' }
         )
       },
@@ -120,9 +118,7 @@ const redis = s.optional(
       format: 'x-redis-url',
       default: '',
       pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
-      expected:
-        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
-        'user and password stand in their own keys',
+      expected: 'redis:// or rediss://HOST:PORT/DB; user and password stand in their own keys',
       description: 'One Redis server; `rediss://` uses TLS.'
     }),
     sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
@@ -145,8 +141,7 @@ const redis = s.optional(
       description: 'The prefix of every key, in braces (`{cg}:`): one for each gateway of a Redis.'
     }),
     commandTimeout: s.duration(
-      'How long a command may take; then requests with a session get 503. Connecting may ' +
-        'take a second at least.',
+      'How long a command may take: then sessions get 503. Connecting: a second at least.',
       { default: '400ms' }
     )
   },
@@ -186,11 +181,9 @@ const drain = s.section(
 
 const reload = s.section(
   {
-    watch: s.flag(
-      'Reload when a config file, or one that it names, has changed and stays the same for ' +
-        'two seconds.',
-      { default: true }
-    )
+    watch: s.flag('Reload when a config file, or one that it names, was changed two seconds ago.', {
+      default: true
+    })
   },
   'How changes are taken while the gateway runs.'
 )

@@ -20,8 +20,7 @@ const user = s.section(
   {
     username: attribute('What users type. Active Directory: `sAMAccountName`.', { default: 'uid' }),
     id: attribute(
-      'The id: an attribute that never changes or goes to another person. Active Directory: ' +
-        '`objectGUID`.',
+      'An attribute that never changes or goes to others. Active Directory: `objectGUID`.',
       { default: 'entryUUID' }
     ),
     name: attribute('The display name. Where an entry has none: the user name.', { default: 'cn' }),
@@ -38,16 +37,14 @@ const groups = s.optional(
   {
     base: dn('Groups are searched below it.'),
     member: attribute(
-      'The attribute with the members: entries (`member`, `uniqueMember`) or user names ' +
-        '(`memberUid`).',
+      'The members: entries (`member`, `uniqueMember`) or user names (`memberUid`).',
       { default: 'member' }
     ),
     nested: s.flag('Members of a group in a group are members of both.'),
     required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
     roles: s.may.pairs(
       Type.String({ minLength: 1 }),
-      'The roles of groups, by name or whole DN; other groups give none. Default: each group ' +
-        'is a role.',
+      'Roles by group, by name or DN; others give none. Default: each group is a role.',
       {
         examples: [{ 'Console Admins': 'admin', 'cn=staff,ou=groups,dc=example,dc=com': 'user' }]
       }

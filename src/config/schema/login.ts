@@ -33,8 +33,7 @@ const cipher = s.optional(
       })
     )
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). A text that is not ' +
-    'encrypted stays.'
+  'How the console encrypts the password (AES, PKCS #7, base64). A plain text stays.'
 )
 
 export const login = s.section(

@@ -5,8 +5,7 @@ import * as s from './primitives.ts'
 const user = s.section(
   {
     id: s.dotted(
-      'The claim with the user’s id, which must never change or go to another person, as ' +
-        'mail addresses do.',
+      'The claim with the user’s id, which never changes or goes to others, as mail does.',
       { default: 'sub' }
     ),
     username: s.dotted('The path of the user name. Without a value: the id.', {
@@ -47,8 +46,7 @@ export const oidc = Type.Object(
     ),
     path: s.maybe(
       s.path(
-        'Where the sign-in begins. The redirect URI is `/callback` below it. Default: ' +
-          '`/api/auth/oidc/NAME`.',
+        'Where sign-in begins; the redirect URI is below, `/callback`. Default: `/api/auth/oidc/NAME`.',
         { format: 'x-public-path' }
       )
     ),
@@ -56,8 +54,7 @@ export const oidc = Type.Object(
       default: true
     }),
     audience: s.may.text(
-      'Access tokens with this audience, such as those of machines, may call routes with ' +
-        '`keys: true`. Default: none.'
+      'Access tokens with this audience may call routes with `keys: true`. Default: none.'
     ),
     user,
     require: s.pairs(

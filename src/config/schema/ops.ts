@@ -16,8 +16,7 @@ export const ops = s.section(
       {
         pattern: '^[\\x21-\\x7e]{32,}$',
         expected:
-          'at least 32 visible ASCII characters without blanks; make one with ' +
-          '`console-gateway generate-secret`'
+          '32 or more visible ASCII characters; make one with `console-gateway generate-secret`'
       }
     ),
     socket: s.maybe(
@@ -42,8 +41,7 @@ export const ops = s.section(
     tls: s.optional(certificatePair, 'https for this listener: TLS 1.2 and newer.'),
     trustedProxies: s.list(
       s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'Proxies that end TLS in front of this listener. With `ops.role`, this or `ops.tls` is ' +
-        'needed beyond loopback.'
+      'Proxies that end TLS in front of it. Beyond loopback `role` needs this or `tls`.'
     ),
     openMetrics: s.flag('Answer `/metrics` without `ops.secret`, in a private network.')
   },

@@ -82,8 +82,7 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 
 const common = {
   path: s.pathTemplate(
-    'The public path. `/*` at its end takes all below, `:name` one segment. The nearest ' +
-      'path decides.',
+    'The public path. `/*` takes all below, `:name` one segment. The nearest path decides.',
     { format: 'x-public-path', examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
@@ -137,8 +136,7 @@ const upstreamRoute = s.closed(
     fallback: s.maybe(fallback),
     cache: s.oneOf(
       ['off', 'browser'],
-      '`browser`: the upstream’s `Cache-Control` passes as `private`. `off`: `no-store`. ' +
-        'Public routes pass it as it is.',
+      '`browser`: `Cache-Control` passes as `private`. `off`: `no-store`. Public: as it is.',
       { default: 'off' }
     ),
     query: querySchema,
@@ -167,8 +165,7 @@ const upstreamRoute = s.closed(
     setCookies: setCookiesSchema,
     redirects: s.oneOf(
       ['refuse', 'pass'],
-      'What becomes of a redirect to another host. `refuse`: 502. Those to the upstream ' +
-        'itself lead to the public path.',
+      'Of a redirect to another host: `refuse` is 502. Those to the upstream itself are mapped.',
       { default: 'refuse' }
     )
   },
@@ -203,7 +200,6 @@ export const route = Type.Unsafe<RouteConfig>(
   Type.Union([upstreamRoute, answerRoute, partsRoute], {
     expected: 'a mapping with upstream, answer or parts',
     description:
-      'A public path. `upstream`, `answer` or `parts` answers it; beside an upstream there ' +
-      'may be parts.'
+      'A public path, which `upstream`, `answer` or `parts` answers; an upstream may have parts.'
   })
 )

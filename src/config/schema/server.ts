@@ -16,8 +16,7 @@ export const server = s.section(
     }),
     hosts: s.list(
       s.text('A host name.', { format: 'x-public-host' }),
-      'The host names of the console, with the port of its public URL if that has one. ' +
-        'Others are refused. Empty: all.',
+      'The host names of the console, with its public port if it has one. Empty: all.',
       { examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
     origins: s.list(
@@ -35,8 +34,7 @@ export const server = s.section(
     ),
     trustedProxies: s.list(
       s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'The load balancers in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are ' +
-        'used.'
+      'The proxies in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are used.'
     ),
     mount: s.may.text(
       'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
@@ -55,8 +53,7 @@ export const server = s.section(
       'https by the gateway itself: TLS 1.2 and newer, HTTP/1.1.'
     ),
     requestTimeout: s.duration(
-      'How long a body of up to 64 KiB may take. A longer one has to come with 1 KiB a ' +
-        'second.',
+      'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
     idleTimeout: s.duration('How long a client may take nothing of a response.', {
@@ -69,8 +66,7 @@ export const server = s.section(
       }
     ),
     maxConnections: s.whole(
-      'The maximum number of connections; one address that is no trusted proxy gets a ' +
-        'quarter.',
+      'The maximum of connections; an address that is no trusted proxy gets a quarter.',
       { minimum: 16, maximum: 1_000_000, default: 10_000 }
     )
   },
@@ -81,16 +77,12 @@ export const consoleFiles = s.optional(
   {
     root: s.text('The folder with the built console.'),
     contentSecurityPolicy: s.text(
-      'The `Content-Security-Policy` of the console’s pages. The default works with every ' +
-        'console.',
+      'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name(
-      'A source of kind `oidc`, to whose sign-in visitors without a session are sent. ' +
-        'Default: the console’s own page.',
-      { names: 'source' }
-    )
+    signIn: s.may.name('A source of kind `oidc`, where visitors without a session sign in.', {
+      names: 'source'
+    })
   },
-  'Serves the built console. Unknown paths get `index.html`; hashed assets are cached ' +
-    'for a year.'
+  'Serves the built console. Unknown paths get `index.html`; hashed assets stay cached.'
 )

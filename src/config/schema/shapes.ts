@@ -70,8 +70,7 @@ const operations = {
     Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
       description: 'The new value of each old value.'
     }),
-    'Replace values of members: old values (as text) to new values. `"*"` stands for every ' +
-      'other value.',
+    'Replace values of members: old ones (as text) to new ones. `"*"`: every other value.',
     { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
   ),
   convert: s.may.pairs(
@@ -81,14 +80,12 @@ const operations = {
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
-    'Convert members to another type; dates become ISO 8601 in UTC. What would lose ' +
-      'something stays.',
+    'Convert members to a type; dates become ISO 8601 in UTC. What would lose stays.',
     { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
   ),
   use: s.may.shapeName('Insert the operations of another shape of this file here.'),
   module: s.may.moduleFile(
-    'Own code: its default export gets the value and `{ route, user }`, and returns the ' +
-      'new value.'
+    'Own code: its default export makes a value of the value and `{ route, user }`.'
   ),
   echo: s.optional(
     {
@@ -105,8 +102,7 @@ const operations = {
       pageSize: s.may.dotted('The path of the page size.'),
       each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
-    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
-      'the envelope.'
+    'Must be last. Turns `{list, count}` into `{data, total, success}` in the envelope.'
   ),
   wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],

@@ -79,8 +79,7 @@ const health = s.optional(
     }),
     interval: s.duration('The pause between two checks.', { default: '5s' })
   },
-  'Checks of each address. One that gives no 2xx within two seconds, twice in a row, ' +
-    'gets no requests until it does.'
+  'Checks of each address. Without a 2xx within two seconds, twice, it gets no requests.'
 )
 
 const errorPaths = (description: string) =>
@@ -144,16 +143,14 @@ export const upstream = s.closed(
     health,
     connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: s.duration(
-      'How long a response may be silent; event streams 5 minutes. `timeout` of a route ' +
-        'overrides it.',
+      'How long a response may be silent; event streams 5 minutes. A route’s `timeout` wins.',
       { default: '15s' }
     ),
     totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
       default: '10m'
     }),
     connections: s.whole(
-      'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
-        'stand beside them.',
+      'How many requests it gets at a time, beside five times as many event streams.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
@@ -172,8 +169,7 @@ export const upstream = s.closed(
     headers: s.maybe(
       Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets. Secrets are references; `{profile.PATH}` is ' +
-          'of the user.',
+          'Headers that it always gets. Secrets are references; `{profile.PATH}` is the user’s.',
         examples: [
           { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
           { 'x-tenant-id': '{profile.tenantId}' }
@@ -183,8 +179,7 @@ export const upstream = s.closed(
     module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
     passHeaders: s.may.someOf(
       s.header('A request header.'),
-      'The only headers of the client that it gets. Default: all but those that back-ends ' +
-        'trust as set by a proxy.',
+      'The only client headers that it gets. Default: all but those that only proxies set.',
       { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
     ),
     paging: upstreamPaging,
