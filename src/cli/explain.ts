@@ -12,7 +12,6 @@ import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
-import type { Credential, Identity } from '../session/types.ts'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
 import { headersOf } from './header-option.ts'
@@ -97,12 +96,6 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['hea
   }
 }
 
-interface Who {
-  readonly source: string
-  readonly identity: Identity
-  readonly credential?: Credential
-}
-
 type Asked = ReturnType<typeof askedIn>
 
 function askedIn(
@@ -162,7 +155,7 @@ function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
   roles: readonly string[]
-): Who | undefined {
+) {
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
   const sources = Object.entries(login.sources)

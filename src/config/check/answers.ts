@@ -18,13 +18,13 @@ export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
   for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
     const answer = routes.endpoints[name]?.answer
     const place = ['endpoints', name, 'answer']
-    if (answer !== undefined) checkAnswer(answer, { place, hasSession: name !== 'logout' }, report)
+    if (answer !== undefined) checkAnswer(answer, place, name !== 'logout', report)
   }
   for (const [name, route] of Object.entries(routes.routes)) {
     if (route.answer === undefined) continue
     const hasSession = route.access !== 'public'
     const place = ['routes', name, 'answer']
-    checkAnswer(route.answer, { place, hasSession }, report)
+    checkAnswer(route.answer, place, hasSession, report)
     checkStatus(route.answer, place, report)
   }
   for (const [name, expected] of Object.entries(routes.expect)) {
@@ -35,13 +35,8 @@ export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
   }
 }
 
-interface Where {
-  readonly place: Path
-  /** Whether a request for it always has a session, whose names may stand in the template. */
-  readonly hasSession: boolean
-}
-
-function checkAnswer(answer: AnswerConfig, { place, hasSession }: Where, report: Report): void {
+/** @param hasSession whether a request for it always has one, whose names the template may have */
+function checkAnswer(answer: AnswerConfig, place: Path, hasSession: boolean, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)

@@ -48,8 +48,7 @@ function checkListener(name: 'server' | 'ops', config: CheckedConfig, report: Re
   if (pair === undefined) return
   const certificate = checkPair(pair, [name, 'tls'], report)
   if (certificate === undefined) return
-  const place = [name, 'tls', 'certificate']
-  checkValidity(certificate, { place, name, hosts: config.gateway[name].hosts }, report)
+  checkValidity(certificate, name, config.gateway[name].hosts, report)
 }
 
 function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate | undefined {
@@ -79,19 +78,14 @@ function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate |
   return certificate
 }
 
-interface Listener {
-  readonly place: Path
-  readonly name: string
-  readonly hosts: readonly string[]
-}
-
 /** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
 function checkValidity(
   certificate: X509Certificate,
-  { place, name, hosts }: Listener,
+  name: string,
+  hosts: readonly string[],
   report: Report
 ): void {
-  const warn = (message: string) => report(place, message, { warning: true })
+  const warn = (message: string) => report([name, 'tls', 'certificate'], message, { warning: true })
   const { validTo, validFrom } = certificate
   const now = Date.now()
   if (now > Date.parse(validTo)) warn(`expired on ${validTo}: browsers refuse it`)

@@ -43,18 +43,8 @@ export const ownRoutes = {
 
 export type OwnKey = keyof typeof ownRoutes
 
-interface OwnEndpoint {
-  readonly key: OwnKey
-  readonly name: EndpointName
-  readonly section: keyof Endpoints
-  readonly path: string
-  /** With HEAD where it takes GET for reading. */
-  readonly methods: readonly string[]
-  readonly needsSession: boolean
-}
-
-/** One row for each path; none where config has no such endpoint. */
-export function ownEndpoints(endpoints: Endpoints): OwnEndpoint[] {
+/** One row for each path; none where config has no such endpoint. GET for reading brings HEAD. */
+export function ownEndpoints(endpoints: Endpoints) {
   const { logout, profile } = endpoints
   const ofConfig: Partial<Record<OwnKey, readonly string[]>> = {
     logout: logout.methods,

@@ -31,22 +31,16 @@ export function timeoutOf(
   return timeout ?? responseTimeout
 }
 
-interface RouteSettings {
-  readonly errorStatus: 'own' | 'ok'
-  readonly maxBody: number
-  /** Whether a call keeps the session from going idle. */
-  readonly touch: boolean
-}
-
 /** @param route of `routes.yaml`, or the profile endpoint, which has some of the same keys */
 export function routeSettings(
   { gateway: { envelope }, limits: { sizes } }: Config,
   name: string,
   route: Partial<RouteConfig>
-): RouteSettings {
+) {
   return {
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
+    /** Whether a call keeps the session from going idle. */
     touch: (route.touch ?? defaultTouch(name, route)) === 'always'
   }
 }

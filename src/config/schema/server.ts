@@ -61,9 +61,7 @@ export const server = s.section(
     }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
-      {
-        default: '72s'
-      }
+      { default: '72s' }
     ),
     maxConnections: s.whole(
       'The maximum of connections; an address that is no trusted proxy gets a quarter.',
