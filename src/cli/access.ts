@@ -1,4 +1,3 @@
-/** `users block`, `unblock` and `blocked`; `keys create`, `list` and `revoke`. */
 import { amountOf } from '../config/schema/primitives.ts'
 import { printable } from '../observability/unprintable.ts'
 import type { BlockJson } from '../ops/blocked-users.ts'

@@ -1,4 +1,3 @@
-/** `audit verify`: prints what is wrong with the ledger, by file and line. */
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,3 @@
-/** `check`: reports all faults of a config folder, without starting. */
 import { loadConfig } from '../config/read/load.ts'
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { assertUsable } from '../dry-run/try-config.ts'

@@ -1,4 +1,3 @@
-/** `completion`: a script that makes a shell complete the commands and options of this version. */
 import type { Command } from 'commander'
 import type { Invocation } from './command.ts'
 

@@ -1,4 +1,3 @@
-/** `demo`: the example console and back-end, with a gateway between them whose config can be changed. */
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

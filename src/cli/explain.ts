@@ -1,4 +1,3 @@
-/** `explain`: what the gateway does with a request, by the real app, with file and line. */
 import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'

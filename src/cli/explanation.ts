@@ -1,4 +1,3 @@
-/** What the gateway did with the request of `explain`, for people and programs. */
 import { stringify } from 'yaml'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'

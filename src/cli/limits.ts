@@ -1,4 +1,3 @@
-/** `limits`: how they are used, and the counts of one caller; `lockouts`: locks of sign-in. */
 import type { Use } from '../limits/highest-use.ts'
 import type { CallerLimit, LimitRow } from '../ops/limits.ts'
 import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../ops/lockouts.ts'

@@ -1,4 +1,3 @@
-/** `maintenance`: closes routes for a time, and opens them. */
 import { amountOf } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/maintenance.ts'

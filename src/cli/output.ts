@@ -1,4 +1,3 @@
-/** The output of commands: for people, and for programs. */
 import { styleText } from 'node:util'
 import columnsOf from 'fast-string-width'
 import type { Step } from '../observability/request-story.ts'

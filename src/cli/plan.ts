@@ -1,4 +1,3 @@
-/** `plan`: the changes and risks of another config. */
 import { loadConfig } from '../config/read/load.ts'
 import { comparePlan, type Plan } from '../config/risks.ts'
 import { assertUsable } from '../dry-run/try-config.ts'

@@ -1,4 +1,3 @@
-/** `schemas`: writes JSON Schemas into a config folder, and a line into each file for editors. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { readUsersFiles } from '../config/read/files.ts'

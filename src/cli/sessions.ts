@@ -1,4 +1,3 @@
-/** `sessions`: lists and closes sessions. */
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'

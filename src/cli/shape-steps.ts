@@ -1,4 +1,3 @@
-/** The effect of each operation of a shape. */
 import type { Config } from '../config/schema/config.ts'
 import { type ShapeStep, flatten } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'

@@ -1,4 +1,3 @@
-/** `start`: runs the gateway until a signal ends it. */
 import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { parse } from 'node:path'

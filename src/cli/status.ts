@@ -1,4 +1,3 @@
-/** `status`, with `--all` of all replicas; `reload`; `ops`, a link that opens the page once. */
 import { printableLines } from '../observability/unprintable.ts'
 import { stateTexts } from '../ops/health.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'

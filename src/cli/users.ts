@@ -1,4 +1,3 @@
-/** `users`: adds users to a users file and sets their passwords; comments stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Document, isAlias, isMap, parseDocument, stringify, type YAMLMap } from 'yaml'

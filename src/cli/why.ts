@@ -1,4 +1,3 @@
-/** `why`: what became of a request, at whichever replica. */
 import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
 import { formatMs, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'

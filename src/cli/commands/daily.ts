@@ -1,4 +1,3 @@
-/** The commands that run a gateway, and those of every day for the one that runs. */
 import type { CliCommand } from '../cli-command.ts'
 
 export function addDailyCommands(program: CliCommand): void {

@@ -1,4 +1,3 @@
-/** The commands for users, their sessions, and locks of sign-in. */
 import { Option } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 

@@ -1,4 +1,3 @@
-/** The sources of `init` where users sign in elsewhere than at the back-end. */
 import { ldap } from '../../config/schema/ldap.ts'
 import { oidc } from '../../config/schema/oidc.ts'
 import { hashPassword } from '../../login/argon2.ts'

@@ -1,4 +1,3 @@
-/** The files that `init` writes: YAML with comments above its sections. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

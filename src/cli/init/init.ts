@@ -1,4 +1,3 @@
-/** `init`: looks at a back-end, and writes a config folder that starts, whatever was found. */
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { describeFault } from '../../config/schema/faults.ts'

@@ -1,4 +1,3 @@
-/** The questions of `init`, and what is wrong with an answer. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'

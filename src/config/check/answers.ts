@@ -1,4 +1,3 @@
-/** Rules for `answer` (names of its template, what status and envelope allow) and `expect`. */
 import {
   type AnswerConfig,
   placeholderOf,

@@ -1,4 +1,3 @@
-/** Rules for `gateway.yaml`: sessions, listeners, operators, Redis, identity headers, the ledger. */
 import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import type { CheckedConfig, Report } from './report.ts'

@@ -1,4 +1,3 @@
-/** Rules for parts of a response, and for contracts. */
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Path } from '../schema/node.ts'
 import type { ContractConfig, PartConfig } from '../schema/proxied.ts'

@@ -1,4 +1,3 @@
-/** The types of a rule of config: what it checks, and its report of faults. */
 import type { Config, LoadedConfig } from '../schema/config.ts'
 import type { Path } from '../schema/node.ts'
 

@@ -1,4 +1,3 @@
-/** Rules for shapes: reports operations that could never work at run time. */
 import type { CheckedConfig, Report } from './report.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { type ShapeStep, flatten } from '../schema/shapes.ts'

@@ -1,4 +1,3 @@
-/** Rules for certificates, their keys and authorities, and for the listener that redirects to https. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'

@@ -1,4 +1,3 @@
-/** Rules for upstreams, and for the tokens by which they get to know users of any sign-in. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { userNames } from '../schema/answer.ts'
 import type { JwtConfig } from '../schema/back-end-token.ts'

@@ -1,4 +1,3 @@
-/** A loaded config: all files, validated and with their defaults. */
 import type { JsonSchema } from '../../contract/schema.ts'
 import type { Fault } from './faults.ts'
 import { type GatewayConfig, gatewaySchema } from './gateway.ts'

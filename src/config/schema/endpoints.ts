@@ -1,4 +1,3 @@
-/** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { answerSchema } from './answer.ts'
 import { partsSchema, proxied } from './proxied.ts'
 import * as s from './primitives.ts'

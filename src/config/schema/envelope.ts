@@ -1,4 +1,3 @@
-/** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 

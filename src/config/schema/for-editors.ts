@@ -1,4 +1,3 @@
-/** The JSON Schemas of the config files as editors use them. */
 import { schemaOf } from './config.ts'
 import { usersSchema } from './users.ts'
 import { asNode, type Node } from './node.ts'

@@ -1,4 +1,3 @@
-/** `gateway.yaml`: settings of the installation. A change needs a restart. */
 import { type Static, Type } from 'typebox'
 import { envelope } from './envelope.ts'
 import { login } from './login.ts'

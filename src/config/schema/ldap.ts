@@ -1,4 +1,3 @@
-/** A credential source of `login.sources`: an LDAP directory, such as OpenLDAP or Active Directory. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 

@@ -1,4 +1,3 @@
-/** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 

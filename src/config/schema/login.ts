@@ -1,4 +1,3 @@
-/** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
 import { ldap } from './ldap.ts'
 import * as s from './primitives.ts'

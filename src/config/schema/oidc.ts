@@ -1,4 +1,3 @@
-/** A credential source of `login.sources`: an OpenID Connect provider. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 

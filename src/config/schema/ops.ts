@@ -1,4 +1,3 @@
-/** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
 import * as s from './primitives.ts'
 import { certificatePair } from './server.ts'

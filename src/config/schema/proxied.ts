@@ -1,4 +1,3 @@
-/** Keys that routes and the profile endpoint of `routes.yaml` share, and `parts`. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 

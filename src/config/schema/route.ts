@@ -1,4 +1,3 @@
-/** `routes` of `routes.yaml`: a public path, which an upstream, config or parts answer. */
 import { type Static, Type } from 'typebox'
 import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'

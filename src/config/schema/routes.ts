@@ -1,4 +1,3 @@
-/** `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
 import { Type, type Static } from 'typebox'
 import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'

@@ -1,4 +1,3 @@
-/** `server` of `gateway.yaml`, the public listener, and `console`, the files that it serves. */
 import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */

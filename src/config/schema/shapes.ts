@@ -1,4 +1,3 @@
-/** `shapes` of `routes.yaml`: operations that transform upstream responses. */
 import { type Static, Type } from 'typebox'
 import { asNode, ownMember } from './node.ts'
 import * as s from './primitives.ts'

@@ -1,4 +1,3 @@
-/** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'

@@ -1,4 +1,3 @@
-/** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
 import { type TSchema, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import { exchange, type ExchangeConfig, jwt, type JwtConfig } from './back-end-token.ts'
