@@ -11,20 +11,7 @@ import { ownSchema, successSchema } from './samples.ts'
 /** The schemas of a body, by its type. */
 export type Content = Readonly<Record<string, { readonly schema?: JsonSchema | undefined }>>
 
-export interface Operation {
-  readonly name: string
-  readonly isOwn: boolean
-  readonly paths: readonly string[]
-  readonly methods: readonly string[]
-  readonly access: RouteConfig['access']
-  readonly keys?: boolean
-  readonly errorStatus: 'own' | 'ok'
-  readonly requestBody?: object | undefined
-  /** Of a success; undefined where a back-end chooses it. */
-  readonly status: number | undefined
-  readonly content: Content
-  readonly takesUpgrades?: boolean
-}
+export type Operation = ReturnType<typeof operationsOf>[number]
 
 const json = (schema: JsonSchema): Content => ({ 'application/json': { schema } })
 const bytes: Content = { '*/*': {} }
@@ -34,11 +21,11 @@ export function operationsOf(
   config: Config,
   envelope: Envelope,
   contractOf: (name: string) => JsonSchema | undefined
-): Operation[] {
+) {
   const { routes } = config
   return [
     ...ownOperations(config, envelope, contractOf('profile')),
-    ...Object.entries(routes.routes).map(([name, route]): Operation => {
+    ...Object.entries(routes.routes).map(([name, route]) => {
       const { path, methods, access, keys, upstream, answer, websocket } = route
       const isOfBackEnd = upstream !== undefined
       return {
@@ -75,7 +62,7 @@ function ownOperations(
   config: Config,
   envelope: Envelope,
   profileContract: JsonSchema | undefined
-): Operation[] {
+) {
   const { gateway, routes } = config
   const placement = routes.endpoints.profile.answer?.inEnvelope
   const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
@@ -98,7 +85,9 @@ function ownOperations(
       isOwn: true,
       paths: pathsOf(routes, path),
       methods,
-      access: needsSession && key !== 'logout' ? 'session' : 'public',
+      access: needsSession && key !== 'logout' ? ('session' as const) : ('public' as const),
+      keys: false,
+      takesUpgrades: false,
       errorStatus: gateway.envelope.errorStatus,
       requestBody: request && { required: true, content: json(request) },
       status: key === 'check' ? 204 : 200,

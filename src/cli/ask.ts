@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { text as readAll } from 'node:stream/consumers'
 import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
@@ -28,9 +29,6 @@ import { jsonText } from './output.ts'
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
-const maxMebibytes = 64
-/** Longer than what a gateway with 100,000 sessions answers. */
-const maxResponseBytes = maxMebibytes * 1024 * 1024
 
 /** @throws CommandError where there is none */
 export async function localGateways(
@@ -164,7 +162,7 @@ export async function send({ base, token, socketPath }: Connection, path: string
   request.end(json)
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
-    const text = await textOf(adopt(response))
+    const text = await readAll(adopt(response))
     const shown = token === undefined ? text : text.replaceAll(token, '[token]')
     return { status: response.statusCode ?? 0, text: shown }
   } catch (error) {
@@ -179,17 +177,4 @@ export async function send({ base, token, socketPath }: Connection, path: string
 /** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
 function authorities(): string[] {
   return [...getCACertificates('default'), ...getCACertificates('system')]
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > maxResponseBytes) {
-      throw new Error(`its response is longer than ${maxMebibytes} MiB`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }

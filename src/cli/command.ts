@@ -1,5 +1,6 @@
 /** The types of commands: their invocation, their streams, and the errors that they throw. */
 import type { Readable, Writable } from 'node:stream'
+import { connectionBound } from '../config/schema/header-names.ts'
 
 export type Input = Readable & { readonly isTTY?: boolean }
 export type Output = Writable & { readonly isTTY?: boolean; columns?: number }
@@ -44,3 +45,29 @@ export class UsageError extends Error {}
 
 /** Thrown by a command that failed, with a message for the operator; the exit code is 1. */
 export class CommandError extends Error {}
+
+const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
+
+/**
+ * The text itself may be a secret, so no message repeats it.
+ * @throws UsageError for a text that is no header, or could not be sent as it is meant
+ */
+export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>()
+  for (const text of texts) {
+    const [, written = '', untrimmed = ''] = field.exec(text) ?? []
+    const [name, value] = [written.toLowerCase(), untrimmed.trim()]
+    if (name === '') {
+      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
+    }
+    if (headers.has(name)) throw new UsageError(`--header: "${name}" has two values.`)
+    if (connectionBound.has(name) || name === 'content-length') {
+      throw new UsageError(`--header: "${name}" belongs to the connection, and cannot be chosen.`)
+    }
+    if (!/^[\x20-\x7e]+$/.test(value)) {
+      throw new UsageError(`--header: the value of "${name}" is not printable ASCII, or is empty.`)
+    }
+    headers.set(name, value)
+  }
+  return Object.fromEntries(headers)
+}

@@ -11,9 +11,8 @@ import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
-import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
+import { CommandError, type Invocation, type Io, UsageError, headersOf } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
-import { headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 
 interface Values {

@@ -1,7 +1,7 @@
 import { printableLines } from '../observability/unprintable.ts'
 import { stateTexts } from '../ops/health.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
-import { ask, askAndPrint } from './ask.ts'
+import { ask, askAndPrint, membersOf, send } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
 import { aligned, jsonText, table } from './output.ts'
 
@@ -111,4 +111,13 @@ function outcomeText(answer: ReloadAnswer): string {
   }
   if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
   return `${lines.join('\n')}\n`
+}
+
+export async function health({ gateway, json, io }: Invocation): Promise<number> {
+  if (gateway === undefined) return 1
+  const { status, text } = await send(gateway, '/readyz')
+  const parts = membersOf(text) ?? { status: `answered ${status}` }
+  const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
+  io.stdout.write(json ? jsonText(parts) : lines.join(''))
+  return status === 200 ? 0 : 1
 }

@@ -1,6 +1,6 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
-import { configHash } from '../config/config-hash.ts'
+import { configHash } from '../config/diff.ts'
 import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'

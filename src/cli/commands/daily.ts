@@ -74,7 +74,7 @@ Exit codes: 3 if the config files were refused, or a replica does not answer.`)
     .command('health')
     .description('say whether a running gateway takes requests, for health checks')
     .asksGateway()
-    .runs(async () => (await import('../health.ts')).health).details(`
+    .runs(async () => (await import('../status.ts')).health).details(`
 It takes them as long as the cookie's sessions can be found; a back-end that is down is
 shown, and is no reason.
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 /** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
 function adviseOnCookie({ gateway: { session, server } }: CheckedConfig, warn: Report): void {

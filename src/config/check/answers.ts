@@ -9,7 +9,7 @@ import {
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
 import type { Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const allNames = Object.keys(sessionNames) as SessionName[]
 

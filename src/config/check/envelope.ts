@@ -7,7 +7,7 @@ import {
   type ResponseCode
 } from '../schema/envelope.ts'
 import { nearest } from '../schema/faults.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 type Envelope = CheckedConfig['gateway']['envelope']
 

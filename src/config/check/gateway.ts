@@ -1,6 +1,6 @@
 import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 function checkSession(gateway: GatewayConfig, report: Report): void {
   const { secrets, idle, absolute, cookie } = gateway.session

@@ -14,7 +14,7 @@ import { ownMember, type Path } from '../schema/node.ts'
 import { opsCookie } from '../schema/ops.ts'
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../schema/routes.ts'
 import { nameOfCookie, sealedCookiesOf } from '../schema/route.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const isOwn = 'is set by the gateway itself: remove it'
 const isOwnCookie = 'is a cookie of the gateway itself: take another one'

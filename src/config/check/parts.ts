@@ -4,7 +4,7 @@ import type { ContractConfig, PartConfig } from '../schema/proxied.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import { checkRewrite } from './paths.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkParts({ routes: { routes, endpoints } }: CheckedConfig, report: Report): void {
   for (const [name, route] of Object.entries(routes)) {

@@ -15,7 +15,7 @@ import {
   pathsAround
 } from '../schema/public-path.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)

@@ -1,4 +1,4 @@
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { type ShapeStep, flatten } from '../schema/shapes.ts'
 import type { Path } from '../schema/node.ts'

@@ -1,5 +1,5 @@
 /** Rules for credential sources: their users stay distinct, and who gives a token or cookie to whom. */
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import type { LdapConfig } from '../schema/ldap.ts'

@@ -2,9 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
-import type { ServerTls } from '../schema/config.ts'
+import type { ServerTls, CheckedConfig, Report } from '../schema/config.ts'
 import { ownMember, type Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
 
 export function checkTls(config: CheckedConfig, report: Report): void {
   checkListener('server', config, report)

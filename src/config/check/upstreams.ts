@@ -5,7 +5,7 @@ import type { Path } from '../schema/node.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 type ReportKeys = (keys: Path, message: string) => void
 

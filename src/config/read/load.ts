@@ -3,7 +3,6 @@ import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkUsers } from '../check/check.ts'
 import { contractSteps } from '../check/parts.ts'
 import { checkNamed, namesIn } from '../check/references.ts'
-import type { CheckedConfig, Report } from '../check/report.ts'
 import { installChanges } from '../diff.ts'
 import {
   type Config,
@@ -11,7 +10,9 @@ import {
   fileOfKey,
   type LoadedConfig,
   type Named,
-  type ServerTls
+  type ServerTls,
+  type CheckedConfig,
+  type Report
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'

@@ -70,7 +70,7 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
     const isWritten = inside !== undefined && !isEmpty
     const value = readAt(place, member, isWritten ? inside : undefined, reading)
     if (isWritten) count += 1
-    if (value === undefined) reportMissing(path, key, { schema, member, isWritten }, reading)
+    if (value === undefined) reportMissing(place, schema, isWritten, reading)
     else if (value !== unusable) members.push([key, value])
   }
   const fault = faultOfCount(schema, count, Object.keys(written))
@@ -78,27 +78,18 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
   return Object.fromEntries(members)
 }
 
-interface Missing {
-  readonly schema: Node
-  readonly member: Node
-  /** Whether the key stands there, with a reference that counts as not set. */
-  readonly isWritten: boolean
-}
-
-function reportMissing(
-  path: Path,
-  key: string,
-  { schema, member, isWritten }: Missing,
-  { report }: Reading
-): void {
+/** @param isWritten whether the key stands there, with a reference that counts as not set */
+function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }: Reading): void {
+  const key = String(path.at(-1))
+  const member = memberSchema(schema, key) ?? {}
   const isRequired = schema.required?.includes(key) === true
   const isSecret = holdsSecret(branchOf(member, ''))
   // A secret whose key is a name of the operator's choice, such as a header, is needed too.
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
-    const advice = 'set the environment variable that the reference names'
-    report([...path, key], `the secret is empty: ${advice}`)
+    report(path, 'the secret is empty: set the environment variable that the reference names')
   } else if (isRequired) {
-    report(path, `the key "${key}" is missing (${member.description ?? expectation(member)})`)
+    const what = member.description ?? expectation(member)
+    report(path.slice(0, -1), `the key "${key}" is missing (${what})`)
   }
 }
 

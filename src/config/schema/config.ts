@@ -75,3 +75,16 @@ export interface LoadedConfig extends Config {
   /** Makes a fault that was found only when the config was tried, with file and line. */
   readonly fault: (path: Path, message: string) => Fault
 }
+
+/** @param how `also`: the other place of a clash in the same file, whose line the message then names */
+export type Report = (
+  path: Path,
+  message: string,
+  how?: { readonly warning?: boolean; readonly also?: Path }
+) => void
+
+/** As it is while its rules are checked. */
+export type CheckedConfig = Omit<
+  LoadedConfig,
+  'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
+>

@@ -40,39 +40,24 @@ function forEditors(schema: Node, definitions: Definitions): object {
 
 const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
 
+const ownKeywords = ['expected', 'instead', 'restart', 'names', 'keysName', 'chosenBy']
+
 function plainForEditors(schema: Node, definitions: Definitions): object {
-  const {
-    expected: _expected,
-    instead: _instead,
-    restart: _restart,
-    names: _names,
-    keysName: _keysName,
-    chosenBy: _chosenBy,
-    format,
-    pattern,
-    enum: values,
-    minimum,
-    maximum,
-    required,
-    properties,
-    patternProperties,
-    items,
-    anyOf,
-    ...rest
-  } = schema
+  const { format, pattern, enum: values, minimum, maximum, required, ...others } = schema
+  const { type = '', properties, patternProperties, items, anyOf } = others
   const all = (members: Readonly<Record<string, Node>>) =>
     Object.fromEntries(
       Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
     )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  // Instead of any value, config may hold a reference such as ${NAME}.
-  const loose = ['integer', 'number', 'boolean'].includes(rest.type ?? '')
+  const plain = Object.entries(others).filter(([keyword]) => !ownKeywords.includes(keyword))
   return {
-    ...rest,
+    ...Object.fromEntries(plain),
     // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.
     ...(format === undefined && minimum !== undefined && { minimum }),
     ...(format === undefined && maximum !== undefined && { maximum }),
-    ...(loose && { type: [rest.type, 'string'] }),
+    // Instead of any value, config may hold a reference such as ${NAME}.
+    ...(['integer', 'number', 'boolean'].includes(type) && { type: [type, 'string'] }),
     ...((pattern ?? values) &&
       format !== 'x-secret' && { anyOf: [{ pattern, enum: values }, textWithReference] }),
     ...(properties && { properties: all(properties) }),
