@@ -87,7 +87,7 @@ interface Failures {
 
 function described(operation: Operation, method: string, failures: Failures): Members {
   const { name, isOwn, access, keys, requestBody } = operation
-  const callers = [{ session: [] }, ...(keys === true ? [{ key: [] }] : [])]
+  const callers = [{ session: [] }, ...(keys ? [{ key: [] }] : [])]
   return {
     summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
     tags: [isOwn ? 'account' : 'routes'],
@@ -125,7 +125,7 @@ function responsesOf(
   const { [errorType]: same, ...others } = content
   const both = same === undefined ? failure : { anyOf: [same.schema, failure] }
   return {
-    ...(takesUpgrades === true && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
+    ...(takesUpgrades && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
     ...Object.fromEntries(ofCodes),
     [success]: {
       description: mayFail ? 'Success or failure, as the body says.' : 'Success.',

@@ -115,9 +115,9 @@ function outcomeText(answer: ReloadAnswer): string {
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
   if (gateway === undefined) return 1
-  const { status, text } = await send(gateway, '/readyz')
-  const parts = membersOf(text) ?? { status: `answered ${status}` }
+  const { status: code, text } = await send(gateway, '/readyz')
+  const parts = membersOf(text) ?? { status: `answered ${code}` }
   const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
   io.stdout.write(json ? jsonText(parts) : lines.join(''))
-  return status === 200 ? 0 : 1
+  return code === 200 ? 0 : 1
 }

@@ -25,7 +25,7 @@ export interface Change {
   readonly restart: boolean
 }
 
-const users = asNode(usersSchema)
+const usersFile = asNode(usersSchema)
 
 /** In the order of the files; an added or removed member is one change, whatever it contains. */
 export function configChanges(before: Config, after: Config): Change[] {
@@ -35,7 +35,7 @@ export function configChanges(before: Config, after: Config): Change[] {
     ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
     ...compare({ file: 'limits', schema: schemaOf.limits }, [], before.limits, after.limits),
     ...[...usersFiles].flatMap(name =>
-      compare({ file: 'users', schema: users }, [name], before.users[name], after.users[name])
+      compare({ file: 'users', schema: usersFile }, [name], before.users[name], after.users[name])
     ),
     ...contentChanges(before, after)
   ]

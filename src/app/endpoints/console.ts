@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fileIn } from '../../config/schema/resolved.ts'
-import { oidcPath } from '../../config/schema/oidc.ts'
+import { oidcPath } from '../../config/schema/login.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 

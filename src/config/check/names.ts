@@ -11,7 +11,7 @@ import {
 import type { SourceConfig } from '../schema/gateway.ts'
 import { knownBrowserCookie } from '../schema/limits.ts'
 import { ownMember, type Path } from '../schema/node.ts'
-import { opsCookie } from '../schema/ops.ts'
+import { opsCookie } from '../schema/server.ts'
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../schema/routes.ts'
 import { nameOfCookie, sealedCookiesOf } from '../schema/route.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'

@@ -2,7 +2,7 @@
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
-import { oidcPath, oidcPaths } from '../schema/oidc.ts'
+import { oidcPath, oidcPaths } from '../schema/login.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
 import {

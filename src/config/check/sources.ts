@@ -2,10 +2,8 @@
 import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { isLoopback } from '../schema/host-port.ts'
-import type { LdapConfig } from '../schema/ldap.ts'
-import { keySource } from '../schema/login.ts'
+import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { Path } from '../schema/node.ts'
-import type { OidcConfig } from '../schema/oidc.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/route.ts'
 

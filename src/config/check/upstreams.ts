@@ -1,9 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { userNames } from '../schema/answer.ts'
-import type { JwtConfig } from '../schema/back-end-token.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
-import { urlsOf } from '../schema/upstreams.ts'
+import { urlsOf, type JwtConfig } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 

@@ -16,7 +16,7 @@ import {
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
-import type { GatewayConfig } from '../schema/gateway.ts'
+import type { GatewayConfig, SourceConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
@@ -113,12 +113,13 @@ function* readNamedFiles(named: readonly Named[], reading: FolderReading, report
 /** What the sources of the running process need, whatever the files name now. */
 function filesOfSources(running: Config | undefined) {
   const sources = Object.values(running?.gateway.login.sources ?? {})
-  const names = sources.map(source => {
+  const nameOf = (source: SourceConfig) => {
     if (source.kind === 'users-file') return source.file
     return source.kind === 'ldap' ? source.ca : undefined
-  })
+  }
+  const names = new Set(sources.map(nameOf))
   const pick = <T>(all: Readonly<Record<string, T>> = {}) =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
+    Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
   return { users: pick(running?.users), authorities: pick(running?.authorities) }
 }
 

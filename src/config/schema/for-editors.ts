@@ -40,7 +40,7 @@ function forEditors(schema: Node, definitions: Definitions): object {
 
 const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
 
-const ownKeywords = ['expected', 'instead', 'restart', 'names', 'keysName', 'chosenBy']
+const ownKeywords = new Set(['expected', 'instead', 'restart', 'names', 'keysName', 'chosenBy'])
 
 function plainForEditors(schema: Node, definitions: Definitions): object {
   const { format, pattern, enum: values, minimum, maximum, required, ...others } = schema
@@ -50,7 +50,7 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
       Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
     )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  const plain = Object.entries(others).filter(([keyword]) => !ownKeywords.includes(keyword))
+  const plain = Object.entries(others).filter(([keyword]) => !ownKeywords.has(keyword))
   return {
     ...Object.fromEntries(plain),
     // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.

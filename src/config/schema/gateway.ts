@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { envelope } from './envelope.ts'
 import { login } from './login.ts'
-import { ops } from './ops.ts'
 import { presetChoice } from './presets.ts'
 import * as s from './primitives.ts'
-import { consoleFiles, server } from './server.ts'
+import { consoleFiles, server, ops } from './server.ts'
 
 const howToShow = s.oneOf(
   ['plain', 'last4', 'hash'],
