@@ -145,11 +145,7 @@ const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 const dropped = new Set(['$schema', '$id', '$defs', 'definitions'])
 
 /** With what it refers to: generated types know components only. @returns the reference to it */
-function addContract(
-  schemas: Record<string, JsonSchema>,
-  route: string,
-  contract: JsonSchema
-): JsonSchema {
+function addContract(schemas: Record<string, JsonSchema>, route: string, contract: JsonSchema) {
   const taken = new Set(Object.keys(schemas))
   const names = new Map<unknown, string>()
 

@@ -58,11 +58,7 @@ function contentOf(
   return isJson ? json(contract ?? {}) : bytes
 }
 
-function ownOperations(
-  config: Config,
-  envelope: Envelope,
-  profileContract: JsonSchema | undefined
-) {
+function ownOperations(config: Config, envelope: Envelope, contract: JsonSchema | undefined) {
   const { gateway, routes } = config
   const placement = routes.endpoints.profile.answer?.inEnvelope
   const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
@@ -71,8 +67,8 @@ function ownOperations(
     close: closeBody
   }
   const schemaOf = (key: OwnKey) => {
-    if (key === 'profile' && profileContract !== undefined) {
-      return successSchema(envelope, profileContract, placement)
+    if (key === 'profile' && contract !== undefined) {
+      return successSchema(envelope, contract, placement)
     }
     const answer = written[key]?.answer
     // Config writes it: a value of any kind.

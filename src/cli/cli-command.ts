@@ -4,7 +4,6 @@ import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import {
   CommandError,
-  type Connection,
   defaultFolder,
   type Invocation,
   type Io,
@@ -155,11 +154,7 @@ export class CliCommand extends Command {
   }
 }
 
-async function gatewaysFor(
-  configs: readonly string[],
-  url: string | undefined,
-  io: Io
-): Promise<readonly Connection[]> {
+async function gatewaysFor(configs: readonly string[], url: string | undefined, io: Io) {
   const { localGateways, remoteGateway } = await import('./ask.ts')
   return url === undefined ? await localGateways(configs, io) : [remoteGateway(url, io)]
 }

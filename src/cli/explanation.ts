@@ -141,10 +141,7 @@ function callLines(
 }
 
 /** The operations in their order; `--json` has the value after each. */
-function shapeLines(
-  { name, operations }: NonNullable<Explanation['shape']>,
-  place: string
-): string[] {
+function shapeLines({ name, operations }: NonNullable<Explanation['shape']>, place: string) {
   const steps = operations.flatMap(({ operation, missing, failed }, index) => {
     const written = stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd()
     const notes = failed === undefined ? [] : [failed]

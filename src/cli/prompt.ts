@@ -37,11 +37,7 @@ export async function readPassword(question: string, io: Io, variable?: string):
   return password
 }
 
-async function passwordFrom(
-  question: string,
-  io: Io,
-  variable: string | undefined
-): Promise<string> {
+async function passwordFrom(question: string, io: Io, variable: string | undefined) {
   if (variable !== undefined) {
     const value = io.env[variable]
     if (value !== undefined) return value

@@ -103,12 +103,7 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
 const nodeOf = (value: unknown) => parseDocument(stringify(value), asTexts).contents
 
 /** @throws CommandError where the mapping is that of another place */
-function setMember(
-  document: Document,
-  path: readonly string[],
-  name: string,
-  value: unknown
-): void {
+function setMember(document: Document, path: readonly string[], name: string, value: unknown) {
   const found = document.getIn(path)
   if (isAlias(found)) throw new CommandError(`${path.join('.')} is an alias: change it by hand.`)
   if (!isMap(found)) document.setIn(path, nodeOf({}))

@@ -89,11 +89,7 @@ function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, rep
 }
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
-function checkStatus(
-  { status = 200, inEnvelope }: RouteAnswerConfig,
-  place: Path,
-  report: Report
-): void {
+function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, place: Path, report: Report) {
   const where = [...place, 'status']
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {

@@ -35,10 +35,7 @@ interface Served {
   readonly where: Path
 }
 
-function servedPaths(
-  { endpoints, routes, aliases }: RoutesConfig,
-  { login }: Pick<GatewayConfig, 'login'>
-): Served[] {
+function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: GatewayConfig) {
   const served = [
     ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
       path,
@@ -104,12 +101,7 @@ function checkClashes(served: readonly Served[], report: Report): void {
   }
 }
 
-function clashOf(
-  path: string,
-  other: string,
-  overlap: string,
-  served: readonly Served[]
-): string | undefined {
+function clashOf(path: string, other: string, overlap: string, served: readonly Served[]) {
   const [holdsOther, isHeld] = [contains(path, other), contains(other, path)]
   if (path === other || holdsOther !== isHeld) return undefined
   if (holdsOther) return `is the same path as ${other}: use the same names in both`

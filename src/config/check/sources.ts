@@ -108,10 +108,7 @@ function checkTokens({ user, token, refreshToken }: UpstreamLogin, at: Path, rep
 }
 
 /** Not where an upstream knows its users by their own token or cookie. */
-function checkIdentityFields(
-  { gateway, routes: { upstreams } }: CheckedConfig,
-  report: Report
-): void {
+function checkIdentityFields({ gateway, routes: { upstreams } }: CheckedConfig, report: Report) {
   const {
     identity,
     login: { sources }

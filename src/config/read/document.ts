@@ -87,11 +87,7 @@ export function faultAt(
   }
 }
 
-function readSource(
-  file: string,
-  name: string,
-  { inputs, faults, namedBy, preset }: ReadContext
-): string | undefined {
+function readSource(file: string, name: string, { inputs, faults, namedBy, preset }: ReadContext) {
   try {
     return preset === undefined ? inputs.readDocument(file) : inputs.read(file)
   } catch (error) {

@@ -93,12 +93,7 @@ function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }:
   }
 }
 
-function readList(
-  path: Path,
-  schema: Node,
-  written: readonly unknown[],
-  reading: Reading
-): unknown[] {
+function readList(path: Path, schema: Node, written: readonly unknown[], reading: Reading) {
   const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
   const values = written
     .map((item, index) => readAt([...path, index], items, item, reading))

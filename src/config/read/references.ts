@@ -50,11 +50,7 @@ export function filledIn(
 }
 
 /** @returns undefined when a variable is not set */
-function fill(
-  written: string,
-  environment: Environment,
-  report: (message: string) => void
-): string | undefined {
+function fill(written: string, environment: Environment, report: (message: string) => void) {
   let isMissing = false
   const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {
     const variable = ownMember(environment, name)
@@ -78,11 +74,7 @@ function numberOrFlag(written: string): unknown {
   return ['true', 'false'].includes(trimmed) ? trimmed === 'true' : written
 }
 
-function secretIn(
-  file: string,
-  { readText }: References,
-  report: (message: string) => void
-): unknown {
+function secretIn(file: string, { readText }: References, report: (message: string) => void) {
   try {
     const secret = readText(file).trimEnd()
     if (secret !== '') return secret

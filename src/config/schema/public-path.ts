@@ -38,7 +38,7 @@ function isWithin(
   inner: readonly string[],
   outer: readonly string[],
   fitsParameter: (segment: string) => boolean
-): boolean {
+) {
   for (const [at, segment] of outer.entries()) {
     const other = inner[at]
     if (other === undefined) return false
