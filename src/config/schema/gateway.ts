@@ -116,7 +116,9 @@ const redis = s.optional(
       format: 'x-redis-url',
       default: '',
       pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
-      expected: 'redis:// or rediss://HOST:PORT/DB; user and password stand in their own keys',
+      expected:
+        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
+        'user and password stand in their own keys',
       description: 'One Redis server; `rediss://` uses TLS.'
     }),
     sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),

@@ -98,7 +98,8 @@ export const ops = s.section(
       {
         pattern: '^[\\x21-\\x7e]{32,}$',
         expected:
-          '32 or more visible ASCII characters; make one with `console-gateway generate-secret`'
+          'at least 32 visible ASCII characters without blanks; make one with ' +
+          '`console-gateway generate-secret`'
       }
     ),
     socket: s.maybe(
