@@ -16,7 +16,7 @@ const tracking = {
   connectionName: 'console-gateway-news'
 } satisfies RedisOptions
 
-export type RedisDialler = ReturnType<typeof createRedisDialler>
+type RedisDialler = ReturnType<typeof createRedisDialler>
 
 /** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
 export function slotPrefix(prefix: string): string {
