@@ -23,6 +23,7 @@ const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${callerId}-01`
 const headers = { traceparent, tracestate: 'foo=1' }
+const SECRET = 'x'.repeat(32)
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
 const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
@@ -90,17 +91,11 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
   exportTo(t.after, collector.url)
-  const files = {
-    gateway: {
-      redis: { url: redis.url, commandTimeout: '30s' },
-      session: { secrets: ['${SECRET}'] }
-    },
-    routes
-  }
-  const environment = { SECRET: 'x'.repeat(32) }
+  const shared = { redis: { url: redis.url, commandTimeout: '30s' } }
+  const files = { gateway: { ...shared, session: { secrets: ['${SECRET}'] } }, routes }
   // At another replica, so that this one looks in Redis for the session.
-  const cookie = await (await testGateway(t.after, files, environment)).signIn('bob')
-  const gateway = await testGateway(t.after, files, environment)
+  const cookie = await (await testGateway(t.after, files, { SECRET })).signIn('bob')
+  const gateway = await testGateway(t.after, files, { SECRET })
   const before = backend.seen.length
   const answer = await gateway.call('/api/notices/17?token=secret', { cookie, headers })
   t.equal(answer.status, 200)
@@ -110,11 +105,8 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   const spans = ofTrace(collector)
   const server = only(spans, isServer)
   t.match(server, {
-    name: 'GET /api/notices/:id',
-    parentSpanId: callerId,
-    traceState: 'foo=1',
-    flags: 0x301,
-    isError: false,
+    ...{ name: 'GET /api/notices/:id', parentSpanId: callerId, traceState: 'foo=1' },
+    ...{ flags: 0x301, isError: false },
     attributes: {
       'http.request.method': 'GET',
       'http.route': '/api/notices/:id',
