@@ -2,7 +2,6 @@
  * Traces from the console's request to the back-ends and to the collector. Of each call:
  * http/attempts.test.ts.
  */
-import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import {
@@ -146,28 +145,6 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
     headers: { 'content-type': 'application/x-protobuf' },
     resource: { 'service.name': 'console-gateway' }
   })
-})
-
-t.test('a client that has all of its requests sampled fills a bounded queue, no more', async t => {
-  const collector = await testCollector(t.after)
-  const held: ServerResponse[] = []
-  collector.answer = response => void held.push(response)
-  exportTo(t.after, collector.url, {
-    OTEL_BSP_MAX_QUEUE_SIZE: '50',
-    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10'
-  })
-  const gateway = await testGateway(t.after, { routes })
-  for (let index = 0; index < 300; index++) {
-    t.equal((await gateway.call('/api/fine', { headers })).status, 200)
-  }
-  await until('a batch hangs', () => held.length === 1)
-  collector.answer = undefined
-  held[0]?.writeHead(200).end()
-  await until('those that waited came', () => collector.spans().length === 50)
-  await gateway.call('/api/fine', { headers })
-  const { reason } = await gateway.logged(({ event }) => event === 'traces.failing')
-  t.match(reason, /^Dropped \d+ spans because maxQueueSize reached/)
-  await until('the next one came', () => collector.spans().length === 51)
 })
 
 /** Says when the exporter is loaded. */

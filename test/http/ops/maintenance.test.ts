@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { wallClock } from '../../support/clock.ts'
 import { start } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
 import { askOps, beginMaintenance } from '../../support/ops.ts'
@@ -24,19 +23,6 @@ const routes = {
     news: { path: '/api/news', upstream: 'b', access: 'public' },
     stock: { path: '/api/stock', upstream: 'b' }
   }
-}
-
-for (const hours of [-8, 8]) {
-  t.test(`without Redis its end follows a clock that is set ${hours} hours`, async t => {
-    const setClock = wallClock(t.after)
-    const gateway = await testGateway(t.after, { routes })
-    setClock(hours * 3_600_000)
-    await gateway.ops(path, { json: { until: inMs(7_200_000) } })
-    const refused = await gateway.call('/api/news')
-    t.equal(refused.status, 503)
-    const retryAfter = Number(refused.headers.get('retry-after'))
-    t.ok(retryAfter > 7100 && retryAfter <= 7200, `${retryAfter} s`)
-  })
 }
 
 t.test('without Redis it closes the routes of this process, and says so', async t => {
