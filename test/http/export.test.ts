@@ -12,8 +12,7 @@ import {
   type TestCollector,
   testCollector
 } from '../support/collector.ts'
-import { start } from '../support/command.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -145,27 +144,6 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
     headers: { 'content-type': 'application/x-protobuf' },
     resource: { 'service.name': 'console-gateway' }
   })
-})
-
-/** Says when the exporter is loaded. */
-const watch = `import { registerHooks } from 'node:module'
-registerHooks({ load: (url, context, next) => {
-  if (url.includes('@opentelemetry/sdk-trace')) console.log('LOADED')
-  return next(url, context)
-} })`
-
-t.test('nothing of the exporter is loaded without a collector', async t => {
-  const folder = await configFolder({ routes })
-  const { url } = await testCollector(t.after)
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(watch)}`
-  for (const environment of [{}, { OTEL_EXPORTER_OTLP_ENDPOINT: url }]) {
-    const gateway = start(t.after, folder, { ...environment, NODE_OPTIONS })
-    await gateway.says('listening on')
-    gateway.signal('SIGTERM')
-    await gateway.ended
-    const isLoaded = (await gateway.says('stopped')).includes('LOADED')
-    t.equal(isLoaded, 'OTEL_EXPORTER_OTLP_ENDPOINT' in environment)
-  }
 })
 
 const warnings: ReadonlyArray<readonly [variables: Record<string, string>, warning: RegExp]> = [

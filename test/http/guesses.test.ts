@@ -198,26 +198,6 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   t.match(setKnown(overHttps), /^__Host-console_known=.*; Path=\/; .*Secure/)
 })
 
-t.test('secrets are rotated without making strangers; another secret does', async t => {
-  const [old, young] = ['o'.repeat(40), 'y'.repeat(40)]
-  const having = async (...secrets: string[]) =>
-    await testGateway(
-      t.after,
-      {
-        gateway: { session: { secrets: secrets.map((_, index) => `\${SECRET_${index}}`) } },
-        limits: { lockout: { accountAndAddress: { failures: 1 } }, limits: {} }
-      },
-      Object.fromEntries(secrets.map((secret, index) => [`SECRET_${index}`, secret]))
-    )
-  const known = knownOf(await attempt(await having(old), 'alice', { typed: password }))
-  const statusAt = async (gateway: TestGateway) => {
-    await attempt(gateway, 'alice')
-    return (await attempt(gateway, 'alice', { typed: password, cookie: known })).status
-  }
-  t.equal(await statusAt(await having(young, old)), 200)
-  t.equal(await statusAt(await having(young)), 429)
-})
-
 t.test('a known browser has a count of its own, if its cookie was stolen too', async t => {
   for (const [kind, some, others] of [
     ['accountAndAddress', 2, 1],
