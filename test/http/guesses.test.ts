@@ -257,23 +257,12 @@ t.test('an address is not what the client says it is', async t => {
   t.same(guesses, refused(3, 5))
 })
 
-t.test('behind a load balancer what it adds counts, and one IPv6 network is one', async t => {
-  const network = '2001:db8:1:2::1 | 2001:db8:1:2:ffff::2 | 2001:0DB8:0001:0002:abcd::3'
-  for (const [addresses, expected] of [
-    ['1.1.1.1, 203.0.113.9 | 2.2.2.2, 203.0.113.9 | 3.3.3.3, 203.0.113.9', [401, 401, 429]],
-    [`${network} | 2001:db8:1:3::1`, [401, 401, 429, 401]],
-    ['203.0.113.9 | ::ffff:203.0.113.9 | ::FFFF:cb00:7109', [401, 401, 429]]
-  ] as const) {
-    const gateway = await guarded(t, byAddress(2))
-    const from = addresses.split(' | ').map(address => ({ address }))
-    const guesses = statuses(
-      gateway,
-      from.length,
-      index => `user-${index}`,
-      index => from[index] ?? {}
-    )
-    t.same(await guesses, expected)
-  }
+t.test('neighbours in one IPv6 network are one address', async t => {
+  const gateway = await guarded(t, byAddress(2))
+  const network = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:0DB8:0001:0002:abcd::3']
+  const from = [...network, '2001:db8:1:3::1'].map(address => ({ address }))
+  const name = (index: number) => `user-${index}`
+  t.same(await statuses(gateway, 4, name, index => from[index] ?? {}), [401, 401, 429, 401])
 })
 
 t.test('all spellings of one user name share one count', async t => {
