@@ -16,12 +16,16 @@ const { cookie } = await signInToOps(opsUrl)
 const statusOf = async (path: string, headers: Record<string, string | undefined>) =>
   (await callOps(opsUrl, path, { headers })).status
 
-const guarded = [
+const reads = [
   ...['/ops/api/status', '/ops/api/sessions?user=1', '/openapi.json', '/nowhere'],
-  ...['/metrics', '/metrics/', '//metrics', '/ops/api/m%65'],
-  ...['sessions/close', 'users/block', 'reload', 'link', 'lockouts/lift', 'limits/caller/reset']
-].map(path => (/^\w/.test(path) ? ['POST', `/ops/api/${path}`] : ['GET', path]) as [string, string])
-guarded.push(['HEAD', '/metrics'])
+  ...['/metrics', '/metrics/', '//metrics', '/ops/api/m%65']
+]
+const acts = 'sessions/close users/block reload link lockouts/lift limits/caller/reset'.split(' ')
+const guarded = [
+  ...reads.map(path => ['GET', path] as const),
+  ...acts.map(act => ['POST', `/ops/api/${act}`] as const),
+  ['HEAD', '/metrics'] as const
+]
 
 t.test('without the secret, or with a wrong one, only health and forms answer', async t => {
   const close = [`Bearer ${testSecret}x`, `Bearer ${testSecret.slice(1)}`, `Basic ${testSecret}`]
