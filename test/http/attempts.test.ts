@@ -80,7 +80,8 @@ async function storyOf(id: string, attempts: number): Promise<Request> {
   let story: Request | undefined
   await until('the request and its calls have ended', async () => {
     story = await remembered(id)
-    return story?.attempts?.filter(({ ms }) => ms !== undefined).length === attempts
+    const ended = story?.attempts?.filter(({ ms }) => ms !== undefined) ?? []
+    return story !== undefined && ended.length >= attempts
   })
   return story as Request
 }
@@ -173,26 +174,23 @@ t.test('a retry at another address: both attempts with their outcome', async t =
   t.ok(contexts.includes(trace.contextOf(good)), 'each attempt has its own')
 })
 
-t.test(
-  'a connection that breaks and the attempt that follows, a time-out, a fixed response',
-  async t => {
-    const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
-    const silent = { upstream: 'slow', failure: 'upstream.timeout', ms: Number }
-    const unavailable = { status: 503, ms: Number }
-    for (const [path, status, more, attempts] of [
-      ['/api/reset', 502, { code: 'upstream.reset' }, [broken, broken]],
-      ['/api/silent', 504, { code: 'upstream.timeout' }, [silent]],
-      ['/api/fixed', 203, { isFallback: true }, [unavailable]]
-    ] as const) {
-      const story = await storyOf(idOf(await gateway.call(path)), attempts.length)
-      t.match(story, { status, ...more, attempts }, path)
-    }
-    t.match(await gateway.call('/api/fixed'), { status: 203, text: '{"data":[]}' })
-    const head = await gateway.call('/api/fixed', { method: 'HEAD' })
-    t.match(head, { status: 203, text: '' })
-    t.equal(head.headers.get('content-length'), '11')
+t.test('a connection that breaks, a time-out and a fixed response', async t => {
+  const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
+  const silent = { upstream: 'slow', failure: 'upstream.timeout', ms: Number }
+  const unavailable = { status: 503, ms: Number }
+  for (const [path, status, more, attempts] of [
+    ['/api/reset', 502, { code: 'upstream.reset' }, [broken, broken]],
+    ['/api/silent', 504, { code: 'upstream.timeout' }, [silent]],
+    ['/api/fixed', 203, { isFallback: true }, [unavailable]]
+  ] as const) {
+    const story = await storyOf(idOf(await gateway.call(path)), attempts.length)
+    t.match(story, { status, ...more, attempts }, path)
   }
-)
+  t.match(await gateway.call('/api/fixed'), { status: 203, text: '{"data":[]}' })
+  const head = await gateway.call('/api/fixed', { method: 'HEAD' })
+  t.match(head, { status: 203, text: '' })
+  t.equal(head.headers.get('content-length'), '11')
+})
 
 t.test('a part that fails beside one that does not', async t => {
   const { attempts = [], ...story } = await storyOf(idOf(await gateway.call('/api/parted')), 3)
