@@ -10,6 +10,7 @@ const path = '/api/auth/admin/login'
 const logout = '/api/account/logout'
 const profile = '/api/account/profile'
 const right = { username: 'alice', password }
+const form = 'application/x-www-form-urlencoded'
 const week = 7 * 86_400_000
 
 const session = { remembered: { absolute: '7d', idle: '1d' } }
@@ -19,8 +20,8 @@ const gateway = await testGateway(t.after, {
 })
 const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
 
-const written = ({ headers }: Called, name = 'console_sid') =>
-  headers.getSetCookie().find(each => each.split('=')[0]?.endsWith(name)) ?? ''
+const written = ({ headers }: Called) =>
+  headers.getSetCookie().find(each => each.split('=')[0]?.endsWith('console_sid')) ?? ''
 const expiresOf = (answer: Called) => Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
 
 t.test('a right password opens a session and answers as both kinds of console expect', async t => {
@@ -72,15 +73,62 @@ t.test('the dialects have their members where their consoles look', async t => {
   }
 })
 
+t.test('case U7: a dialect of the console’s own starts from nothing', async t => {
+  const off = { errorCode: false, requestId: false }
+  const members = { code: 'c', message: 'm', data: 'd', success: false, ...off }
+  const user = { uid: 7, nick: 'al' }
+  const backend = await testUpstream(t.after, json(200, user))
+  for (const [envelope, success, wrong] of [
+    [{ dialect: 'custom', custom: { members } }, { c: 0, m: 'OK', d: {} }, ['c', 'm']],
+    [{ dialect: 'none' }, {}, ['code', 'message', 'requestId']]
+  ] as const) {
+    const { call, signIn } = await testGateway(t.after, { gateway: { envelope } })
+    t.strictSame((await call(path, { json: right })).json, success)
+    const { json: of } = await call(profile, { cookie: await signIn() })
+    const names = ['email', 'id', 'name', 'roles', 'username']
+    t.strictSame(Object.keys(of.d ?? of).toSorted(), names, 'as the users file has it')
+    const refused = await call(path, { json: { ...right, password: 'x' } })
+    t.strictSame(Object.keys(refused.json).toSorted(), wrong)
+  }
+  for (const dialect of ['none', 'problem']) {
+    const { call, signIn } = await testGateway(t.after, {
+      gateway: { envelope: { dialect } },
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        endpoints: { profile: { upstream: 'b' } }
+      }
+    })
+    t.strictSame((await call(profile, { cookie: await signIn() })).json, user, 'as it says')
+    const none = { code: 'session.none', requestId: String }
+    t.match(await call(profile), { status: 401, json: none })
+  }
+})
+
+t.test('case 17: a console may post its sign-in as a form', async t => {
+  const typed = new URLSearchParams(right).toString()
+  const send = async (body: string, more: object = {}) =>
+    await secure.call(path, { method: 'POST', body, headers: { 'content-type': form, ...more } })
+  for (const [body, status, more] of [
+    [typed, 200],
+    [`${typed}&remember=on`, 200],
+    [`${typed}&__proto__=x&constructor=y`, 200],
+    [typed, 200, { 'content-type': `${form}; charset=UTF-8` }],
+    ['username=alice&password=wrong', 401],
+    ['username=alice', 400],
+    [typed, 403, { origin: 'https://evil.example' }]
+  ] as const) {
+    t.equal((await send(body, more)).status, status, body)
+  }
+  const cookie = cookieOf(await send(typed))
+  t.equal((await secure.call(profile, { cookie })).status, 200)
+})
+
 t.test('the cookie is opaque and bound; readable tokens are expired, behind it', async t => {
   const answer = await gateway.call(path, { json: right, headers: { cookie: 'token=old' } })
-  t.same(
-    answer.headers.getSetCookie().map(field => field.split('=')[0]),
-    ['console_sid', 'console_known', 'TOKEN__', 'token']
-  )
+  const [session = '', known, old, ...others] = answer.headers.getSetCookie()
   const random = '[A-Za-z0-9_-]{48}\\.[^;]+'
-  t.match(written(answer), new RegExp(`^console_sid=${random}; Path=/; HttpOnly; SameSite=Strict$`))
-  t.match(written(answer, 'TOKEN__'), /^TOKEN__=; Max-Age=0; Path=\//)
+  t.match(session, new RegExp(`^console_sid=${random}; Path=/; HttpOnly; SameSite=Strict$`))
+  t.match([known, old, ...others], [/^console_known=/, /^TOKEN__=; Max-Age=0; Path=\//, /^token=;/])
 })
 
 t.test('over https it is __Host- and Secure, also when it is cleared', async t => {
@@ -276,26 +324,18 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
 })
 
 t.test('GET and POST sign out, whatever body a console sends with it', async t => {
-  for (const [method, body, type] of [
-    ['GET', undefined, undefined],
-    ['POST', undefined, undefined],
-    ['POST', '', 'application/json'],
-    ['POST', '{}', 'application/json'],
-    ['POST', 'not json', 'application/json'],
-    ['POST', 'a=1', 'application/x-www-form-urlencoded'],
+  const bodies: ReadonlyArray<readonly [method: string, body?: string, type?: string]> = [
+    ['GET'],
+    ['POST'],
+    ...['', '{}', 'not json'].map(body => ['POST', body] as const),
+    ['POST', 'a=1', form],
     ['POST', 'x', 'text/plain']
-  ] as const) {
+  ]
+  for (const [method, body, type = 'application/json'] of bodies) {
     const cookie = await gateway.signIn()
-    const answer = await gateway.call(logout, {
-      method,
-      cookie,
-      ...(body !== undefined && { body, headers: { 'content-type': type } })
-    })
-    t.match(
-      answer,
-      { status: 200, json: { ok: true, success: true, data: {} } },
-      `${method} ${body}`
-    )
+    const sent = body !== undefined && { body, headers: { 'content-type': type } }
+    const answer = await gateway.call(logout, { method, cookie, ...sent })
+    t.match(answer, { status: 200, json: { ok: true, success: true, data: {} } }, type)
     t.match(answer.headers.getSetCookie(), [
       /^console_sid=; Max-Age=0; Path=\/.*HttpOnly; SameSite=Strict$/,
       /^TOKEN__=; Max-Age=0/
