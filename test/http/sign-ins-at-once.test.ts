@@ -114,22 +114,6 @@ t.test(
   }
 )
 
-t.test('each failure of an address leaves one place less, a right password none', async t => {
-  const { gateway, hold, release, evaluated, asked } = await slowSignIn(t, {
-    address: { failures: 3 }
-  })
-  const both = [attempt(gateway, 'user-0', 'wrong'), attempt(gateway, 'user-1')]
-  await evaluated(2)
-  release()
-  t.match(await Promise.all(both), [{ status: 401 }, { status: 200 }])
-  hold()
-  const three = signIns(gateway, 3, 'wrong')
-  await evaluated(2)
-  release()
-  t.same([count(await three, 401), count(await three, 429)], [2, 1])
-  t.equal(asked(), 4)
-})
-
 t.test(
   'a sign-in that waited five seconds for others of its address is 429, and they are not harmed',
   async t => {

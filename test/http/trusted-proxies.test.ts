@@ -2,8 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
-import { stringify } from 'yaml'
-import { faultsOf, textFolder } from '../support/config-files.ts'
+import { reportsOf } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { signInToOps } from '../support/operator.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -107,18 +106,10 @@ t.test('a load balancer is believed by its address or its block, in any spelling
     const { status } = await call('/few', { headers: { 'x-forwarded-for': forwardedFor } })
     return status === 200 ? seen()?.['x-forwarded-for'] : status
   }
-  const believed = [
-    '192.0.2.7',
-    '10.255.0.1',
-    '::ffff:10.1.2.3',
-    '::ffff:0a01:0203',
-    '2001:db8:1:2::3',
-    '2001:0DB8:0001::1',
-    '::1',
-    '0:0:0:0:0:0:0:1',
-    '::1%lo'
-  ]
-  for (const [index, proxy] of believed.entries()) {
+  const believed =
+    '192.0.2.7 10.255.0.1 ::ffff:10.1.2.3 ::ffff:0a01:0203 2001:db8:1:2::3 2001:0DB8:0001::1 ::1 ' +
+    '0:0:0:0:0:0:0:1 ::1%lo'
+  for (const [index, proxy] of believed.split(' ').entries()) {
     t.equal(await told(`203.0.113.${index}, ${proxy}`), `203.0.113.${index}`, proxy)
   }
   const addresses = ['192.0.2.8', '11.0.0.1', '::ffff:11.1.2.3', '2001:db8:2::1', '::2']
@@ -191,40 +182,22 @@ t.test(
   }
 )
 
-t.test('a token goes into no field that frames or describes a request', t => {
-  const faults = (header: string) =>
-    faultsOf(
-      textFolder(t.after, {
-        'routes.yaml': stringify({
-          upstreams: { b: { url: 'http://b', credential: `header:${header}` } }
-        })
-      })
-    ).filter(line => /upstreams\.b\.credential: (?!warning)/.test(line)).length
-  const framing = [
-    'host',
-    'connection',
-    'content-length',
-    'transfer-encoding',
-    'te',
-    'trailer',
-    'upgrade',
-    'expect',
-    'keep-alive',
-    'proxy-authorization',
-    'cookie',
-    'content-type',
-    'content-encoding',
-    'accept-encoding',
-    'x-request-id',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'x-user-id'
-  ]
-  for (const header of framing) t.equal(faults(header), 1, header)
-  for (const header of ['x-token', 'authorization', 'token', 'x-auth-token']) {
-    t.equal(faults(header), 0, header)
+t.test('a token goes into no field that frames or describes a request', async t => {
+  const framing =
+    'host connection content-length transfer-encoding te trailer upgrade expect keep-alive cookie ' +
+    'proxy-authorization content-type content-encoding accept-encoding x-request-id ' +
+    'x-forwarded-for x-forwarded-host x-user-id'
+  const others = 'x-token authorization token x-auth-token'
+  for (const [names, count] of [
+    [framing, 1],
+    [others, 0]
+  ] as const) {
+    for (const name of names.split(' ')) {
+      const routes = { upstreams: { b: { url: 'http://b', credential: `header:${name}` } } }
+      const faults = reportsOf({ routes }).filter(each => /b\.credential: (?!warning)/.test(each))
+      t.equal(faults.length, count, name)
+    }
   }
-  t.end()
 })
 
 t.end()
