@@ -52,7 +52,7 @@ t.test('sessions that a user closes, and those that a sign-in replaces, have a l
     linesIn(folder).some(({ outcome }) => outcome === 'done')
   )
   const alice = { user: 'alice', userId: '1', source: 'users-file', address: '127.0.0.1' }
-  const replaced = { by: 'sign-in', reason: 'replaced', count: 1 }
+  const replaced = { by: 'sign-in', reason: 'replaced' }
   const lines = await revokedIn(folder, 3)
   t.match(lines, [
     { ...alice, session: first, detail: replaced },
@@ -64,16 +64,12 @@ t.test('sessions that a user closes, and those that a sign-in replaces, have a l
 
 t.test('a change of the users file has lines for the sessions that it ends', async t => {
   const { folder, signIn, ops } = await start(t)
-  for (let times = 0; times < 33; times++) await signIn('bob')
-  await signIn('alice')
+  for (const name of ['bob', 'bob', 'alice']) await signIn(name)
   removeBob(folder)
   t.equal((await ops('/ops/api/reload', { json: { yes: true } })).status, 200)
-  const bob = { user: 'bob', userId: '2' }
   const detail = { by: 'users-file', reason: 'revoked' }
-  t.match(await revokedIn(folder, 2), [
-    { ...bob, session: undefined, detail: { ...detail, count: 32, sessions: /^(\w{12} ?){32}$/ } },
-    { ...bob, session: /^[\w-]{12}$/, detail: { ...detail, count: 1, sessions: undefined } }
-  ])
+  const line = { user: 'bob', userId: '2', session: /^[\w-]{12}$/, detail }
+  t.match(await revokedIn(folder, 2), [line, line])
   const reload = linesIn(folder).find(({ kind }) => kind === 'config.reload')
   t.match(reload, { operator: 'operator', via: 'secret', outcome: 'done' })
 })
@@ -89,8 +85,7 @@ t.test('users who were removed while the gateway did not run have a line at the 
   await first.stop({ noticeMs: 0 })
   removeBob(folder)
   await testGateway(t.after, folder, env)
-  const detail = { by: 'users-file', count: 1 }
-  t.match(await revokedIn(folder, 1), [{ user: 'bob', detail }])
+  t.match(await revokedIn(folder, 1), [{ user: 'bob', detail: { by: 'users-file' } }])
 })
 
 t.test('a session whose back-end refuses to renew its token has a line', async t => {
@@ -115,6 +110,6 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     return (await call('/api/session', { cookie })).status === 401
   })
   const carol = { user: 'carol', userId: '7', source: 'b', session: /^[\w-]{12}$/ }
-  const detail = { by: 'upstream', reason: 'upstream', count: 1 }
+  const detail = { by: 'upstream', reason: 'upstream' }
   t.match(await revokedIn(folder, 1), [{ ...carol, detail }])
 })
