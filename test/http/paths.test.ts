@@ -59,7 +59,10 @@ t.test('no spelling opens an address to who is not signed in, or lacks its role'
   const addresses = ['/api/notices', '/api/things/1', admins, '/api/account/profile']
   await areRefused(t, addresses.flatMap(spellings))
   await areRefused(t, spellings(admins), [bob])
-  for (const path of addresses) t.match(await ask(path, [], 'HEAD'), { status: 401, body: '' })
+  for (const path of addresses) {
+    const { status, body } = await ask(path, [], 'HEAD')
+    t.same([status, body], [401, ''], path)
+  }
   for (const method of ['GET', 'HEAD']) t.equal((await ask(admins, [bob], method)).status, 403)
   t.equal((await ask(admins, [signedIn])).status, 200, 'who has it may')
 })

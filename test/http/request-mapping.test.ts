@@ -151,7 +151,11 @@ t.test('case 15: what cannot be read, or written as the back-end reads it, is re
     ['form', '', ['x'], 415, 'request.type']
   ] as const) {
     for (const text of texts) {
-      t.match(await send(path, type, text), { status, json: { errorCode } }, `${type} ${text}`)
+      t.match(
+        await send(path, type, text),
+        { status, json: { errorCode } },
+        `${type} ${String(text)}`
+      )
     }
   }
   t.same(backend.seen, [], 'the back-end was not asked')
