@@ -15,7 +15,7 @@ export interface Sources {
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
-export function passwordDigest({ password }: User): string {
+function passwordDigest({ password }: User): string {
   return hash('sha256', password, 'base64url').slice(0, 22)
 }
 

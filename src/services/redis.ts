@@ -202,7 +202,7 @@ class ListenedSentinels extends SentinelConnector {
  * Dials until it is disconnected: ioredis 6 ends a client for good whose Sentinels tell of a
  * failover while it asks them for the primary.
  */
-export class FollowingRedis extends Redis {
+class FollowingRedis extends Redis {
   #isClosed = false
 
   constructor(options: Omit<RedisOptions, 'replyMapping'>) {

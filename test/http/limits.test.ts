@@ -171,7 +171,7 @@ t.test('who is not signed in is counted by address, whatever is asked for', asyn
 })
 
 /** A gateway that counts in a Redis of its own. */
-async function withRedis(t: Test, limits: object) {
+async function withRedis(t: Test, limits: Record<string, unknown>) {
   const server = await testRedis(t.after)
   const redis = { url: server.url, commandTimeout: '30s' }
   const own = await testGateway(
