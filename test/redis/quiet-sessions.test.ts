@@ -8,7 +8,6 @@ import { profile } from '../support/trial.ts'
 import { until } from '../support/until.ts'
 
 const minute = 60_000
-const refreshPath = '/auth/refresh'
 
 async function setUp(t: Test) {
   const { url } = await testRedis(t.after)
@@ -18,10 +17,9 @@ async function setUp(t: Test) {
     redis: { url, commandTimeout: '20s' },
     session: { secrets: ['${SECRET}'], idle: '30m', absolute: '8h' }
   }
-  const routes = { endpoints: { refresh: { path: refreshPath } } }
   const replica = async () => {
     const SECRET = 'a secret of at least thirty-two characters'
-    const started = await testGateway(t.after, { gateway, routes }, { SECRET })
+    const started = await testGateway(t.after, { gateway }, { SECRET })
     await until('it is ready', async () => (await started.ops('/readyz')).status === 200)
     return started
   }
@@ -61,25 +59,4 @@ t.test('used at one gateway, asked for at the other: with their headers and answ
   for (const each of [first, second]) await says(each, cookie, 'session.idle', 'it is over')
   await passTime(client, 8 * 60 * minute)
   for (const each of [first, second]) await says(each, cookie, 'session.unknown', 'long over')
-})
-
-t.test('a refresh tells of use at another replica, and extends nothing itself', async t => {
-  const { client, first, second, cookie } = await setUp(t)
-  const pass = async (minutes: number, left: number) => {
-    await passTime(client, minutes * minute)
-    for (const each of [first, second]) await says(each, cookie, left, 'the time has passed')
-  }
-  const refresh = async (gateway: TestGateway) => {
-    const { json } = await gateway.call(refreshPath, { method: 'POST', cookie })
-    return Math.round(json.data.idleIn / 60)
-  }
-  await pass(10, 20)
-  t.equal(await refresh(first), 20)
-  await pass(5, 15)
-  t.equal(await refresh(second), 15)
-  t.equal((await first.call(profile, { cookie })).status, 200)
-  await says(second, cookie, 30, 'the use is written')
-  t.equal(await refresh(second), 30)
-  await pass(5, 25)
-  t.equal(await refresh(first), 25)
 })
