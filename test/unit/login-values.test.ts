@@ -11,18 +11,21 @@ import { plainMessage, valuesAt } from '../../src/login/response-values.ts'
 t.test('a path goes on in each item of a list, or in one where the name is its number', async t => {
   const user = { roles: [{ key: 'a' }, { key: ['b', 'c'] }, { other: 1 }, 'x', null] }
   const content = { user, list: [[{ a: 1 }], { a: 2 }], 0: { a: 1 } }
-  for (const [path, ...values] of [
-    ['user.roles.key', 'a', ['b', 'c']],
-    ['user.roles.1.key', ['b', 'c']],
-    ['user.roles.9.key'],
-    ['user.roles', user.roles],
+  const found: Record<string, unknown[]> = {
+    'user.roles.key': ['a', ['b', 'c']],
+    'user.roles.1.key': [['b', 'c']],
+    'user.roles.9.key': [],
+    'user.roles': [user.roles],
     // A list in a list is no item, and a number may be a member's name.
-    ['list.a', 2],
-    ['0.a', 1],
-    // Only own members are there.
-    ...['constructor', 'toString.name', '__proto__', 'list.length', 'list.map'].map(name => [name])
-  ]) {
-    t.same(valuesAt(content, String(path).split('.')), values, String(path))
+    'list.a': [2],
+    '0.a': [1]
+  }
+  for (const [path, values] of Object.entries(found)) {
+    t.same(valuesAt(content, path.split('.')), values, path)
+  }
+  // Only own members are there.
+  for (const path of ['constructor', 'toString.name', '__proto__', 'list.length', 'list.map']) {
+    t.same(valuesAt(content, path.split('.')), [], path)
   }
   t.same(valuesAt(null, ['a']), [])
   t.same(valuesAt('text', ['length']), [])
