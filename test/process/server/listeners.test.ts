@@ -12,6 +12,7 @@ import { parse, stringify } from 'yaml'
 import { type Authority, testAuthority } from '../../support/authority.ts'
 import { run } from '../../support/command.ts'
 import { testGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
 import { raw } from '../../support/raw.ts'
 import { password } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
@@ -201,7 +202,9 @@ t.test('a renewed certificate is taken over, a broken one is not', async t => {
 
 t.test('a plan says of a certificate what a reload does', async t => {
   const { tls, use } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
+  // By its address: this process has several gateways, and one socket for commands.
+  const listen = `127.0.0.1:${await freePort()}`
+  const gateway = await testGateway(t.after, { gateway: { server: { tls }, ops: { listen } } })
   const read = async (path: string) => await (await gateway.ops(`/ops/api/${path}`)).json()
   const plan = async () => (await run(['plan', '-c', gateway.folder])).out
   const renewed = 'server.tls has another certificate or key'
