@@ -31,6 +31,7 @@ t.test(
         t.notMatch(error.message, '10.1.2.3')
       }
     }
+    t.match(upstreamError(foreign('EPIPE')).cause, { message: inside }, 'what the log tells')
     const all = new AggregateError([foreign('ECONNREFUSED'), foreign('EPIPE')])
     t.equal(upstreamError(all).code, 'upstream.refused', 'a dial of several addresses')
     const things = [undefined, null, 'text', 5, {}, [], new Error('x'), foreign(''), { code: 5 }]
