@@ -1,14 +1,11 @@
 /** How much more than a limit passes over several processes, and that a Redis that stands still refuses nobody. */
 import { Agent, get } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { configFolder } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
 
-const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const windowMs = 60_000
 const limits = [600, 30, 5]
 const routeOf = (max: number) => `most-${max}`
@@ -45,12 +42,9 @@ async function fleet(t: Test, size: number): Promise<Fleet> {
   const all: GatewayProcess[] = []
   for (let index = 0; index < size; index++) {
     const folder = await configFolder(files)
-    const environment = { SESSION_SECRET: 's'.repeat(32) }
-    all.push(await startGatewayProcess(t.after, { checkout, folder, environment }))
+    all.push(await startGatewayProcess(t.after, { folder }))
   }
-  for (const process of all) {
-    await until('ready', async () => (await process.ask('/readyz')).status === 200)
-  }
+  for (const process of all) await process.ready()
   const agent = new Agent({ keepAlive: true, maxSockets: 12 })
   t.after(() => agent.destroy())
   let turn = 0

@@ -18,7 +18,7 @@ const betweenMs = 60
  * one after the other, and others opened meanwhile, from before the switch until after it.
  */
 export async function keepsAcknowledged(t: Test, how: Switch, replicaCount: number) {
-  const sentinel = await testSentinel(t.after, [], replicaCount)
+  const sentinel = await testSentinel(t.after, { replicas: replicaCount })
   const gateways = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
   const at = (n: number) => gateways[n % 2] as TestGateway
   /** Answers other than 200 and 503. */

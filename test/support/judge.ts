@@ -1,4 +1,5 @@
 /** Knows of each session what its user may be told, and notes every answer that is not that. */
+import type { Answer } from './call.ts'
 
 export type State =
   /** Signed in, and nobody asked for the end. */
@@ -15,12 +16,6 @@ export interface Session {
   state: State
   /** When the end was acknowledged. */
   closedAt: number
-}
-
-interface Answer {
-  /** 0 without one. */
-  readonly status: number
-  readonly body: string
 }
 
 export type Judge = ReturnType<typeof createJudge>
@@ -74,11 +69,16 @@ export function createJudge() {
      * Somebody used a session.
      * @param before how it stood when the request began, at `beganAt`
      */
-    used: (session: Session, before: State, beganAt: number, { status, body }: Answer) => {
+    used: (
+      session: Session,
+      before: State,
+      beganAt: number,
+      { status, text }: Pick<Answer, 'status' | 'text'>
+    ) => {
       if (before === 'alive' && session.state === 'alive' && status === 401) {
         session.state = 'unsure'
         const age = Math.round((performance.now() - session.openedAt) / 1000)
-        odd(`401 for a session of ${session.user} that nobody closed, ${age} s old: ${body}`)
+        odd(`401 for a session of ${session.user} that nobody closed, ${age} s old: ${text}`)
       }
       const lateMs = beganAt - session.closedAt
       if (before === 'closed' && status === 200) {

@@ -133,7 +133,7 @@ export async function startTrial(
     const answer = await ask(kind, gateway, profile, { cookie })
     const status = answer?.status ?? 0
     const mayBeLost = forgets && phase !== 'before' && status === 401
-    if (!mayBeLost) judge.used(session, state, began, { status, body: answer?.text ?? '' })
+    if (!mayBeLost) judge.used(session, state, began, { status, text: answer?.text ?? '' })
     return status
   }
 

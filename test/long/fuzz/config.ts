@@ -127,7 +127,6 @@ const backEndLogin = {
 
 export interface AttackedConfig {
   readonly folder: string
-  readonly environment: Readonly<Record<string, string>>
   /** Writes the files as a reload shall find them: changed somehow, or as they were at first. */
   readonly change: (random: Random) => string
   readonly restore: () => void
@@ -186,7 +185,6 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
   }
   return {
     folder,
-    environment: { SESSION_SECRET: 'a secret of at least thirty-two characters' },
     restore,
     change: random => {
       restore()

@@ -1,13 +1,8 @@
-/** One run: a gateway of some checkout is attacked, and judged. */
+/** One run: a gateway is attacked, and judged. */
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  callOnce,
-  type GatewayProcess,
-  opsSecret,
-  startGatewayProcess
-} from '../../support/gateway-process.ts'
+import { callOnce } from '../../support/call.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { seedOf } from '../../support/random.ts'
-import { until } from '../../support/until.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { attackedConfig, users } from './config.ts'
 import { type Conversation, describe, plan, play } from './conversation.ts'
@@ -39,12 +34,7 @@ export async function fuzz(
     places: upstreams.places,
     redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
   })
-  const gateway = await startGatewayProcess(cleanUp, {
-    checkout: '.',
-    folder: config.folder,
-    ...(preload !== undefined && { preload }),
-    environment: { ...config.environment, OPS_SECRET: opsSecret }
-  })
+  const gateway = await startGatewayProcess(cleanUp, { folder: config.folder, preload })
   const parts = { ...surroundings, gateway, config, upstreams }
   const attack = createAttack(gateway, seed)
   const rest = async () => {
@@ -59,7 +49,7 @@ export async function fuzz(
     await attack.run(runs)
     await troubles
   }
-  await until('the gateway is ready', async () => (await gateway.ask('/readyz')).status === 200)
+  await gateway.ready()
   await attack.begin()
   try {
     // What is loaded, compiled and remembered once is no leak.

@@ -42,7 +42,7 @@ const shapes: Record<string, Shape> = {
 
   'a primary that Sentinels know, all with TLS': async t => {
     const authority = testAuthority(t.after)
-    const { sentinels, name } = await testSentinel(t.after, [], 1, authority)
+    const { sentinels, name } = await testSentinel(t.after, { tls: authority })
     const ca = authority.certificate
     return { sentinels, primary: name, tls: true, ca }
   },
@@ -87,7 +87,7 @@ const shapes: Record<string, Shape> = {
 const patient = { commandTimeout: 20_000 }
 
 for (const [name, program] of Object.entries(otherServers())) {
-  shapes[name] = async t => ({ url: (await testRedis(t.after, [], undefined, program)).url })
+  shapes[name] = async t => ({ url: (await testRedis(t.after, [], program)).url })
 }
 
 /** Making time pass takes rights that a gateway has no need of. */

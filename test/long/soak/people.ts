@@ -1,6 +1,7 @@
 /** Users who sign in, use their sessions at any replica, sign out, and have all of theirs closed. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce, type GatewayProcess, type PlainAnswer } from '../../support/gateway-process.ts'
+import { type Answer, callOnce } from '../../support/call.ts'
+import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { createRandom, type Random, seedOf } from '../../support/random.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { hashOf } from '../../support/users.ts'
@@ -40,7 +41,7 @@ export function createPeople(options: Options) {
     { url }: Replica,
     path: string,
     more: object
-  ): Promise<PlainAnswer | undefined> {
+  ): Promise<Answer | undefined> {
     const beganAt = performance.now()
     const options = { timeoutMs: patienceMs, ...more }
     const answer = await callOnce(url + path, options).catch((error: unknown) => {
@@ -60,7 +61,7 @@ export function createPeople(options: Options) {
     if (answer?.status === 200) judge.opened(user, cookie)
     else if (cookie !== '') judge.odd('a sign-in that failed set a cookie')
     else if (!quick.includes(answer?.status ?? 0) || answer?.status === 401) {
-      judge.odd(`a sign-in is answered ${answer?.status} ${answer?.body}`)
+      judge.odd(`a sign-in is answered ${answer?.status} ${answer?.text}`)
     }
   }
 
@@ -71,8 +72,8 @@ export function createPeople(options: Options) {
       headers: { cookie }
     })
     const status = answer?.status ?? 0
-    if (!quick.includes(status)) judge.odd(`a profile is answered ${status} ${answer?.body}`)
-    judge.used(session, state, beganAt, { status, body: answer?.body ?? '' })
+    if (!quick.includes(status)) judge.odd(`a profile is answered ${status} ${answer?.text}`)
+    judge.used(session, state, beganAt, { status, text: answer?.text ?? '' })
     return status
   }
 
