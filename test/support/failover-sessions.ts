@@ -1,7 +1,6 @@
 /** Sessions that are closed and opened while Sentinel makes another server the primary, and what became of them. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { lose } from './failover.ts'
 import { cookieOf, password, type TestGateway } from './gateway.ts'
 import { redisCli } from './redis-cli.ts'
 import { testSentinel, type TestSentinel } from './sentinel.ts'
@@ -90,10 +89,9 @@ export async function keepsAcknowledged(t: Test, how: Switch, replicaCount: numb
 
 async function switchPrimary(sentinel: TestSentinel, how: Switch): Promise<void> {
   const [primary] = sentinel.servers
-  if (how === 'planned') {
-    await sentinel.failover()
-  } else {
-    await lose(primary, how)
+  if (how === 'planned') await sentinel.failover()
+  else {
+    await primary.kill()
     await sentinel.downAfter(500)
   }
   await until(
