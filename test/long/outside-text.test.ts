@@ -7,7 +7,7 @@ import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** What only operators write or read: config, commands and their page. */
-const ofOperators = /^(?:cli|config|json-schema|admin\/page|process)\//
+const ofOperators = /^(?:cli|config|process)\//
 /** The path of a file of the console that is there: at most 4096 letters. */
 const bounded = new Set(['app/endpoints/console.ts'])
 

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer, type ServerOptions } from 'ws'
 import { listen } from './ports.ts'
 
-export interface FrameOptions {
+interface FrameOptions {
   readonly opcode: number
   /** Of a random payload, where none is given. */
   readonly length?: number
@@ -23,28 +23,18 @@ export function frame(options: FrameOptions): Buffer {
   const mask = isMasked ? randomBytes(4) : undefined
   const body = mask === undefined ? payload : payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0))
   const { length } = payload
-  const size = Buffer.alloc(length < 126 ? 1 : length < 65_536 ? 3 : 9)
-  if (length < 126) size[0] = length
-  else if (length < 65_536) {
-    size[0] = 126
-    size.writeUInt16BE(length, 1)
-  } else {
-    size[0] = 127
+  const masked = isMasked ? 0x80 : 0
+  const size = Buffer.alloc(
+    length < 126 ? 1 : length < 65_536 ? 3 : 9,
+    masked | Math.min(length, 126)
+  )
+  if (size.length === 3) size.writeUInt16BE(length, 1)
+  if (size.length === 9) {
+    size[0] = masked | 127
     size.writeBigUInt64BE(BigInt(length), 1)
   }
-  if (isMasked) size[0] = (size[0] as number) | 0x80
   const first = Buffer.from([(isLast ? 0x80 : 0) | reserved | opcode])
   return Buffer.concat([first, size, ...(mask === undefined ? [] : [mask]), body])
-}
-
-export interface WebSocketUpstream {
-  readonly url: string
-  /** Upgrade requests, the newest last. */
-  readonly requests: IncomingMessage[]
-  /** Connections that are open, the oldest first. */
-  readonly open: () => WebSocket[]
-  /** Resolves with the next connection. */
-  readonly next: () => Promise<WebSocket>
 }
 
 /**
@@ -55,7 +45,7 @@ export async function webSocketUpstream(
   cleanUp: (undo: () => unknown) => void,
   options: ServerOptions = {},
   onConnection: (socket: WebSocket, request: IncomingMessage) => void = echo
-): Promise<WebSocketUpstream> {
+) {
   const requests: IncomingMessage[] = []
   const sockets = new Set<Socket>()
   const http = createServer((_request, response) => response.end('{"ok":1}'))
@@ -77,8 +67,11 @@ export async function webSocketUpstream(
   })
   return {
     url: `http://127.0.0.1:${port}`,
+    /** Upgrade requests, the newest last. */
     requests,
+    /** Connections that are open, the oldest first. */
     open: () => [...server.clients],
+    /** Resolves with the next connection. */
     next: async () => ((await once(server, 'connection')) as [WebSocket])[0]
   }
 }
