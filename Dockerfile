@@ -7,7 +7,8 @@
 #
 # Behind a registry of your own: --secret id=npmrc,src=$HOME/.npmrc (it stays out of every layer).
 
-FROM node:24-bookworm-slim AS base
+# On the machine that builds, whatever the image is for: no package has machine code.
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS base
 WORKDIR /app
 COPY package.json package-lock.json ./
 
@@ -28,7 +29,8 @@ RUN npm run build && node dist/launch.js help >/dev/null
 FROM base AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc,required=false \
     --mount=type=cache,target=/root/.npm \
-    npm ci --ignore-scripts --no-audit --no-fund --omit=dev
+    npm ci --ignore-scripts --no-audit --no-fund --omit=dev && \
+    ! find node_modules -name '*.node' | grep .
 
 
 FROM node:24-bookworm-slim

@@ -2,7 +2,7 @@
 # Makes a release in ./release: the npm package, the Helm chart, the software bill of materials and their checksums.
 #   scripts/release.sh 0.3.0            all files; publishes nothing
 #   IMAGE=registry/name scripts/release.sh 0.3.0   also builds the image for amd64 and arm64, and pushes it
-# Needs Node 20 or newer, npm and helm; for the image docker with buildx. Tag and publish what it made:
+# Needs Node 20 or newer, npm and helm; for the image docker with buildx, and QEMU for the other machine. Tag and publish what it made:
 #   git tag -s v0.3.0 && git push --tags && npm publish release/console-gateway-0.3.0.tgz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,11 +22,12 @@ mkdir release
 # Builds the bundle and the schema of the chart's values before.
 npm pack --silent --pack-destination release
 npm sbom --sbom-format cyclonedx --omit dev > "release/console-gateway-$version.sbom.json"
-helm package deploy/helm/console-gateway --destination release
-(cd release && sha256sum -- * > SHA256SUMS)
+# In a folder of its own: it has the name of the npm package.
+helm package deploy/helm/console-gateway --destination release/helm
+(cd release && sha256sum -- *.* helm/* > SHA256SUMS)
 
 if [ -n "${IMAGE:-}" ]; then
   docker buildx build --platform linux/amd64,linux/arm64 --sbom true --provenance true --push \
     --build-arg VERSION="$version" --build-arg REVISION="$(git rev-parse HEAD)" -t "$IMAGE:$version" .
 fi
-ls -l release
+ls -l release release/helm

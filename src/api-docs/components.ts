@@ -1,7 +1,6 @@
 /** Contracts as components of a document. */
 import type { JsonSchema } from '../contract/schema.ts'
-import { stepsOfReference } from '../json/pointer.ts'
-import { isRecord, valueAt } from '../json/values.ts'
+import { stepsOfReference, isRecord, valueAt } from '../json/values.ts'
 
 /** Keywords whose members are names, and not keywords. */
 const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])

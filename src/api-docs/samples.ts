@@ -4,7 +4,7 @@ import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/types.ts'
-import { fillCurrentUser } from '../shaping/current-user.ts'
+import { fillCurrentUser } from '../shaping/answer.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
 import { learnSchema } from './learn.ts'
 

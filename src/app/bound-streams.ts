@@ -8,10 +8,9 @@ import type { Sessions } from '../session/sessions.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
 import type { Counter, Metrics } from '../observability/metrics.ts'
-import type { BindStream, BoundStream } from './routes/bound-stream.ts'
+import type { BindStream, BoundStream } from './hooks/context.ts'
 import type { OperatorsMaintenance } from './gateway.ts'
-import { mayUse } from './hooks/guard.ts'
-import { createClosings, type ClosingOf } from './hooks/maintenance.ts'
+import { mayUse, createClosings, type ClosingOf } from './hooks/guard.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500

@@ -2,12 +2,18 @@
 import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
+import type { SourceConfig } from '../config/schema/gateway.ts'
 import { mountOf } from '../config/schema/resolved.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { createTokenReader } from '../login/oidc/machines.ts'
+import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
+import { createUsersFile } from '../login/file-users.ts'
+import { createLdap } from '../login/ldap/source.ts'
+import { createTokenReader } from '../login/oidc/machines.ts'
+import { providerOf } from '../login/oidc/provider.ts'
+import { OidcSource } from '../login/oidc/source.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
-import { tokenNamesOf } from '../proxy/token-names.ts'
+import { createUpstreamLogin } from '../login/upstream-login.ts'
+import { tokenNamesOf } from '../proxy/query.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import { createAnswer } from '../shaping/answer.ts'
@@ -15,13 +21,14 @@ import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
 import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
-import { createCounters } from './hooks/metrics.ts'
-import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
+import type { BindStream } from './hooks/context.ts'
+import { createCounters, type ShedLog } from './hooks/metrics.ts'
+import {
+  createSealedCookies,
+  createSessionCookieReader,
+  sessionCookie
+} from './hooks/session-cookie.ts'
 import { withOwnCode } from './own-code.ts'
-import type { BindStream } from './routes/bound-stream.ts'
-import { createSealedCookies } from './routes/sealed-cookies.ts'
-import { createSources } from './sign-in/sources.ts'
-import type { ShedLog } from './hooks/metrics.ts'
 
 type Shared =
   | 'log'
@@ -128,5 +135,54 @@ function createWarnOnce(log: Services['log']) {
   return (key: string, fields: object, message: string): void => {
     if (!warned.has(key)) log.warn(fields, message)
     warned.add(key)
+  }
+}
+
+interface Needed extends Pick<Services, 'log'> {
+  readonly upstream: (name: string) => Upstream
+}
+
+/** @returns in the order of the config */
+export function createSources(config: Config, services: Needed): CredentialSource[] {
+  const sources = Object.entries(config.gateway.login.sources)
+  return sources.map(([name, source]) => createSource(name, source, config, services))
+}
+
+function createSource(
+  name: string,
+  source: SourceConfig,
+  { users, authorities }: Config,
+  { log, upstream }: Needed
+): CredentialSource {
+  switch (source.kind) {
+    case 'users-file':
+      return createUsersFile(name, users[source.file] ?? { users: {} })
+    case 'ldap': {
+      const directory = { ...source, ca: authorities[source.ca ?? ''] }
+      return createLdap(name, directory, user =>
+        log.warn(
+          { event: 'login.ambiguous', source: name, user },
+          'sign-in refused: several entries of the directory have this user name'
+        )
+      )
+    }
+    case 'oidc':
+      return new OidcSource(name, source, providerOf(source))
+    case 'upstream-login': {
+      const { config, fetchWhole } = upstream(source.upstream)
+      const { as, scheme } = credentialOf(config.credential)
+      return createUpstreamLogin({
+        name,
+        config: source,
+        send: fetchWhole,
+        credentialStyle: as,
+        credentialScheme: scheme,
+        onFailed: err =>
+          log.warn(
+            { event: 'logout.source', source: name, err },
+            'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
+          )
+      })
+    }
   }
 }

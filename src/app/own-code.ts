@@ -4,14 +4,14 @@ import { headerName } from '../config/schema/primitives.ts'
 import type { RoutesConfig, UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
+import type { Call } from '../proxy/receiver.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Modules, OwnCode } from '../shaping/module.ts'
 
 const inAscii = /^[\x20-\x7e]*$/
 
 type Ask = (name: string, config: UpstreamConfig) => Upstream
-type Added = NonNullable<Upstream['addedTo']>
-type Call = Parameters<Added>[0]
+type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
 
 /**
  * Gives each call to an upstream that names own code the headers which that adds.
@@ -29,15 +29,15 @@ export function withOwnCode(
     const { module: file = '' } = config
     const code = modules.get(file)
     if (code === undefined) return upstream
-    const addedTo: Added = call => headersBy(file, code, call)
-    const signed = async <C extends Call>(call: C, path: string): Promise<C> => ({
+    /** A call that is sent again shall not hold the headers of its first time. */
+    const signed = async <C extends Added>(call: C, path = call.path): Promise<C> => ({
       ...call,
-      headers: { ...call.headers, ...(await addedTo({ ...call, path })) }
+      headers: { ...call.headers, ...(await headersBy(file, code, { ...call, path })) }
     })
     return {
       ...upstream,
-      addedTo,
-      send: async call => upstream.send(await signed(call, call.path)),
+      send: async call => upstream.send(await signed(call)),
+      connect: async call => upstream.connect(await signed(call)),
       fetchWhole: async request =>
         upstream.fetchWhole(await signed(request, upstream.base + request.path))
     }
@@ -45,7 +45,11 @@ export function withOwnCode(
 }
 
 /** @throws GatewayError `upstream.module` */
-async function headersBy(file: string, code: OwnCode, call: Call): Promise<Record<string, string>> {
+async function headersBy(
+  file: string,
+  code: OwnCode,
+  call: Added
+): Promise<Record<string, string>> {
   const { method, path, headers, body, recorded } = call
   const text = body instanceof Readable || body === null ? undefined : body?.toString()
   try {

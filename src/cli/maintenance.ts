@@ -2,7 +2,7 @@
 import { amountOf } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/maintenance.ts'
-import { maintenanceInWords } from '../services/closing.ts'
+import { maintenanceInWords } from '../services/maintenance.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation } from './command.ts'
 

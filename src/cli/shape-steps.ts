@@ -4,8 +4,7 @@ import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { loadModules, reasonOf } from '../shaping/module.ts'
-import type { ShapeUse } from '../shaping/operation.ts'
+import { loadModules, reasonOf, type ShapeUse } from '../shaping/module.ts'
 import { compileShape } from '../shaping/shape.ts'
 
 export interface TracedStep {

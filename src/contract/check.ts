@@ -1,7 +1,6 @@
 /** What a value has otherwise than its contract says. */
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
-import { stepsOf } from '../json/pointer.ts'
-import { isRawNumber, isRecord } from '../json/values.ts'
+import { stepsOf, isRawNumber, isRecord } from '../json/values.ts'
 import { createAjv, type JsonSchema } from './schema.ts'
 
 export interface Deviation {

@@ -1,7 +1,7 @@
 /** JSON Schemas of responses: their validator, and what is wrong with them. */
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
-import { stepsOf } from '../json/pointer.ts'
+import { stepsOf } from '../json/values.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,5 @@
 /** Messages and field errors in the error bodies of back-ends, by the format of each. */
-import { stepsOf } from './pointer.ts'
-import { isRecord, type Json, textOf, valueAt } from './values.ts'
+import { stepsOf, isRecord, type Json, textOf, valueAt } from './values.ts'
 
 /** Paths are names joined by dots. */
 export interface ErrorFormat {

@@ -1,11 +1,10 @@
 /**
  * The one kind of limit, a token bucket: `burst` at once, and `max` more in each window, evenly.
- * All that is kept of a bucket is the time when it is full again (GCRA's theoretical arrival time).
+ * All that is kept is the time when it is full again (GCRA's theoretical arrival time).
  */
 export interface Rate {
   readonly max: number
   readonly windowMs: number
-  /** The size of the bucket. */
   readonly burst: number
 }
 
@@ -21,10 +20,10 @@ export interface Verdict {
 /** How long one request takes to be free again, in milliseconds. */
 export const eachMs = ({ max, windowMs }: Rate): number => windowMs / max
 
-/** Milliseconds that times may be off, so that no rounding costs a bucket one. */
+/** So much times may be off, so that no rounding costs a bucket one. */
 const tolerance = (rate: Rate) => Math.min(1, eachMs(rate) / 100)
 
-/** The room of a bucket in milliseconds, with the tolerance; in Redis it decides as well. */
+/** In milliseconds, with the tolerance; in Redis it decides as well. */
 export const roomMs = (rate: Rate): number => rate.burst * eachMs(rate) + tolerance(rate)
 
 /** The state of a bucket that is full again at `full`, before one more is taken. */
@@ -42,8 +41,8 @@ export function look(rate: Rate, full: number, now: number): Verdict {
 }
 
 /**
- * When it is full after `count` more, or with less than 0 after some are given back. Never later
- * than in twice its size: what was counted twice, or before a reload, holds nobody up for long.
+ * `count` is below 0 where some are given back. Never later than in twice its size: what was
+ * counted twice, or before a reload, holds nobody up for long.
  */
 export function fullAfter(rate: Rate, full: number, count: number, now: number): number {
   const each = eachMs(rate)

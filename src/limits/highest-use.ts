@@ -2,17 +2,15 @@
 
 export interface Use {
   readonly used: number
-  /** As people name the caller. */
   readonly caller: string
 }
 
 export interface LimitUse {
   readonly hour: Use | undefined
-  /** Of the last 24 hours. */
   readonly day: Use | undefined
-  /** Callers that were over the limit in this hour, the last one first. */
+  /** Those of this hour that were over the limit, the last first. */
   readonly over: readonly string[]
-  /** Those of this hour that came nearest to it, the nearest first. */
+  /** The nearest first. */
   readonly nearest: readonly Use[]
 }
 
@@ -24,13 +22,11 @@ interface Hour {
 
 const hourMs = 3_600_000
 const hoursKept = 24
-/** Of each limit, in each hour. */
 const callersKept = 20
 
 const byUse = (a: Use, b: Use) => b.used - a.used
 
 export class HighestUse {
-  /** By limit, the current hour last. */
   readonly #hours = new Map<string, readonly Hour[]>()
 
   /** @param used of the bucket, with this request */
@@ -53,7 +49,6 @@ export class HighestUse {
     return { hour: nearest[0], day: highest.toSorted(byUse)[0], over, nearest }
   }
 
-  /** Of each limit, the highest use of this hour. */
   all(): Array<[limit: string, used: number]> {
     return [...this.#hours.keys()].map(limit => [limit, this.read(limit).hour?.used ?? 0])
   }

@@ -1,6 +1,6 @@
 /**
- * Failures of sign-in, by what guesses: buckets that are taken from before a password is looked at,
- * and given back where it was right. So guesses at once, at any replica, do not slip past.
+ * Failures of sign-in: buckets that are taken from before a password is looked at, and given back
+ * where it was right. So guesses at once, at any replica, do not slip past.
  */
 import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'
@@ -12,11 +12,10 @@ export interface Bucket {
   readonly rate: Rate
 }
 
-/** Milliseconds for each bucket, in the order of the buckets. */
 export interface Taken {
   /** Otherwise one is used up, and none was taken from. */
   readonly isTaken: boolean
-  /** Until one more failure is free; 0 where one is. */
+  /** For each bucket, until one more failure is free; 0 where one is. */
   readonly waitMs: readonly number[]
   /** Counted in this process, since Redis did not answer. */
   readonly isLocal?: true
@@ -40,7 +39,6 @@ export function partsOf({ key }: Pick<Bucket, 'key'>) {
 
 export interface Lock {
   readonly key: string
-  /** Milliseconds until one more failure is free. */
   readonly waitMs: number
 }
 
@@ -51,23 +49,17 @@ export interface Lockouts {
   readonly giveBack: (buckets: readonly Bucket[], taken: Taken) => Promise<void>
   /** The buckets that are used up, the first to have room first. */
   readonly list: () => Promise<Lock[]>
-  /** Deletes all failures of the keys. */
   readonly lift: (keys: readonly string[]) => Promise<void>
 }
 
 interface Failures {
   readonly rate: Rate
-  /** When its bucket is full again. */
   readonly full: number
 }
 
-/**
- * Of made-up names: those that were not tried for the longest time are forgotten. So many are not
- * tried while a lock lasts.
- */
+/** Of made-up names: so many are not tried while a lock lasts. */
 const maxKeys = 200_000
 
-/** `clear` deletes all failures. */
 export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
   const failures = new BoundedMap<Failures>(maxKeys)
   /** No fuller than its size: the rate may have changed. */

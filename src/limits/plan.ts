@@ -1,4 +1,4 @@
-/** Compiles the limits of config into a plan: the limits that apply to a request, and their keys. */
+/** The limits of config that apply to a request, and their keys. */
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { textAt } from '../json/values.ts'
@@ -10,7 +10,6 @@ export interface Limit {
   readonly rate: Rate
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
-  /** @param address as limits count it */
   readonly keyOf: (address: string, caller: Session | undefined) => string
   /** The key of an ended session, whose requests are counted apart. */
   readonly keyOfEnded: (session: string) => string
@@ -37,12 +36,8 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
     find(route, method, limit => !isOfAddress(limit) && isForRoles(limit, roles))
 
   return {
-    /** All limits that count. */
     all,
-    /**
-     * The limits that apply to a request.
-     * @param route a route's name, or an endpoint's
-     */
+    /** @param route a route's name, or an endpoint's */
     of: (route: string, method: string, caller: Session | undefined): readonly Limit[] =>
       // A session of one account must not free guesses at others from limits by address.
       caller === undefined || route === signInRoute
@@ -54,15 +49,11 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
   }
 }
 
-/**
- * The first part of each key of a caller who is signed in; it holds no blank.
- * @param key of the user
- */
+/** The first part of each key of a user; it holds no blank. */
 export function callerOfUser(key: string): string {
   return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
 }
 
-/** The first part of each key of an address. */
 export const callerOfAddress = (address: string): string => `a:${address}`
 
 /** @param apart tells a separate budget of the same limit */

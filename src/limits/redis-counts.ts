@@ -1,6 +1,6 @@
 /**
- * The counts of limits in Redis: a hash for each caller, in which each limit has a field with the
- * time, by the clock of Redis, when its bucket is full again, and the time that one request takes.
+ * The counts of limits in Redis: a hash for each caller, with a field for each limit: when its
+ * bucket is full again, by the clock of Redis, and the time that one request takes.
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
@@ -34,7 +34,6 @@ return string.format('%.3f', after - now)`
 
 interface Options {
   readonly redis: Redis | Cluster
-  /** Of all keys: `{cg}:`. */
   readonly prefix: string
   /** Called where a key holds something else: it is counted in each process alone. */
   readonly onForeignKey: (key: string, error: Error) => void

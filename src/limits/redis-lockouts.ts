@@ -40,7 +40,6 @@ local last = redis.call('ZREVRANGE', locks, 0, 0, 'WITHSCORES')[2]
 if last then redis.call('PEXPIREAT', locks, math.ceil(last)) end
 return answer`
 
-/** @param prefix of all keys: `{cg}:` */
 export function createRedisLockouts(redis: Redis | Cluster, prefix: string): Lockouts {
   redis.defineCommand('countFailures', { lua: script })
   const locks = `${prefix}locks`

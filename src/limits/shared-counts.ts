@@ -1,15 +1,13 @@
 /**
- * The counts of limits. They are kept in this process and told to Redis in the background, so that
- * few requests wait for Redis, and limits go on while it is away. Small limits are taken in Redis
- * at each request: there a few more would be many.
+ * The counts of limits, kept in this process and told to Redis in the background: few requests wait
+ * for Redis, and limits go on while it is away. Small limits are taken in Redis at each request:
+ * there a few more would be many.
  */
 import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
 
-/** Use of one limit by a caller. */
 export interface UsedLimit {
-  /** The limit's part of the key. */
   readonly limit: string
   /** Requests that are not free again. */
   readonly used: number
@@ -20,7 +18,6 @@ export type FullIn = number | undefined
 
 /** The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. */
 export interface CountStore {
-  /** Counts requests that passed. */
   readonly tell: (key: string, rate: Rate, count: number) => Promise<FullIn>
   /** Takes one where there is room; below 0 where there was none. */
   readonly take: (key: string, rate: Rate) => Promise<FullIn>
@@ -28,7 +25,6 @@ export interface CountStore {
 
 interface Entry {
   rate: Rate
-  /** When its bucket is full again. */
   full: number
   untold: number
   isReported: boolean
@@ -66,12 +62,11 @@ export class SharedCounts {
     return this.#backOffMs > 0
   }
 
-  /** Whether a request waits for Redis at this limit. */
   isExact({ burst }: Rate): boolean {
     return burst <= exactUpTo && this.#store !== undefined && !this.isAway
   }
 
-  /** Counts one request, unless it exceeds. `remaining` is the rest after it. */
+  /** `remaining` is the rest after it. */
   hit(key: string, rate: Rate): Verdict | Promise<Verdict> {
     const entry = this.#entry(key, rate)
     if (this.#store === undefined || !this.isExact(rate)) return this.#hitHere(key, entry)
@@ -80,7 +75,6 @@ export class SharedCounts {
     return isRefused ? this.#hitHere(key, entry) : this.#take(this.#store, key, entry)
   }
 
-  /** What `hit` would say, without counting. */
   look(key: string, rate: Rate): Verdict {
     return look(rate, this.#entry(key, rate).full, steadyClock.now())
   }
@@ -93,26 +87,22 @@ export class SharedCounts {
     return true
   }
 
-  /** Forgets what this process knows of a caller. */
   forget(caller: string): void {
     for (const key of this.#entries.keys()) {
       if (key.startsWith(`${caller} `)) this.#entries.delete(key)
     }
   }
 
-  /** Counts all callers anew. */
   clear(): void {
     this.#entries.clear()
   }
 
-  /** The counts of a caller in this process. */
   ofCaller(caller: string): UsedLimit[] {
     return [...this.#entries.entries()]
       .filter(([key]) => key.startsWith(`${caller} `))
       .map(([key, entry]) => ({ limit: key.slice(caller.length + 1), used: usedOf(entry) }))
   }
 
-  /** Tells what passed, and learns what passed elsewhere. */
   async flush(): Promise<void> {
     if (this.#store === undefined) return
     this.#telling ??= this.#tell(this.#store).finally(() => {

@@ -5,13 +5,12 @@
 import { addAbortListener } from 'node:events'
 import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 
-/** One that got no place in time: others of the key are still being judged. */
 export const timeIsOver = 'time is over'
 
 /** Of one key: there as long as a sign-in of it is judged. */
 interface Line {
   running: number
-  /** Those that wait, in their order; each is called with whether it may try again. */
+  /** In their order; each is called with whether it may try again. */
   readonly waiting: Set<(mayTry: boolean) => void>
   /** Sends all away that wait, whenever for so long no sign-in of the key ended. */
   readonly timer: NodeJS.Timeout
@@ -23,7 +22,6 @@ export class SignInLines {
   readonly #lockouts: Pick<Lockouts, 'take'>
   readonly #lines = new Map<string, Line>()
 
-  /** How many keys have one. */
   get size(): number {
     return this.#lines.size
   }
@@ -80,7 +78,6 @@ export class SignInLines {
     return line
   }
 
-  /** Nobody is left to be waited for. */
   #close(key: string, { waiting, timer }: Line): void {
     this.#lines.delete(key)
     clearInterval(timer)

@@ -4,12 +4,11 @@ import { GatewayError } from '../errors/errors.ts'
 const maxWaitMs = 10_000
 
 export class Slots {
-  /** Slots that are taken. */
   running = 0
   readonly #slots: number
   readonly #queue: number
   readonly #onWaited: ((ms: number) => void) | undefined
-  /** In the order in which they came: what starts each, and what refuses it. */
+  /** In their order: what starts each, and what refuses it. */
   readonly #waiting = new Map<() => void, (error: unknown) => void>()
 
   /**
@@ -26,7 +25,6 @@ export class Slots {
     return this.#waiting.size
   }
 
-  /** @returns whether a slot was free, which is now taken until `release()` */
   tryTake(): boolean {
     if (this.running >= this.#slots) return false
     this.running++
@@ -34,7 +32,6 @@ export class Slots {
   }
 
   /**
-   * Waits for a slot.
    * @param signal aborted when nobody needs it any more
    * @throws GatewayError `overloaded`, or the reason of `signal`
    */
@@ -65,7 +62,6 @@ export class Slots {
     }
   }
 
-  /** @throws as `take` does, and what `work` throws */
   async run<T>(work: () => Promise<T>): Promise<T> {
     await this.take()
     try {
@@ -88,7 +84,6 @@ export class Slots {
   }
 }
 
-/** @param limit the bound that refused */
 export function overloaded(reason: string, limit: string): GatewayError {
   return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason), limit })
 }

@@ -3,7 +3,6 @@ import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'nod
 import { promisify } from 'node:util'
 import { Slots } from '../limits/slots.ts'
 
-/** What a hash takes: memory in KiB. */
 export interface Cost {
   readonly memory: number
   readonly passes: number
@@ -50,8 +49,7 @@ export function parseHash(written: string): Hash {
 }
 
 /**
- * A hash that no password matches, as costly as `like`: an unknown user's password is compared with
- * it, so that the time does not show whether the user exists.
+ * A hash that no password matches, as costly as `like`: time does not show whether a user exists.
  */
 export function decoyHash(like?: Hash): Hash {
   const { tag, ...cost } = like ?? { ...recommended, tag: { length: tagLength } }

@@ -6,13 +6,12 @@ import { headerSafe, maxResponseBytes, type RawResponse } from './login-response
 
 type Texts = Readonly<Record<string, string>>
 
-/** Sends a request to the back-end. Passed in, since login does not import proxy. */
+/** Passed in, since login does not import proxy. */
 export type Send = (options: {
   method: string
   path: string
   headers: Record<string, string>
   body?: string
-  /** To the last byte. */
   timeoutMs: number
   maxBytes: number
   recorded?: Recorded | undefined
@@ -22,7 +21,7 @@ export interface BackEnd {
   readonly send: Send
   /** How it takes credentials: `none`, `bearer`, `cookies` or `header:NAME`. */
   readonly credentialStyle: string
-  /** The word before the token. Without it: `Bearer` for `bearer`, none for a header. */
+  /** Without it: `Bearer` for `bearer`, none for a header. */
   readonly credentialScheme?: string | undefined
 }
 
@@ -35,13 +34,10 @@ interface Call {
   readonly headers?: Texts
   readonly timeoutMs: number
   readonly purpose: AttemptPurpose
-  /** Of the request that needs it. */
   readonly trail: Trail | undefined
 }
 
-/** A call with a session's credential, whose placeholders body, query and headers may have. */
 interface SessionCall extends Call {
-  /** Headers without placeholders. */
   readonly fixedHeaders?: Texts
   readonly sendCredential?: boolean
 }
@@ -59,12 +55,13 @@ export function withLowerNames(headers: Texts): Record<string, string> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** @param call whose headers have names in lower case */
 export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawResponse> {
   const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
+  const search = new URLSearchParams(query).toString()
   return send({
     method,
-    path: withQuery(path, query),
+    // A path of config has no query of its own.
+    path: search === '' ? path : `${path}?${search}`,
     headers: {
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': contentTypes[format] }),
@@ -98,7 +95,6 @@ export function callWith(
   })
 }
 
-/** The session's credential in the form that this upstream takes. */
 export function credentialHeaders(
   { token, cookies }: Credential,
   { credentialStyle, credentialScheme }: Omit<BackEnd, 'send'>
@@ -115,24 +111,22 @@ export function credentialHeaders(
 
 function writeBody(body: object, format: Format): string {
   if (format === 'json') return JSON.stringify(body)
-  return new URLSearchParams(
-    Object.entries(body).map(([name, value]): [string, string] => [
-      name,
-      typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
-    ])
-  ).toString()
-}
-
-/** A path of config has no query of its own. */
-function withQuery(path: string, query: Texts = {}): string {
-  const written = new URLSearchParams(query).toString()
-  return written === '' ? path : `${path}?${written}`
+  const members = Object.entries(body).map(([name, value]): [string, string] => [
+    name,
+    typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  ])
+  return new URLSearchParams(members).toString()
 }
 
 /** Puts values into the `{name}`s of a template, at any depth. */
 export function fill<T>(template: T, values: Texts): T
 export function fill(template: unknown, values: Texts): unknown {
-  if (typeof template === 'string') return fillText(template, values)
+  if (typeof template === 'string') {
+    // A function as replacement: a password may contain "$&", which a string would interpret.
+    return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
+      Object.hasOwn(values, name) ? (values[name] ?? '') : whole
+    )
+  }
   if (Array.isArray(template)) return template.map(each => fill(each, values) as unknown)
   if (typeof template === 'object' && template !== null) {
     return Object.fromEntries(
@@ -140,11 +134,4 @@ export function fill(template: unknown, values: Texts): unknown {
     )
   }
   return template
-}
-
-function fillText(template: string, values: Texts): string {
-  // A function as replacement: a password may contain "$&", which a string would interpret.
-  return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
-    Object.hasOwn(values, name) ? (values[name] ?? '') : whole
-  )
 }

@@ -3,20 +3,16 @@ import type { Sessions } from '../session/sessions.ts'
 import type { SignedIn } from '../session/types.ts'
 import { filesOf, type Sources, userOf } from './file-users.ts'
 
-/** A user whose sessions a users file ends, or may end where their password is not known. */
 export interface ChangedUser extends SignedIn {
   readonly change: 'removed' | 'disabled' | 'password changed'
 }
 
 export interface ReviewedUser extends ChangedUser {
-  /** Sessions. */
   readonly closed: number
 }
 
-/** A change of fewer users is taken as meant. */
 const minChanged = 5
 
-/** The file users of `before` whose sessions a change of config ends. */
 export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
   const users = [...filesOf(before)].flatMap(([source, ofSource = {}]) =>
     Object.entries(ofSource)
@@ -43,10 +39,6 @@ function changesOf(
   })
 }
 
-/**
- * Says in words that more than half of a file's users vanish or change their password at once:
- * more likely a mistake than meant. Undefined where none does.
- */
 export function massChange(before: Sources, after: Sources): string | undefined {
   const ending = changedUsers(before, after).filter(({ change }) => change !== 'disabled')
   for (const [source, { length }] of Map.groupBy(ending, each => each.source)) {
@@ -57,7 +49,7 @@ export function massChange(before: Sources, after: Sources): string | undefined 
   return undefined
 }
 
-/** Ends the sessions of users that changed, one user after the other. @throws StoreUnavailable */
+/** Ends their sessions, one user after the other. @throws StoreUnavailable */
 export async function reviewChanged(
   sessions: Pick<Sessions, 'endReviewed'>,
   changed: readonly ChangedUser[]

@@ -1,10 +1,6 @@
-/** The cookies of a back-end that a session keeps. */
-
 /**
- * Those of a `Cookie` header after a response: one that is not set anew keeps its value. Of other
- * names, and of those that a response deletes, nothing is taken over.
- * @param names those that count
- * @returns a `Cookie` header's value
+ * The `Cookie` header's value after a response: a cookie that is not set anew stays. Of other
+ * names, and of those that are deleted, nothing is taken over.
  */
 export function cookiesAfter(
   before: string,
@@ -15,7 +11,6 @@ export function cookiesAfter(
   const former = before === '' ? [] : before.split('; ').filter(isNamed)
   const set = [setCookie ?? []].flat().filter(each => !deletes(each))
   const pairs = set.map(each => each.split(';', 1)[0] ?? '').filter(isNamed)
-  // Of each name the last.
   const byName = new Map(pairs.map(pair => [nameOf(pair), pair]))
   return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()].join('; ')
 }

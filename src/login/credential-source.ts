@@ -1,4 +1,3 @@
-/** Credential sources: take a user name and password, give an identity. */
 import { isOfUpstream } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
@@ -14,24 +13,19 @@ import {
 export interface SignInAttempt {
   readonly username: string
   readonly password: string
-  /** Further members of the console's sign-in body. */
   readonly extra: Readonly<Record<string, unknown>>
   readonly address: string
   readonly requestId: string
-  /** Of the request to sign in. */
   readonly trail?: Trail
-  /** Sources pass parts of it on, by the names of their config. */
   readonly request?: ConsoleRequest
 }
 
-/** The console's request to sign in, beside its body. */
 export interface ConsoleRequest {
   readonly headers: Readonly<Record<string, unknown>>
   /** `NAME=VALUE` as the upstream may get it, empty without such a cookie. */
   readonly cookie: (upstream: string, name: string) => string
 }
 
-/** A refusal that tells more than a wrong password. */
 export type RefusalKind = 'challenge' | 'blocked' | 'expired-password'
 
 export interface Refusal {
@@ -40,7 +34,6 @@ export interface Refusal {
   readonly isFinal?: boolean
   /** The source has no such user name, which others may find out: no password was evaluated. */
   readonly isUnknown?: boolean
-  /** Without it the password is wrong, or the user unknown. */
   readonly kind?: RefusalKind
   /** The back-end's message for the user, as plain text. */
   readonly message?: string
@@ -52,7 +45,7 @@ export type SignInResult =
       readonly vouched: true
       readonly identity: Identity
       readonly credential?: Credential
-      /** A digest of that in a users file, whose later change ends the session. */
+      /** Of a users file: a later change ends the session. */
       readonly password?: string
     }
 
@@ -65,23 +58,18 @@ export interface CredentialSource {
    * @throws GatewayError when the source is unavailable; that is never a refusal
    */
   verify?(attempt: SignInAttempt): Promise<SignInResult>
-  /**
-   * A new credential for a session's old one, or undefined where the source refuses.
-   * @throws GatewayError when it cannot tell
-   */
+  /** @returns undefined where the source refuses @throws GatewayError when it cannot tell */
   renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
   /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session, trail?: Trail): Promise<void>
 }
 
-/** A source that takes user names and passwords. */
 export type PasswordSource = CredentialSource & Required<Pick<CredentialSource, 'verify'>>
 
 export function takesPasswords(source: CredentialSource): source is PasswordSource {
   return source.verify !== undefined
 }
 
-/** Why a source did not answer when it was asked last. */
 export interface SourceFault {
   readonly source: string
   /** Milliseconds since the epoch. */
@@ -115,7 +103,6 @@ export class SourceFaults {
   }
 }
 
-/** The request that ends a session. */
 interface SigningOut {
   readonly log: { warn: (fields: object, message: string) => void }
   readonly trail?: Trail
@@ -123,7 +110,6 @@ interface SigningOut {
 
 /** An upstream that gives a session a token of its own, whatever its source is. */
 export interface TokenExchange extends Pick<CredentialSource, 'signOut'> {
-  /** In `routes.yaml`. */
   readonly upstream: string
   /** @throws GatewayError where it gives none */
   renew(session: Session, trail?: Trail): Promise<Renewed>
@@ -133,7 +119,6 @@ type Holder = Partial<Pick<TokenExchange, 'upstream' | 'signOut'>>
 
 interface SignOutOptions {
   readonly sources: readonly CredentialSource[]
-  /** By the names of their upstreams. */
   readonly exchanges?: ReadonlyMap<string, TokenExchange>
   readonly sessions: Pick<Sessions, 'list'>
 }
@@ -141,7 +126,7 @@ interface SignOutOptions {
 /**
  * Ends the session at its source and at the upstreams that gave it a token, unless another session
  * of the user has the same credential there.
- * @param ended further sessions of the user that have just ended
+ * @param ended sessions of the user that have just ended, too
  * @throws where one of them does not end it
  */
 export async function endAtSource(
@@ -169,8 +154,7 @@ export async function endAtSource(
 }
 
 /**
- * Some back-ends give an account one token for all its sign-ins, and end what the token stands for,
- * whatever the cookies beside it.
+ * Some back-ends give an account one token for all its sign-ins, and end what the token stands for.
  */
 function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
   if (a.token !== undefined || b.token !== undefined) return a.token === b.token
@@ -178,28 +162,24 @@ function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
 }
 
 /**
- * Ends sessions of a user at their source too, one after the other, and once where they share a
- * credential. Not awaited: the gateway's sessions have ended, even if this fails.
+ * Ends sessions at their source too, one after the other. Not awaited: the gateway's have ended,
+ * even if this fails.
  */
 export function signOutAtSource(
   options: SignOutOptions,
   ended: Session | readonly Session[],
-  signingOut: SigningOut
-): void {
-  void signOutInTurn(options, [ended].flat(), signingOut)
-}
-
-async function signOutInTurn(
-  options: SignOutOptions,
-  sessions: readonly Session[],
   { log, trail }: SigningOut
-): Promise<void> {
-  for (const [index, session] of sessions.entries()) {
-    const before = sessions.slice(0, index)
-    await endAtSource(options, session, trail, before).catch((error: Error) => {
-      const { id, source } = session
-      const fields = { event: 'logout.source', source, session: id, reason: error.message }
-      log.warn(fields, 'the back-end refused the sign-out')
-    })
+): void {
+  const signOutInTurn = async () => {
+    const sessions = [ended].flat()
+    for (const [index, session] of sessions.entries()) {
+      const before = sessions.slice(0, index)
+      await endAtSource(options, session, trail, before).catch((error: Error) => {
+        const { id, source } = session
+        const fields = { event: 'logout.source', source, session: id, reason: error.message }
+        log.warn(fields, 'the back-end refused the sign-out')
+      })
+    }
   }
+  void signOutInTurn()
 }

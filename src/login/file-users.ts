@@ -10,18 +10,15 @@ import type { PasswordSource } from './credential-source.ts'
 type Users = UsersConfig['users']
 type User = Users[string]
 
-/** The parts of a config that define its file users. */
 export interface Sources {
   readonly gateway: { readonly login: { readonly sources: Readonly<Record<string, SourceConfig>> } }
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
-/** A digest of a user's password entry, kept in the session to notice a change. */
 export function passwordDigest({ password }: User): string {
   return hash('sha256', password, 'base64url').slice(0, 22)
 }
 
-/** The identity of a user of the file. */
 export function identityOf(username: string, user: User): Identity {
   return {
     id: user.id ?? username,
@@ -32,7 +29,7 @@ export function identityOf(username: string, user: User): Identity {
   }
 }
 
-/** The parts of a session that tell whether its user is still the one of the file. */
+/** What tells whether a session's user is still the one of the file. */
 type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: string | undefined }
 
 /** By the name of the source; undefined for sources of another kind. */
@@ -52,13 +49,12 @@ export function userOf(users: Users = {}, username: string): User | undefined {
 export function createFileUsers() {
   let files: ReturnType<typeof filesOf> | undefined
   return {
-    /** Puts a config's users in force. */
     activate: (sources: Sources): void => {
       files = filesOf(sources)
     },
     /**
      * A session as the file has its user now; undefined where the user was removed, disabled, or
-     * has another password. A source that is gone has nothing left that confirms its users.
+     * has another password, or the source is gone.
      */
     review: <S extends Reviewed>(session: S): S | undefined => {
       const { source, identity, password } = session

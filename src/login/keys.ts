@@ -1,6 +1,6 @@
 /**
- * Keys for scripts: sessions that an operator opens, and that no cookie names. The store has a hash
- * of each key, as of each cookie.
+ * Keys for scripts: sessions that an operator opens, and that no cookie names. The store has a
+ * hash.
  */
 import { keySource } from '../config/schema/login.ts'
 import { GatewayError } from '../errors/errors.ts'
@@ -19,7 +19,6 @@ const roundingMs = 100
 interface NewKey extends KeyTerms {
   readonly name: string
   readonly roles: readonly string[]
-  /** Of the operator. */
   readonly address: string
 }
 
@@ -30,8 +29,8 @@ function userOf(name: string): SignedIn {
 }
 
 /**
- * The key in an `Authorization` header (RFC 6750 §2.1).
- * @returns its key in the store, empty for what can be no key; undefined where the header has none
+ * Reads an `Authorization` header (RFC 6750 §2.1).
+ * @returns the key's name in the store, empty for what can be no key; undefined where there is none
  */
 export function keyIn(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
@@ -62,7 +61,6 @@ export async function createKey(
   }
 }
 
-/** Those that live, by name. @throws StoreUnavailable */
 export async function listKeys(sessions: Sessions) {
   const { users } = await sessions.store.signedIn(maxListed, 'keys')
   const lists = await Promise.all(users.map(async user => await sessions.list(user)))
@@ -71,12 +69,10 @@ export async function listKeys(sessions: Sessions) {
   return keys.toSorted((a, b) => a.name.localeCompare(b.name))
 }
 
-/** Ends a key at all replicas. @returns whether there was one. @throws StoreUnavailable */
 export async function revokeKey(sessions: Sessions, name: string): Promise<boolean> {
   return (await sessions.endOf(userOf(name))).closed > 0
 }
 
-/** Use is exact to a minute. */
 function describe({ session, idleEnd, absoluteEnd }: Live, { aheadMs }: SessionTimes) {
   const { identity, createdAt, idleMs, key } = session
   const iso = (ms: number) => new Date(ms).toISOString()

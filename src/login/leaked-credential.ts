@@ -4,9 +4,8 @@ import { isRawNumber } from '../json/values.ts'
 import type { Credential, Session } from '../session/types.ts'
 
 /**
- * Called before an answer is sent.
  * @param place the key of config that the answer is made by
- * @throws GatewayError `upstream.invalid` for an answer with a secret of a credential of the session
+ * @throws GatewayError `upstream.invalid` for an answer with a secret of the session
  */
 export function refuseLeak(value: unknown, session: Holder | undefined, place: string): void {
   if (!holdsCredentialOf(value, session)) return
@@ -20,7 +19,6 @@ export function refuseLeak(value: unknown, session: Holder | undefined, place: s
 
 type Holder = Pick<Session, 'credential' | 'tokens'>
 
-/** The same of all credentials that a session has. */
 export function holdsCredentialOf(value: unknown, session: Holder = {}): boolean {
   const credentials = [session.credential, ...Object.values(session.tokens ?? {})]
   return credentials.some(each => holdsCredential(value, each))
@@ -30,8 +28,8 @@ export function holdsCredentialOf(value: unknown, session: Holder = {}): boolean
 const minContained = 16
 
 /**
- * Whether a text, number or name of the value, however deep, is a secret of the credential: a token
- * (a long one also within a text, as in `Bearer …`), or a cookie, as a pair or as its value.
+ * Whether a text, number or name of the value is a secret: a token (a long one also within a text,
+ * as in `Bearer …`), or a cookie, as a pair or as its value.
  */
 export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
   if (credential === undefined) return false

@@ -1,4 +1,4 @@
-/** A back-end's response to a sign-in or a renewal, read by the paths that config names. */
+/** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
@@ -18,13 +18,11 @@ export interface RawResponse {
 
 export const maxResponseBytes = 256 * 1024
 
-/** Where a response tells of a token. */
 interface Places {
   readonly token?: UpstreamLoginConfig['token']
   readonly expires?: UpstreamLoginConfig['expires'] | undefined
 }
 
-/** What config says of a call's response. */
 type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLoginConfig>
 
 export class LoginResponse {
@@ -44,7 +42,6 @@ export class LoginResponse {
     return matchesTest(test, this.#status, this.#content)
   }
 
-  /** What it means; undefined where config does not say. */
   outcome(): OutcomeTest['is'] | undefined {
     return this.#config.outcomes.find(test => this.matches(test))?.is
   }
@@ -85,9 +82,7 @@ export class LoginResponse {
   }
 
   /**
-   * The credential after it.
-   * @param former what it does not tell stays so, and cookies that it does not set anew: the
-   *   session may be that of the cookies which were sent
+   * What the response does not tell stays as in `former`.
    * @throws GatewayError `upstream.invalid` where config names a token that is not there
    */
   credential(former: Credential, { token: path, expires }: Places = this.#config): Credential {
@@ -141,9 +136,9 @@ type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 const endOf1970 = Date.UTC(1971, 0)
 
 /**
- * The end of a token in milliseconds since the epoch; undefined for a value that is no time. An
- * empty text, a negative number and the year 1970 are how back-ends say that a token does not
- * expire; one that lasts for 0 seconds is due at once.
+ * Undefined for a value that is no time: an empty text, a negative number and the year 1970 are how
+ * back-ends say that a token does not expire; one that lasts for 0 seconds is due at once.
+ * @returns milliseconds since the epoch
  */
 function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   const written = String(plain(value)).trim()
@@ -155,7 +150,6 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   return hasEnd && Number.isFinite(end) ? end : undefined
 }
 
-/** Whether a session can hold it. */
 export function isWritable(value: unknown): boolean {
   try {
     JSON.stringify(value)

@@ -1,4 +1,4 @@
-/** JSON Web Tokens that the gateway signs for its users (RFC 7519, RFC 7515, RFC 7518 §3). */
+/** JSON Web Tokens that the gateway signs (RFC 7519, RFC 7515, RFC 7518 §3). */
 import { createHmac, createPrivateKey, createPublicKey, hash, randomUUID, sign } from 'node:crypto'
 import type { JwtConfig } from '../config/schema/back-end-token.ts'
 import type { Credential, Session } from '../session/types.ts'
@@ -37,7 +37,6 @@ export function createMint(config: JwtConfig, claimsOf: (session: Session) => Cl
       minted.set(session, { credential, until: steadyNow() + (lifetimeSeconds / 2) * 1000 })
       return credential
     },
-    /** As JSON Web Keys (RFC 7517). */
     publicKeys: keys.map(publicKeyOf)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Passwords that a console encrypts with a key of its own source: AES in CBC (with `iv`) or ECB,
- * PKCS #7, as base64. The key is public, so it protects nothing.
+ * Passwords that a console encrypts: AES in CBC (with `iv`) or ECB, PKCS #7, as base64. The key is
+ * public, so it protects nothing.
  */
 import { createDecipheriv } from 'node:crypto'
 

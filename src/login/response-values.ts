@@ -1,8 +1,5 @@
-/** Reads a back-end's response by the paths and tests of config. */
 import type { AnswerTest } from '../config/schema/response-tests.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
-
-const isNumber = (name: string) => /^\d+$/.test(name)
 
 /**
  * The values at a path of own members. A list on the way stands for each of its items, unless the
@@ -15,18 +12,15 @@ export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
 }
 
 function step(value: unknown, name: string): unknown[] {
-  if (Array.isArray(value)) {
-    if (isNumber(name)) return Object.hasOwn(value, name) ? [value[Number(name)]] : []
-    return value.flatMap(item => ownMember(item, name))
-  }
-  return ownMember(value, name)
+  if (!Array.isArray(value)) return ownMember(value, name)
+  if (!/^\d+$/.test(name)) return value.flatMap(item => ownMember(item, name))
+  return Object.hasOwn(value, name) ? [value[Number(name)]] : []
 }
 
 function ownMember(value: unknown, name: string): unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
-/** @param content of a response that is JSON */
 export function matchesTest(test: AnswerTest, status: number, content: unknown): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
   if (test.path === undefined) return true

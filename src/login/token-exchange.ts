@@ -13,7 +13,6 @@ import { callMs, signOut, withUsualOutcomes } from './upstream-login.ts'
 interface Options extends BackEnd {
   readonly upstream: string
   readonly config: ExchangeConfig
-  /** Who the user is, as `body` of the config says it. */
   readonly bodyOf: (session: Session) => object
 }
 

@@ -18,15 +18,13 @@ interface Options {
   readonly onFailed: (error: unknown) => void
 }
 
-/** The source of a session, or an upstream that gives it a token of its own. */
 interface Issuer {
   readonly upstream?: string
   renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
 }
 
-/** So long before it expires a token is renewed. */
 const renewBeforeMs = 60_000
-/** Longer than a renewal may take: a replica that dies during one delays the others for so long. */
+/** Longer than a renewal may take: where a replica dies during one, others wait for so long. */
 const lockMs = 15_000
 const lockRetryMs = 25
 const maxPauses = 50_000
@@ -38,10 +36,10 @@ export function createTokenRefresh(options: Options) {
   const pauses = new BoundedMap<number>(maxPauses)
 
   /**
-   * The session with a valid token. Waits for a renewal only when the old token has expired.
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is
-   * unavailable and the old token has expired
+   * Waits for a renewal only when the old token has expired.
    * @param trail of the request that needs the token
+   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is
+   *   unavailable and the old token has expired
    */
   async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
     const live = sessions.credentials.withHeld(lookedUp)
@@ -52,7 +50,6 @@ export function createTokenRefresh(options: Options) {
   }
 
   /**
-   * The session with a valid token of an issuer.
    * @param refused the token that the upstream took for one that is over: another one is needed
    * @throws GatewayError as the issuer does where there is no valid token
    */
@@ -86,7 +83,6 @@ export function createTokenRefresh(options: Options) {
   return { ensureFresh, ensureToken }
 }
 
-/** Under a lock of the store; what another process has renewed meanwhile is not renewed again. */
 async function renewOnce(
   options: Options,
   live: Live,

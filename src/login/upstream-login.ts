@@ -14,10 +14,9 @@ import type {
 import { invalid, LoginResponse } from './login-response.ts'
 
 interface Options extends BackEnd {
-  /** Of the credential source. */
   readonly name: string
   readonly config: UpstreamLoginConfig
-  /** Called where a sign-in failed after the back-end's, and its session could not be ended. */
+  /** For a sign-in that failed after the back-end's, whose session could not be ended. */
   readonly onFailed?: (error: unknown) => void
 }
 
@@ -29,7 +28,6 @@ const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
 
-/** For outcomes that config does not name. */
 const usualOutcomes: readonly OutcomeTest[] = [
   { is: 'success', status: [200, 201] },
   { is: 'refused', status: [400, 401, 403, 404, 422] }
@@ -108,7 +106,6 @@ interface Asking {
   readonly trail: Trail | undefined
 }
 
-/** @throws GatewayError where the back-end does not tell who signed in */
 async function askUser(
   options: Options,
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
@@ -122,7 +119,6 @@ async function askUser(
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
 }
 
-/** A new credential, or undefined where the back-end refuses. */
 async function renew(
   options: Options,
   { token, expires = options.config.expires, refused, body, ...call }: Refresh,
@@ -139,7 +135,6 @@ async function renew(
   return { credential: response.credential(credential, { token, expires }) }
 }
 
-/** @throws GatewayError where the back-end does not end it */
 export async function signOut(
   options: BackEnd,
   logout: Logout,
@@ -159,7 +154,7 @@ function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: Sign
 }
 
 /**
- * The parts of the console's sign-in that its back-end gets too, by the names of config.
+ * What the back-end gets of the console's sign-in.
  * @throws GatewayError `request.malformed` for what is too long, or no text
  */
 function passedOn(

@@ -1,18 +1,14 @@
 /**
  * Every stream and emitter is adopted here in the expression that makes it: without an `error`
- * listener its first error ends the process. `npm run check` refuses any that is not adopted.
+ * listener its first error ends the process. `npm run check` refuses others.
  */
 
-/** Of `error`: streams, sockets, servers, workers, child processes, watchers, clients. */
 interface Emitter {
   /** `never`, since some declare only their own events. */
   on: (event: never, listener: never) => unknown
 }
 
-/**
- * Gives an emitter its first `error` listener.
- * @param onError what becomes of errors that no other listener takes, such as those after its end
- */
+/** @param onError gets errors that no other listener takes, such as those after its end */
 export function adopt<T extends Emitter>(emitter: T, onError: (error: Error) => void = ignore): T {
   emitter.on('error' as never, onError as never)
   return emitter

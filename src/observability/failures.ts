@@ -1,7 +1,6 @@
 /**
  * The requests that somebody may ask about: those that failed, were slow or might have changed
- * something. Replicas keep them together in Redis, in a stream that the oldest leave; without Redis,
- * or while it is away, they are in memory.
+ * something. Replicas keep them in a stream of Redis; without it, or while it is away, in memory.
  */
 import type { Cluster, Redis } from 'ioredis'
 import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-json.ts'
@@ -13,7 +12,6 @@ export type RequestQuery = {
 } & { readonly last?: number }
 
 export type KeptRequest = FullRequestJson & {
-  /** The replica that answered it. */
   readonly replica: string
 }
 
@@ -21,15 +19,13 @@ export type FoundRequests = Awaited<ReturnType<Failures['find']>>
 
 interface Options {
   readonly replica: string
-  /** Undefined for a gateway that is alone. */
   readonly redis?: Redis | Cluster | undefined
-  /** Before the name of the key. */
   readonly prefix: string
   readonly seal: {
     readonly close: (key: string, text: string) => string
     readonly open: (key: string, sealed: string) => string | undefined
   }
-  /** Called for each that came when too many had come in the same second. */
+  /** For each that came when too many had come in the same second. */
   readonly onDropped: () => void
 }
 
@@ -67,7 +63,7 @@ export class Failures {
     this.#timer = setInterval(() => void this.#write(), everyMs).unref()
   }
 
-  /** @param trail of a request that has ended; one that nobody will ask about is left out */
+  /** @param trail of a request that has ended; what nobody will ask about is left out */
   add(trail: Trail): void {
     if (safeMethods.has(trail.method) && !isRemarkable(trail) && trail.status !== 101) return
     const second = Math.floor(performance.now() / 1000)
@@ -88,17 +84,15 @@ export class Failures {
     )
     const oldest = stored?.oldest ?? this.#waiting[0]?.at
     return {
-      /** Newest first. */
       requests: requests.slice(0, last),
       hasMore: requests.length > last,
-      /** When the oldest that is kept began; undefined where none is. */
+      /** Undefined where none is kept. */
       oldestAt: oldest === undefined ? undefined : new Date(oldest).toISOString(),
       /** Why those of other replicas are missing. */
       problem: stored === undefined ? away : undefined
     }
   }
 
-  /** Writes the last ones, where Redis is there. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing

@@ -10,7 +10,6 @@ const everyMs = 50
 const retryMs = 5
 /** So many characters are written at once. */
 const soonLength = 32_768
-/** More lines are dropped. */
 const maxWaiting = 16_000_000
 /** The time for a reader to take the rest at the end, and the pause between two tries. */
 const patienceMs = 1000
@@ -79,7 +78,6 @@ export function createLineWriter(fd: number) {
       else timer ??= setTimeout(writeAll, everyMs).unref()
     },
     flush: flushSync,
-    /** Pino calls it after a fatal line. */
     flushSync
   }
 }

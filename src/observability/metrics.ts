@@ -1,4 +1,3 @@
-/** The metrics of a gateway, by Prometheus' own client. */
 import Counter from '@prometheus-io/client/lib/counter.js'
 import Gauge from '@prometheus-io/client/lib/gauge.js'
 import Histogram from '@prometheus-io/client/lib/histogram.js'
@@ -31,7 +30,6 @@ export class Metrics {
     return existing ?? new Counter(this.#options(name, help, labelNames))
   }
 
-  /** @param buckets upper bounds, rising */
   histogram(
     name: string,
     help: string,
@@ -43,7 +41,6 @@ export class Metrics {
     return existing ?? new Histogram(options)
   }
 
-  /** Adds a metric that is read when somebody asks. */
   read({ type = 'gauge', name, help, labelNames = [], read }: Readable): void {
     const options = this.#options(name, help, labelNames)
     const metric = type === 'counter' ? new Counter(options) : new Gauge(options)
@@ -58,7 +55,7 @@ export class Metrics {
     Object.assign(metric, { collect })
   }
 
-  /** All of them as Prometheus reads them, with those of the process, which are there from now on. */
+  /** Those of the process are there from the first call on. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
     this.#ofProcess ??= import('@prometheus-io/client').then(({ collectDefaultMetrics }) =>
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: 20 })

@@ -11,7 +11,6 @@ export type AttemptJson = ReturnType<typeof attemptOf>
 
 const slowMs = 1000
 
-/** Whether an ordinary line of the access log would hide something. */
 export function isRemarkable(trail: Trail): boolean {
   const { status, code, isCut, isFallback, missing, ms, attempts } = trail
   return (
@@ -25,7 +24,6 @@ export function isRemarkable(trail: Trail): boolean {
   )
 }
 
-/** Times are milliseconds. */
 export function requestJson(trail: Trail) {
   const { trace, upstreamMs } = trail
   return {
@@ -78,11 +76,9 @@ export function fullRequestJson(trail: Trail) {
 function limitOf({ limit: { name, rate, enforced }, exceeded, remaining }: TrailLimit) {
   return {
     name,
-    /** Requests that count now, this one included. */
     count: rate.burst - (exceeded ? 0 : remaining),
     max: rate.burst,
     windowMs: rate.windowMs,
-    /** Otherwise it only counts and reports. */
     isEnforced: enforced,
     isExceeded: exceeded
   }
@@ -92,7 +88,6 @@ function attemptOf(attempt: TrailAttempt, beganAt: number) {
   const { startedAt, ms, span: _, ...facts } = attempt
   return {
     ...facts,
-    /** From the beginning of the request. */
     atMs: toHundredths(startedAt - beganAt),
     ms: ms === undefined ? undefined : toHundredths(ms)
   }

@@ -4,7 +4,6 @@
 export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 export const boundsMs: readonly number[] = buckets.map(seconds => seconds * 1000)
 
-/** Of one route, or of several. */
 export class RouteCounts {
   requests = 0
   /** Responses with a status of 500 or more. */
@@ -31,7 +30,6 @@ export class RouteCounts {
   }
 }
 
-/** Of all generations. */
 export class RequestRates {
   #routes = new Map<string, RouteCounts>()
   inFlight = 0

@@ -1,4 +1,4 @@
-/** The story of a request in plain words: what was decided, asked and answered, step by step. */
+/** The story of a request in plain words, step by step. */
 import errorAdvice from '../errors/advice.json' with { type: 'json' }
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import type { KeptRequest } from './failures.ts'
@@ -9,7 +9,6 @@ export interface Step {
   readonly text: string
   /** From the beginning of the request; where it is known. */
   readonly atMs?: number
-  /** Undefined for a step that took no time of its own. */
   readonly ms?: number | undefined
 }
 

@@ -1,26 +1,22 @@
 /**
- * The record of one request that the access log, `console-gateway why`, traces and the audit
- * ledger read. Stages only write its members; nothing is formatted before it is read.
+ * The record of one request that the access log, `why`, traces and the audit ledger read. Stages
+ * only write its members; nothing is formatted before it is read.
  */
 import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
 import { newSpanId, type TraceContext } from './traces/context.ts'
 
-/** Why a back-end is asked. */
 export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-out' | 'websocket'
 
-/** What a call of the gateway's own is for, and the request that it belongs to. */
 export interface Recorded {
   readonly trail: Trail
   readonly purpose: AttemptPurpose
   readonly part?: string
 }
 
-/** One request to one address of a back-end. */
 export class TrailAttempt {
-  /** Name of the upstream, in `routes.yaml`. */
   readonly upstream: string
-  /** As operators see it in the status: the address that was asked. */
+  /** The address that was asked. */
   readonly address: string
   readonly purpose: AttemptPurpose
   readonly part: string | undefined
@@ -44,12 +40,10 @@ export class TrailAttempt {
     this.part = part
   }
 
-  /** @param path with the query */
   beginSpan(method: string, path: string): void {
     this.span = { id: newSpanId(), method, url: this.address + pathOf(path) }
   }
 
-  /** @param status of the response */
   end(status?: number): void {
     this.status ??= status
     this.ms = performance.now() - this.startedAt
@@ -63,18 +57,15 @@ export class TrailAttempt {
   }
 }
 
-/** A path that stands for another one. */
 export interface TrailAlias {
   readonly path: string
   readonly target: string
 }
 
-/** The state of a limit that applied to the request. */
 export interface TrailLimit {
   readonly limit: {
     readonly name: string
     readonly rate: { readonly windowMs: number; readonly burst: number }
-    /** Otherwise it only counts and reports. */
     readonly enforced: boolean
   }
   readonly exceeded: boolean
@@ -103,7 +94,6 @@ export class Trail {
   route = ''
   /** Set where the client called the route by an alias. */
   alias: TrailAlias | undefined = undefined
-  /** Name of the route's upstream. */
   upstream: string | undefined = undefined
 
   /** The place of the session; `none` where the cookie names none that is alive. */
@@ -127,17 +117,14 @@ export class Trail {
   /** Roles of which the route needs one, where it refused the user. */
   needsRoles: readonly string[] | undefined = undefined
 
-  /** Requests to back-ends: the route's, its parts', those of a sign-in or a token's renewal. */
+  /** The route's, its parts', those of a sign-in or a token's renewal. */
   attempts: readonly TrailAttempt[] | undefined = undefined
-  /** In the upstream's queue. */
   queueMs = 0
   /** To the first byte of the upstream's response. */
   upstreamMs: number | undefined = undefined
-  /** Names of the parts that were missing. */
   missing: readonly string[] | undefined = undefined
-  /** Whether the route's fixed response was sent, since the upstream failed. */
+  /** Whether the route's fixed response was sent. */
   isFallback = false
-  /** Of reading, shaping and writing JSON. */
   shapeMs = 0
   shapeAt = 0
 
@@ -149,17 +136,14 @@ export class Trail {
   errorStatus: number | undefined = undefined
   /** More than the code says of what was wrong; without texts of clients. */
   reason: string | undefined = undefined
-  /** Whether the response ended before it was complete. */
   isCut = false
   /** Bytes of the response's body, where it was complete in memory. */
   sent: number | undefined = undefined
-  /** To the end of the response. */
   ms = 0
   user: string | undefined = undefined
   userId: string | undefined = undefined
   /** Public id of the session, also of one that is over. */
   session: string | undefined = undefined
-  /** Credential source of the user. */
   source: string | undefined = undefined
 
   constructor(requestId: string, method: string, target: string, address: string) {
@@ -169,7 +153,6 @@ export class Trail {
     this.address = address
   }
 
-  /** Milliseconds since the session was opened, when the request began. */
   get sessionAgeMs(): number | undefined {
     return this.sessionOpenedAt && Math.max(0, this.at - this.sessionOpenedAt)
   }

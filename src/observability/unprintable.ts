@@ -3,8 +3,8 @@
  */
 
 /**
- * C1 controls, line separators, and marks that change the direction of text (UAX #9 §2).
- * C0 controls are not among them: JSON has escaped them already.
+ * C1 controls, line separators, and marks that change the direction of text (UAX #9 §2); JSON has
+ * escaped C0 controls already.
  */
 const obeyed = /[\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const controls = /[\u0000-\u001f\u007f]/g
@@ -27,7 +27,6 @@ export function printable(text: string): string {
   return text.replaceAll(obeyed, shown).replaceAll(controls, shown)
 }
 
-/** The same for text of several lines. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }

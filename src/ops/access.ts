@@ -11,16 +11,15 @@ import { isLocal } from './listener.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
 
 interface Options {
-  /** Of config. */
   readonly ops: Pick<GatewayConfig['ops'], 'secret' | 'hosts'>
-  /** The name of the operators' cookie; `__Host-` where it goes over https alone. */
+  /** `__Host-` where it goes over https alone. */
   readonly cookie: string
-  /** The operator of a cookie's value, who still is one. */
+  /** Of a cookie's value. */
   readonly operatorOf: (value: string) => Promise<Operator | undefined>
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
-/** A hook that refuses requests without an operator, and sets `request.operator` of others. */
+/** Refuses requests without an operator, and sets `request.operator` of others. */
 export function createAccess({ ops, cookie, operatorOf, log }: Options) {
   const ownNames = new Set(['localhost', ...ops.hosts.map(host => host.toLowerCase())])
   const isSecret = ops.secret === undefined ? () => false : isSameSecret(`Bearer ${ops.secret}`)

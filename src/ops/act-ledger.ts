@@ -7,9 +7,9 @@ import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Ledger } from '../observability/audit/ledger.ts'
 
 /**
- * They go on where the ledger cannot be written: acts that only take rights away, since who is
- * signed in with a stolen password must not stay so because a disk is full, and the sign-in for
- * them. Their lines wait in memory.
+ * They go on where the ledger cannot be written, and their lines wait in memory: acts that only
+ * take rights away, since who is signed in with a stolen password must not stay so because a disk
+ * is full, and the sign-in for them.
  */
 const protectiveActs = new Set([
   'sessions.close',
@@ -26,7 +26,6 @@ interface ActLedger {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Set where config has a ledger. */
     actLedger?: ActLedger | undefined
   }
 }

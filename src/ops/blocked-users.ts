@@ -84,7 +84,6 @@ async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockB
   return answer
 }
 
-/** Without a source all blocks of the name. */
 async function unblockUser(
   { sessions: { store }, log }: Desk,
   { name: user, source }: BlockedName
@@ -100,10 +99,10 @@ async function unblockUser(
   return { unblocked }
 }
 
-function toJson({ name: user, source }: BlockedName, leftMs: number | undefined): BlockJson {
+function toJson({ name: user, source }: BlockedName, leftMs = Infinity): BlockJson {
   return {
     name: user,
     ...(source !== undefined && { source }),
-    ...(leftMs !== undefined && { until: new Date(Date.now() + leftMs).toISOString() })
+    ...(leftMs !== Infinity && { until: new Date(Date.now() + leftMs).toISOString() })
   }
 }

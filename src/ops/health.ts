@@ -3,14 +3,12 @@ import type { LedgerStatus } from '../observability/audit/ledger.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 
-/** States of an address, for people. */
 export const stateTexts = {
   up: 'works',
   open: 'does not work: requests failed',
   unhealthy: 'does not work: health checks fail'
 }
 
-/** The state of each part that is worth a word. */
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const { phase, config, redis, ledger, maintenance, upstreams, sourceFaults } = state
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
@@ -64,7 +62,6 @@ function upstreamText(all: readonly AddressUse[]): string {
   return `degraded, ${down.length} of ${all.length} addresses: ${list}`
 }
 
-/** The answer to `status`: who runs which config, and which part fails. */
 export function statusOf(state: GatewayState) {
   const { version, startedAt, ready, upstreams, config } = state
   return {

@@ -1,4 +1,3 @@
-/** Keys for scripts: operators create, list and revoke them. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'

@@ -113,7 +113,6 @@ async function countAnew(desk: Desk, caller: string) {
   return { reset }
 }
 
-/** The callers whom an operator names: an IP address, or users by id or name. */
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {
   const { gateway, users } = config()
   if (isIP(named) !== 0) return [callerOfAddress(countedAddress({ ip: named }))]
@@ -125,7 +124,6 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
 }
 
-/** The ids of users with this name in users files. */
 function idsOf(files: Config['users'], username: string): string[] {
   return Object.values(files).flatMap(({ users }) => {
     const user = Object.hasOwn(users, username) ? users[username] : undefined

@@ -5,8 +5,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createConnections, endStalledConnections } from '../app/connections.ts'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { createHttpServer, setCertificate } from '../app/listener.ts'
-import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
+import { createHttpServer, setCertificate, refuseUnparsed, sendRefusal } from '../app/listener.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -17,12 +16,10 @@ const options = { requestTimeout: 30_000, keepAliveTimeout: 72_000 }
 const stallMs = 30_000
 const maxConnections = 1000
 const maxLocalConnections = 100
-/** Beyond it, responses that are not read are cut at a stop. */
 const graceMs = 2000
 
 const localSockets = new WeakSet<Socket>()
 
-/** Whether a request came over the Unix socket. */
 export function isLocal({ raw }: FastifyRequest): boolean {
   return localSockets.has(raw.socket)
 }
@@ -41,7 +38,6 @@ export function createOpsListener(
   return {
     server,
     local,
-    /** From now on new connections get this certificate. */
     setCertificate: (next: ServerTls): void => setCertificate(server, next),
     close: async (): Promise<void> => {
       const cut = setTimeout(() => {
@@ -65,7 +61,6 @@ function serve(app: FastifyInstance, tls: ServerTls | undefined): Server {
   return server
 }
 
-/** Answers what is no request. */
 function refuse(socket: Socket, code: ErrorCode): void {
   const requestId = randomUUID()
   const { en: error } = errorKinds[code]

@@ -1,4 +1,3 @@
-/** Lists who is locked out of signing in, and lifts locks. */
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import { countedAddress } from '../app/hooks/address.ts'
@@ -56,7 +55,7 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-/** All that are locked out, or those of an account or an address. */
+/** All, or those of an account or an address. */
 export async function listLockouts(desk: Desk, query: LockoutsOf = {}): Promise<LockoutsAnswer> {
   const locks = await locksOf(desk, keysOf(query))
   return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
@@ -75,7 +74,6 @@ async function lift(desk: Desk, body: LockoutsOf) {
   return { lifted }
 }
 
-/** As locks name them. */
 function keysOf({ account, address }: LockoutsOf): LockoutsOf {
   return {
     ...(account !== undefined && { account: accountKey(account) }),

@@ -1,8 +1,7 @@
-/** Shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
-import { type Closing, timePattern } from '../services/closing.ts'
+import { type Closing, timePattern } from '../services/maintenance.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
 import { flag, list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
@@ -88,13 +87,10 @@ export function maintenanceOf({ maintenance: record }: Desk): ShownMaintenance {
   return {
     shared: record.isShared,
     ...(!record.isShared && { info: inThisProcess }),
-    operators: record
-      .entries()
-      .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
+    operators: record.entries()
   }
 }
 
-/** What can be closed. */
 export function closableRoutes({ config }: Desk): string[] {
   return [...Object.keys(config().routes.routes), 'login']
 }

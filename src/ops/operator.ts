@@ -1,5 +1,3 @@
-/** The operator of a request to the operators' listener. */
-
 export interface Operator {
   /** The user name; `operator` for whoever has the secret, `local` for commands on the machine. */
   readonly name: string
@@ -10,10 +8,10 @@ export interface Operator {
   readonly until?: number
 }
 
-/** The operator of every request with the operators' secret, which has no user name. */
+/** For every request with the operators' secret. */
 export const secretOperator: Operator = { name: 'operator', via: 'secret' }
 
-/** The operator of every request over the Unix socket, which only the gateway's user can open. */
+/** For every request over the Unix socket, which only the gateway's user can open. */
 export const localOperator: Operator = { name: 'local', via: 'socket' }
 
 declare module 'fastify' {

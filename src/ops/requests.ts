@@ -1,4 +1,3 @@
-/** Requests of all replicas that failed, were slow or changed something. */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { FoundRequests } from '../observability/failures.ts'

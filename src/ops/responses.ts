@@ -26,7 +26,6 @@ export function sendOpsError(
   return reply.send({ ...prepareError(thrown, reply), requestId: reply.request.id })
 }
 
-/** Sets the status and headers of an error. @returns what its body says */
 export function prepareError(thrown: unknown, reply: FastifyReply) {
   const { status, code, detail } = toGatewayError(thrown)
   const { retryAfter, message } = detail

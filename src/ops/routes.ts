@@ -1,6 +1,6 @@
 /**
- * The operators' API: every route below `/ops/api` is added here once, with the schemas of what it
- * takes and of its answer. `/ops/api/openapi.json` describes them.
+ * The operators' API: every route below `/ops/api`, with the schemas of what it takes and answers,
+ * which `/ops/api/openapi.json` describes.
  */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
@@ -17,16 +17,13 @@ const prefix = '/ops/api'
 
 type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures' | 'log'
 
-/** What operators see and act on. */
 export interface Desk extends Pick<Services, Used> {
-  /** The one in force. */
   readonly config: () => Config
   /** Signs sessions that have ended out at their back-ends; not awaited. */
   readonly signOut: (ended: readonly Session[]) => void
 }
 
 interface Route {
-  /** Below `/ops/api`. */
   readonly path: string
   /** One line for OpenAPI. */
   readonly summary: string
@@ -59,12 +56,10 @@ declare module 'fastify' {
     summary?: string
   }
   interface FastifyInstance {
-    /** Acts by their paths. */
     acts: Map<string, Act<TSchema, TSchema>>
   }
 }
 
-/** Adds a route that changes nothing. */
 export function addRead<A extends TSchema, Q extends TSchema>(
   ops: FastifyInstance,
   route: Read<A, Q>
@@ -80,7 +75,7 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   })
 }
 
-/** Adds a route that changes anything: it stands in the audit ledger before it is answered. */
+/** It stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>
@@ -130,7 +125,6 @@ export async function runAct(path: string, body: object, request: FastifyRequest
   return await doInLedger(act, body, request)
 }
 
-/** @throws GatewayError where Redis does not answer */
 export async function orUnavailable<T>(result: Promise<T>, what: string): Promise<T> {
   return await result.catch((cause: unknown) => {
     const message = `Redis, which holds the ${what}, does not answer. Please try again soon.`

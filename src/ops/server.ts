@@ -16,7 +16,6 @@ import { opsHeaders, sendOpsError, sendRouterError } from './responses.ts'
 
 interface Options {
   readonly state: () => GatewayState
-  /** The OpenAPI document of the config in force, as JSON. */
   readonly openApi: () => object
   readonly access: ReturnType<typeof createAccess>
   readonly services: Pick<Services, 'metrics' | 'ledger' | 'log'>
@@ -26,9 +25,8 @@ interface Options {
 const maxBody = 64 * 1024
 
 /**
- * `/healthz` never asks Redis: a restart of the gateway does not repair it. `/readyz` answers 503,
- * and shows operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console
- * developers.
+ * `/healthz` never asks Redis: a restart of the gateway does not repair it. `/readyz` shows
+ * operators the reasons of a 503. `/openapi.json` is for console developers.
  */
 export function createOpsServer(options: Options): FastifyInstance {
   const { state, openApi, access } = options

@@ -1,7 +1,6 @@
 /**
- * The session of an operator in a browser: a sealed cookie of one hour, and no store. At each
- * request it is held against what is true then: so it ends with the password, the role, a block or
- * a sign-out.
+ * The session of an operator in a browser: a sealed cookie of one hour, and no store. Each request
+ * holds it against what is true then: it ends with the password, the role, a block or a sign-out.
  */
 import { randomUUID } from 'node:crypto'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
@@ -15,7 +14,6 @@ import { type Identity, type SignedIn, userDigest } from '../session/types.ts'
 import { digest } from './access.ts'
 import type { Operator } from './operator.ts'
 
-/** Whoever signs in. */
 export interface Entrant {
   readonly name: string
   /** Undefined for the operators' secret, and for links. */
@@ -27,7 +25,6 @@ export interface Entrant {
   }
 }
 
-/** What the cookie holds. */
 interface Pass extends Entrant {
   readonly until: number
   /** Of the operator, when the cookie was given. */
@@ -60,7 +57,6 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
     return blocks.some(block => isBlockOf(block)(user))
   }
 
-  /** Whether an entrant is an operator now. */
   async function isOperator({ user }: Entrant): Promise<boolean> {
     if (user === undefined) return true
     const { identity, source } = user
@@ -70,12 +66,9 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
   }
 
   return {
-    /** The name of the cookie. */
     cookie,
-    /** Whether browsers come by https. */
     isSecure,
     isOperator,
-    /** The operator of a cookie, who still is one. */
     operatorOf: async (value: string): Promise<Operator | undefined> => {
       const text = seal.open(cookie, value)
       if (text === undefined) return undefined
@@ -85,7 +78,6 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
       if (pass.signOuts < (await signOuts.of(keyOf(name, user?.source)))) return undefined
       return { name, via: 'session', source: user?.source, until }
     },
-    /** @returns the `Set-Cookie` value */
     open: async ({ name, user }: Entrant): Promise<string> => {
       const pass: Pass = {
         name,

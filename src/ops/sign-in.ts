@@ -20,13 +20,11 @@ import type { Vouching } from './vouching.ts'
 
 interface Options {
   readonly sessions: OperatorSessions
-  /** Of the config in force. */
   readonly vouching: () => Vouching
-  /** Sign-ins at providers that are under way. */
   readonly flows: Flows
-  /** Of config. With a role users sign in, else whoever has the secret. */
+  /** With a role users sign in, else whoever has the secret. */
   readonly ops: Pick<GatewayConfig['ops'], 'role' | 'secret'>
-  /** The address of a path of this listener, for people on this machine. */
+  /** For people on this machine. */
   readonly urlOf: (path: string) => string
   readonly log: Log
 }
@@ -44,7 +42,6 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   const { takesPasswords, providers } = options.vouching()
   const nameless = secret === undefined ? undefined : ('secret' as const)
   const byName = takesPasswords ? ('password' as const) : undefined
-  /** Tokens that are good once. */
   const links = new LRUCache<string, true>({ max: maxLinks })
   const makeLink = (ms: number) => {
     const token = randomBytes(24).toString('base64url')
@@ -63,9 +60,7 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   })
 
   return {
-    /** What the form asks for. */
     form: role === undefined ? nameless : byName,
-    /** OpenID providers at which operators sign in. */
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
     /** By the form of a page. @throws GatewayError */
@@ -117,7 +112,6 @@ async function bySecret(options: Options, reply: FastifyReply, secret: string): 
   })
 }
 
-/** Sign-in at an OpenID provider. */
 function providerFor(options: Options, source: OidcSource) {
   const { flows, sessions } = options
   const { name } = source

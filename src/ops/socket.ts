@@ -9,7 +9,6 @@ import { adopt } from '../observability/emitters.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The path of a socket, and the process that it leads to. */
 export interface LocalGateway {
   readonly file: string
   readonly id: string
@@ -38,7 +37,6 @@ export function socketFolders(configured: string | undefined, environment: Envir
 
 /**
  * Listens in the first folder that can be the process's own.
- * @param config the config folder
  * @param replica names the process
  * @returns the path; closing the server removes it
  * @throws where no folder can be used

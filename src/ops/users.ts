@@ -1,4 +1,3 @@
-/** Signed-in users and their sessions: finds, lists and ends them. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
@@ -25,7 +24,6 @@ export type SessionsAnswer = Static<typeof sessionsAnswer>
 export type ShownSession = Static<typeof session>
 export type ClosedAnswer = Static<typeof closedAnswer>
 
-/** The members by which an operator names a user. */
 const user = {
   user: optional(text('Name or id.', { minLength: 1 })),
   by: optional(Type.Enum(['id', 'name'], { description: 'What `user` is; either without it.' })),
@@ -115,7 +113,7 @@ async function listSessions(
   return { user: named, sessions: all.flat() }
 }
 
-/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
+/** At their back-ends too. @returns how many were alive */
 export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
@@ -164,7 +162,6 @@ export async function findUsers(
   return [...found.values()].slice(0, max)
 }
 
-/** Those whom an operator may mean. */
 export async function findNamed(store: Store, named: string, { by, source }: NamedUser = {}) {
   return await findUsers(store, named, each => {
     const names = { id: each.id, name: each.username }
@@ -184,7 +181,6 @@ export async function latestSessions(sessions: Sessions, part = '', max = maxLat
   return { sessions: all.flat(), users: total, isWhole: shown.length === total }
 }
 
-/** All sessions of one user. */
 export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownSession[]> {
   const listed = await sessions.list(of)
   const times = sessions.times()

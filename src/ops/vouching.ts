@@ -1,7 +1,7 @@
 /**
  * Who vouches for an operator who signs in: the sources of `ops.sources`, by the same steps as the
- * console's sign-in, or whoever compares the operators' secret. Failures are counted apart: guesses
- * at the console lock no operator out of the page, and the reverse.
+ * console's sign-in, or the operators' secret. Failures are counted apart: guesses at the console
+ * lock no operator out of the page, and the reverse.
  */
 import type { FastifyRequest } from 'fastify'
 import type { Gateway } from '../app/gateway.ts'
@@ -25,13 +25,8 @@ export function createVouching(gateway: Gateway) {
   const guard = createSignInGuard(gateway, operatorsApart)
   return {
     takesPasswords: sources.length > 0,
-    /** OpenID providers at which operators sign in. */
     providers: ofOperators.filter(each => each instanceof OidcSource),
-    /**
-     * @param isOperator whether the user may be one
-     * @param leaving aborted when the client leaves
-     * @throws GatewayError for a wrong password, a lockout, or a user who is no operator
-     */
+    /** @throws GatewayError for a wrong password, a lockout, or a user who is no operator */
     user: async (
       request: FastifyRequest,
       { username, password }: Readonly<Record<'username' | 'password', string>>,
@@ -58,7 +53,6 @@ export function createVouching(gateway: Gateway) {
       leaving.throwIfAborted()
       return entrant
     },
-    /** @throws GatewayError for a wrong secret, and for too many of them */
     secret: async (request: FastifyRequest, isRight: boolean, leaving: AbortSignal) => {
       const attempt = await guard(request, 'the operators’ secret', leaving)
       if (isRight) return await attempt.refund()

@@ -1,7 +1,4 @@
-/**
- * The running gateway: public server, operators' listener and the config in force: load → build →
- * listen → watch → swap → drain.
- */
+/** The running gateway: load → build → listen → watch → swap → drain. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
@@ -11,10 +8,9 @@ import { type Phase, stateOf, version } from '../services/gateway-state.ts'
 import { createPresent, describeReplica } from '../services/present.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
-import { takeListenFds } from './listen-fds.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { type FilesAtStart, Reloader, type Trigger } from './reload.ts'
-import { createPublicServer, type PublicServer } from './server.ts'
+import { createPublicServer, type PublicServer, takeListenFds } from './server.ts'
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
@@ -72,12 +68,10 @@ export async function startGateway(
   reloader.begin()
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   return {
-    /** The address for the console, with the real port, also when config says 0. */
+    /** With the real port, also when config says 0. */
     url,
     opsUrl,
-    /** A link that opens the operators' page once within this time. */
     opsLink: operators.makeLink,
-    /** Reads the config files and runs their config, or returns why not. */
     reload: async (by: Trigger) => await reloader.reload(by),
     stop: createStop(server, opening.move(), () => {
       phase = 'stopping'
@@ -125,23 +119,8 @@ function measureConfig({ generations, services }: PublicServer, reloader: Reload
     read: () => generations.current.number
   })
   metrics.read({
-    name: 'console_gateway_generations_draining',
-    help: 'Old generations that still answer what began in them.',
-    read: () => generations.draining().length
-  })
-  metrics.read({
     name: 'console_gateway_config_refused',
     help: 'Whether the config files were refused, so that an older config runs: 1 or 0.',
     read: () => Number(reloader.state.files.state === 'refused')
-  })
-  metrics.read({
-    name: 'console_gateway_config_restart_needed',
-    help: 'Keys of gateway.yaml that wait for a restart.',
-    read: () => reloader.state.restartNeeded.length
-  })
-  metrics.read({
-    name: 'console_gateway_config_loaded_timestamp_seconds',
-    help: 'When the running config was taken.',
-    read: () => Date.parse(reloader.state.taken.at) / 1000
   })
 }

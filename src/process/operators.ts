@@ -1,4 +1,3 @@
-/** The operators' listener of the running gateway, and its routes. */
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { openApi } from '../api-docs/openapi.ts'
@@ -25,7 +24,6 @@ import { addStateRoutes, type Operated } from './state-routes.ts'
 
 export type Operators = ReturnType<typeof createOperators>
 
-/** Builds the operators' listener, and the socket of local commands. */
 export function createOperators(operated: Operated) {
   const { server, present, state } = operated
   const { generations, services } = server
@@ -74,7 +72,6 @@ export function createOperators(operated: Operated) {
   addMaintenanceRoutes(app, desk)
   addPages(app, signIn, { desk, state, present, ...addStateRoutes(app, operated) })
   return {
-    /** @returns its address. @throws when it cannot listen */
     listen: async (fd: number | undefined): Promise<string> => {
       await app.ready()
       const url = await listenOn(listener.server, address, fd)

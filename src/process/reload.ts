@@ -18,7 +18,6 @@ import { type Watch, watchFiles } from './watch.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
-/** What an operator says with a reload. */
 interface Asking {
   /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
@@ -26,7 +25,6 @@ interface Asking {
 }
 
 export interface FilesAtStart {
-  /** The folder where the config that runs is kept. */
   readonly state?: string | undefined
   /** Of files that were refused, while the config that was accepted at `lastGoodOf` runs. */
   readonly refused?: { readonly faults: readonly Fault[]; readonly lastGoodOf: string } | undefined
@@ -34,15 +32,13 @@ export interface FilesAtStart {
 
 interface Options {
   readonly server: PublicServer
-  /** The values of references in config. */
   readonly environment: Environment
   readonly atStart: FilesAtStart
-  /** Called with each config that is about to replace another. @throws where it cannot be taken */
+  /** With each config that is about to replace another. @throws where it cannot be taken */
   readonly onBuilt: (config: Config) => void
 }
 
 const maxInLine = 12
-/** In the line of the audit ledger. */
 const maxChanges = 20
 const reloadsName = 'console_gateway_reloads_total'
 const reloadsHelp = 'Reloads, by what became of them: reloaded, unchanged, refused.'
@@ -54,7 +50,6 @@ export class Reloader {
   readonly #review: ReturnType<typeof createUserReview>
   #watch: Watch | undefined
   #isClosed = false
-  /** Reloads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(options: Options) {
@@ -104,7 +99,6 @@ export class Reloader {
     return outcome
   }
 
-  /** Resolves when no reload runs any more. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#watch?.close()
@@ -169,7 +163,6 @@ export class Reloader {
     this.#refuse('start', faults.map(describeFault))
   }
 
-  /** The files hold the running config. */
   #keep(by: Trigger): ReloadAnswer {
     const { files, taken, restartNeeded } = this.#state
     const { number: generation } = this.#options.server.generations.current
@@ -220,8 +213,8 @@ export class Reloader {
 }
 
 /**
- * What a reload cannot change stays, whatever the files say. A listener has TLS if it began with
- * it: its pair stays where they have none any more. Connections to Redis keep the authority of the start.
+ * What a reload cannot change stays. A listener that began with TLS keeps its pair where the files
+ * have none any more; connections to Redis keep the authority of the start.
  */
 function keepInstall(running: Config, next: Config): Config {
   const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
@@ -237,14 +230,12 @@ function keepInstall(running: Config, next: Config): Config {
   }
 }
 
-/** Logs the warnings that the config before did not have. */
 function logNewWarnings(log: Log, before: Config, { warnings }: Config): void {
   const logged = new Set(before.warnings.map(({ path, message }) => path + message))
   const news = warnings.filter(({ path, message }) => !logged.has(path + message))
   for (const warning of news) log.warn({ config: warning.path }, describeFault(warning))
 }
 
-/** The line of the audit ledger. */
 function reloadEntry(outcome: ReloadAnswer, by: Trigger, operator: Asking['operator']): AuditEntry {
   const { generation, changes = [], sessions = [], faults } = outcome
   const texts = faults ?? [...changes, ...sessions]

@@ -1,4 +1,3 @@
-/** The gateway's present, its config and its replicas for operators, who may reload the config. */
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { comparePlan } from '../config/risks.ts'
@@ -15,16 +14,15 @@ import {
   statusAnswer
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
-import type { Present, ReplicaState } from '../services/present.ts'
+import type { Present } from '../services/present.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
-/** The parts of the gateway that operators see and act on. */
 export interface Operated {
   readonly server: PublicServer
   readonly reloader: Reloader
   readonly present: Present
-  readonly fleet: Fleet<ReplicaState>
+  readonly fleet: Fleet
   readonly state: () => GatewayState
 }
 

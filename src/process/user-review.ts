@@ -10,7 +10,7 @@ import type { Sources } from '../login/file-users.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 
-/** Of a change of a whole file the first users are logged, and the number of the others. */
+/** Of a change of a whole file so many users are logged, and the number of the others. */
 const maxLines = 50
 const reviewAgainMs = 500
 
@@ -45,7 +45,6 @@ export function createUserReview(
     isRunning = false
   }
 
-  /** Compares live sessions with the users in force. @returns the results, in words */
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     try {
       return logReview(log, await reviewChanged(sessions, changedUsers(before, after)))
@@ -59,7 +58,6 @@ export function createUserReview(
   return { reviewUsers, reviewAll }
 }
 
-/** @returns the results, in words */
 function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
   const lines = reviewed.slice(0, maxLines).map(({ source, username, change, closed }) => {
     const sessions = closed === 1 ? 'session' : 'sessions'

@@ -10,7 +10,6 @@ import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
 
-/** The config of the files, or why it cannot run. */
 export type Validated = {
   /** Every file that was read, or is missing, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 /**
- * Looks at config files every two seconds, however they change: written in place, replaced by a
- * rename, or by another link in their path, as in a mounted ConfigMap; also in file systems that
- * send no notifications.
+ * Looks at config files every two seconds, however they change: in place, by a rename, or by
+ * another link in their path, as in a mounted ConfigMap; also in file systems that send no
+ * notifications.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { fingerprintOf } from '../config/read/inputs.ts'
@@ -10,10 +10,7 @@ type Fingerprints = Readonly<Record<string, string>>
 
 export type Watch = ReturnType<typeof watchFiles>
 
-/**
- * @param read by file, as it was when it was read
- * @param onChange called when the files have changed, and been the same for two looks
- */
+/** @param onChange called when the files have changed, and been the same for two looks */
 export function watchFiles(read: Fingerprints, onChange: () => void) {
   let reported = read
   const look = (): Fingerprints =>

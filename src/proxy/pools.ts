@@ -4,8 +4,12 @@
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type Address, type PemFiles, tlsOptionsOf } from './address.ts'
-import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
-import type { UpstreamEvents } from './call.ts'
+import {
+  createUpstream,
+  type Upstream,
+  type UpstreamEvents,
+  type UpstreamPool
+} from './upstream.ts'
 
 /** An address with what it ever did. */
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }

@@ -34,7 +34,7 @@ export interface Call {
 }
 
 /** It failed before the response began. */
-export interface Failed {
+interface Failed {
   readonly error: unknown
   /** Whether no connection was made, so that nothing was written. */
   readonly isUnsent: boolean
@@ -51,15 +51,13 @@ const tick = (receiver: Receiver) => receiver.onClock()
 const streamNow = (receiver: Receiver) => receiver.startStream()
 
 export class Receiver implements Dispatcher.DispatchHandler {
-  readonly address: Address
   /** In the record of the request. */
   readonly recorded: TrailAttempt | undefined
   /** Whether its connection is free again. */
   isOver = false
+  readonly #address: Address
   readonly #call: Call
   readonly #outcome = Promise.withResolvers<UpstreamResponse | Failed>()
-  /** Settled when the response is whole, or goes on as a stream. */
-  readonly outcome = this.#outcome.promise
   readonly #startedAt: number
   /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
@@ -80,25 +78,27 @@ export class Receiver implements Dispatcher.DispatchHandler {
   constructor(call: Call, startedAt: number, address: Address, recorded?: TrailAttempt) {
     this.#call = call
     this.#startedAt = startedAt
-    this.address = address
+    this.#address = address
     this.recorded = recorded
     const { timeoutMs, totalMs } = call
     this.#endsAt = startedAt + totalMs
     this.#clock = setTimeout(tick, Math.min(timeoutMs, totalMs), this)
   }
 
-  dispatch(): void {
+  /** @returns settled when the response is whole, or goes on as a stream */
+  receive(): Promise<UpstreamResponse | Failed> {
     const { method, path, headers, body = null, signal } = this.#call
-    this.address.begin()
+    this.#address.begin()
     signal?.addEventListener('abort', this.#leave)
     try {
       signal?.throwIfAborted()
       const reset = resetOf(method, body)
       const options = { method: method as Dispatcher.HttpMethod, path, headers, body, ...reset }
-      this.address.dispatch(options, this)
+      this.#address.dispatch(options, this)
     } catch (error) {
       this.#end(error, true, true)
     }
+    return this.#outcome.promise
   }
 
   /** Gives it back as soon as the connection is free. */
@@ -240,7 +240,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     if (this.isOver) return
     this.isOver = true
     if (this.recorded?.ms === undefined) this.recorded?.end()
-    this.address.end()
+    this.#address.end()
     this.#call.signal?.removeEventListener('abort', this.#leave)
     this.#place?.release()
   }

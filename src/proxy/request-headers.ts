@@ -10,7 +10,7 @@ import { keyIn } from '../login/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
 import { listedIn } from './response-headers.ts'
-import type { TokenNames } from './token-names.ts'
+import type { TokenNames } from './query.ts'
 
 type Headers = Record<string, string | string[]>
 type AddSession = (sent: Headers, session: Session) => void

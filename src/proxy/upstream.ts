@@ -1,24 +1,34 @@
-/** The back-ends as routes see them: each is one or more addresses behind one queue. */
+/**
+ * The back-ends as routes see them: each is one or more addresses behind one queue. A request is
+ * sent once, with two exceptions. One that found no connection may go to another address whatever
+ * it is, since nothing was written. One that is safe and has no body is asked again, once, where
+ * its connection broke and nothing has gone to the client.
+ */
+import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import { type ErrorCode, GatewayError, isOfUpstream } from '../errors/errors.ts'
-import { Address, type PemFiles } from './address.ts'
-import {
-  type CallContext,
-  createCallContext,
-  recordAttempt,
-  type RecordedCall,
-  sendCall,
-  takeStream,
-  type UpstreamEvents
-} from './call.ts'
-import { upstreamError } from './failures.ts'
-import type { Call } from './receiver.ts'
+import { overloaded, Slots } from '../limits/slots.ts'
+import { safeMethods } from '../observability/failures.ts'
+import { writeContext } from '../observability/traces/context.ts'
+import { TrailAttempt } from '../observability/trail.ts'
+import { Address, createPick, type OnAddress, type PemFiles } from './address.ts'
+import { type Call, Receiver } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
-import { discard, isWhole, type UpstreamResponse, type WholeResponse } from './response.ts'
+import {
+  discard,
+  failureStatuses,
+  isEventStream,
+  upstreamError,
+  type UpstreamResponse,
+  type WholeResponse
+} from './response.ts'
+
+/** What is recorded of a call. */
+type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 
 /** A request of the gateway's own. */
-export interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
+interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
   /** For the whole response. */
   readonly timeoutMs: number
   readonly body?: string
@@ -27,18 +37,20 @@ export interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
   readonly tooLarge?: ErrorCode
 }
 
+export interface UpstreamEvents {
+  readonly onAddress: OnAddress
+  /** A request goes to an address once more, or elsewhere since it found no connection. */
+  readonly onRetry: (kind: 'again' | 'elsewhere') => void
+  /** A request has waited for a connection, which it got or gave up. */
+  readonly onWaited: (ms: number) => void
+}
+
 export type UpstreamPool = ReturnType<typeof createUpstream>
 /** The members of a pool that routes and sign-in use. */
-export interface Upstream extends Pick<
+export type Upstream = Pick<
   UpstreamPool,
   'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
-> {
-  /**
-   * Headers that own code adds to a call: `send` and `fetchWhole` do so themselves.
-   * @throws GatewayError `upstream.module`
-   */
-  readonly addedTo?: (call: RecordedCall & Pick<Call, 'body'>) => Promise<Record<string, string>>
-}
+>
 
 interface UpstreamOptions {
   /** In `routes.yaml`. */
@@ -58,7 +70,7 @@ export function createUpstream(
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
   const addresses = urls.map(url => new Address(url, config, pemFiles, events.onAddress))
-  const context = createCallContext(name, config, addresses, events)
+  const context = createContext(name, config, addresses, events)
   const { slots, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
 
@@ -80,9 +92,11 @@ export function createUpstream(
     },
     /**
      * A connection outside the pool, for a protocol that only begins as HTTP.
+     * @returns with the headers that are to be sent
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
-    connect: (call: RecordedCall) => connect(context, call),
+    connect: (call: RecordedCall) =>
+      connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
@@ -99,7 +113,8 @@ export function createUpstream(
         collectBytes: maxBytes,
         collectsAll: true
       })
-      if (isWhole(response)) return response
+      const { body } = response
+      if (Buffer.isBuffer(body)) return { ...response, body }
       discard(response)
       const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
       throw new GatewayError(tooLarge, { cause })
@@ -121,14 +136,119 @@ export function createUpstream(
   }
 }
 
+type Context = ReturnType<typeof createContext>
+
+/** Shared by all calls of one upstream. */
+function createContext(
+  name: string,
+  { connections, queue, passHeaders }: UpstreamConfig,
+  addresses: readonly Address[],
+  { onWaited, onRetry }: UpstreamEvents
+) {
+  return {
+    name,
+    /** Whether it may get `tracestate`: with a list of headers only if that is one of them. */
+    passesState: passHeaders?.includes('tracestate') ?? true,
+    pick: createPick(addresses),
+    /** Of all requests but event streams. */
+    slots: new Slots(connections, queue, onWaited),
+    /** Of event streams and WebSockets, which may never end: they wait for no one. */
+    streams: new Slots(connections * 5, 0),
+    onRetry
+  }
+}
+
+/** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
+async function sendCall(context: Context, call: Call): Promise<UpstreamResponse> {
+  const { pick, slots, streams, onRetry } = context
+  const place = asksForEvents(call) ? streams : slots
+  if (!place.tryTake()) await waitFor(context, place, call)
+  const startedAt = performance.now()
+  let mayRepeat = safeMethods.has(call.method) && (call.body ?? null) === null
+  /** They gave no connection. */
+  const unreached: Address[] = []
+  let failure: GatewayError | undefined
+  let address = pick()
+  while (address !== undefined) {
+    const receiver = new Receiver(call, startedAt, address, recordAttempt(context, call, address))
+    const outcome = await receiver.receive()
+    if ('status' in outcome) {
+      if (failureStatuses.has(outcome.status)) address.failedBy('request')
+      else address.succeeded()
+      return leavePlace(context, place, receiver, outcome)
+    }
+    failure = upstreamError(outcome.error)
+    const hasLeft = call.signal?.aborted === true
+    receiver.recorded?.fail(outcome.error, hasLeft ? 'left' : failure.code)
+    const isUnreached = outcome.isUnsent && isOfUpstream(failure)
+    const isBroken = failure.code === 'upstream.reset' || failure.code === 'upstream.refused'
+    const isLate = failure.code.startsWith('upstream.timeout') && !(call.body instanceof Readable)
+    // What the client did says nothing of an address.
+    if (isUnreached && !hasLeft) address.failedBy('connect')
+    else if ((isLate || isBroken) && !hasLeft) address.failedBy('request')
+    let next: Address | undefined
+    if (!hasLeft && receiver.isOver) {
+      if (isUnreached && performance.now() - startedAt < call.timeoutMs) {
+        unreached.push(address)
+        next = pick(unreached)
+        if (next !== undefined) onRetry('elsewhere')
+      }
+      if (next === undefined && mayRepeat && isBroken) {
+        mayRepeat = false
+        onRetry('again')
+        next = pick([...unreached, address]) ?? address
+      }
+    }
+    if (next === undefined) receiver.releaseAfter(place)
+    address = next
+  }
+  throw failure
+}
+
+/** As every EventSource does. */
+function asksForEvents({ headers: { accept } }: Call): boolean {
+  return typeof accept === 'string' && accept.startsWith('text/event-stream')
+}
+
+/** @throws as `sendCall` does */
+async function waitFor({ slots }: Context, place: Slots, call: Call): Promise<void> {
+  const { signal, recorded } = call
+  if (place !== slots) throw tooManyStreams()
+  const askedAt = performance.now()
+  await slots.take(signal)
+  if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
+}
+
+/** Gives the place to others as soon as the connection is free. @throws GatewayError `overloaded` */
+function leavePlace(
+  { slots, streams }: Context,
+  place: Slots,
+  receiver: Receiver,
+  response: UpstreamResponse
+): UpstreamResponse {
+  const { body, headers } = response
+  const isLate = place === slots && body instanceof Readable && isEventStream(headers)
+  // Events that were not asked for as such leave their slot to others.
+  const isMoved = isLate && streams.tryTake()
+  if (isMoved) slots.release()
+  receiver.releaseAfter(isMoved ? streams : place)
+  if (!isLate || isMoved) return response
+  discard(response)
+  throw tooManyStreams()
+}
+
+function tooManyStreams(): GatewayError {
+  return overloaded('too many event streams and WebSockets of the upstream are open', 'streams')
+}
+
 /**
  * Connects to an address; where that fails, to another one, since nothing was written yet. It takes
  * a place of event streams until the connection is closed.
  * @throws GatewayError `upstream.*`, or `overloaded`
  */
-async function connect(context: CallContext, call: RecordedCall) {
-  const { pick } = context
-  const place = takeStream(context)
+async function connect(context: Context, call: RecordedCall) {
+  const { pick, streams } = context
+  if (!streams.tryTake()) throw tooManyStreams()
   const tried: Address[] = []
   let failure: GatewayError | undefined
   for (let address = pick(); address !== undefined; address = pick(tried)) {
@@ -136,14 +256,30 @@ async function connect(context: CallContext, call: RecordedCall) {
     const recorded = recordAttempt(context, call, address)
     try {
       const socket = await address.connect()
-      socket.once('close', () => place.release())
-      return { socket, origin: address.origin, recorded }
+      socket.once('close', () => streams.release())
+      return { socket, origin: address.origin, headers: call.headers, recorded }
     } catch (error) {
       failure = upstreamError(error)
       recorded?.fail(error, failure.code)
       if (isOfUpstream(failure)) address.failedBy('connect')
     }
   }
-  place.release()
+  streams.release()
   throw failure
+}
+
+/** Of a call at an address, in the record and the trace of the request that it is for. */
+function recordAttempt(
+  { name, passesState }: Context,
+  { recorded, method, path, headers }: RecordedCall,
+  { origin }: Address
+): TrailAttempt | undefined {
+  if (recorded === undefined) return undefined
+  const { trail } = recorded
+  const attempt = trail.addAttempt(new TrailAttempt(name, origin, recorded))
+  if (trail.trace !== undefined) {
+    if (trail.trace.isRecorded) attempt.beginSpan(method, path)
+    writeContext(headers, trail.trace, passesState, attempt.span?.id)
+  }
+  return attempt
 }

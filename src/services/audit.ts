@@ -1,4 +1,3 @@
-/** The audit ledger of a process, with the ends of its chains in Redis. */
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Cluster, Redis } from 'ioredis'
@@ -37,12 +36,6 @@ export function openLedger(
 function measureLedger(metrics: Metrics, ledger: Ledger): void {
   metrics.read({
     type: 'counter',
-    name: 'console_gateway_audit_lines_total',
-    help: 'Lines that were written to the audit ledger.',
-    read: () => ledger.status().written
-  })
-  metrics.read({
-    type: 'counter',
     name: 'console_gateway_audit_lost_total',
     help: 'Entries of the audit ledger that could not be written.',
     read: () => ledger.status().lost
@@ -77,25 +70,11 @@ export function chainHeads({ redis, prefix, folder }: Place) {
   }
 }
 
-/** As many public ids as one text of a line holds. */
-const maxIds = 32
-
-/** Records the sessions that were ended, and by whom. */
+/** Each session that was ended, and by whom. */
 export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
   return ({ user, by, address, requestId, reason, sessions }) => {
-    for (let from = 0; from < sessions.length; from += maxIds) {
-      const ids = sessions.slice(from, from + maxIds)
-      const isOne = ids.length === 1
-      ledger.append({
-        kind: 'sessions.revoked',
-        user: user.username,
-        userId: user.id,
-        source: user.source,
-        session: isOne ? ids[0] : undefined,
-        address,
-        requestId,
-        detail: { by, reason, count: ids.length, sessions: isOne ? undefined : ids.join(' ') }
-      })
-    }
+    const { id: userId, username, source } = user
+    const of = { user: username, userId, source, address, requestId, detail: { by, reason } }
+    for (const session of sessions) ledger.append({ kind: 'sessions.revoked', ...of, session })
   }
 }

@@ -3,13 +3,14 @@ import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
+import type { ReplicaState } from './present.ts'
 import type { Background } from './shared.ts'
 
-interface Options<State> extends Background {
+interface Options extends Background {
   readonly id: string
   readonly seal: Seal
-  readonly describe: () => State
-  /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
+  readonly describe: () => ReplicaState
+  /** With each beat, and soon after the start: the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
 }
 
@@ -17,9 +18,7 @@ const noRedis = 'No Redis is configured: this replica knows of no other.'
 const redisAway = 'Redis cannot be asked: this replica knows of no other now.'
 const everyMs = 1000
 const silentMs = 3500
-/** A replica that told nothing for so long is forgotten. */
 const forgetMs = 10_000
-/** A start does not wait longer for Redis. */
 const startMs = 500
 
 /** Of Redis, since the clocks of replicas differ. */
@@ -38,12 +37,11 @@ return redis.call('GET', KEYS[2])`
 const listScript = `${clock}
 return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
 
-export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
+export type Fleet = ReturnType<typeof createFleet>
 
-export function createFleet<State extends object>(options: Options<State>) {
+export function createFleet(options: Options) {
   const { id, redis, prefix, seal, describe, onMaintenance } = options
   const key = `${prefix}replicas`
-  /** The last that was told, as Redis has it. */
   let told = ''
   let beating: Promise<void> | undefined
   const first = Promise.withResolvers<void>()
@@ -68,9 +66,18 @@ export function createFleet<State extends object>(options: Options<State>) {
     })
   }
 
-  async function readOthers(from: Redis | Cluster) {
-    const reply = (await from.eval(listScript, 1, key)) as [number, string[]]
-    return readStates<ReturnType<typeof describeOwn>>(reply, sealed => seal.open(key, sealed))
+  async function readAll(from: Redis | Cluster) {
+    const [now, seen] = (await from.eval(listScript, 1, key)) as [number, string[]]
+    const states = seen.flatMap((sealed, index) => {
+      // Each is followed by its time. Another secret seals those of another gateway.
+      const text = index % 2 === 0 ? seal.open(key, sealed) : undefined
+      if (text === undefined) return []
+      const at = Number(seen[index + 1])
+      const state = JSON.parse(text) as ReturnType<typeof describeOwn>
+      return [{ ...state, seenAt: new Date(at).toISOString(), isSilent: now - at > silentMs }]
+    })
+    // The newest of each counts: a beat without an answer may leave the one before there.
+    return [...new Map(states.map(each => [each.id, each])).values()]
   }
 
   const timer = redis === undefined ? undefined : setInterval(beat, everyMs).unref()
@@ -87,7 +94,7 @@ export function createFleet<State extends object>(options: Options<State>) {
     list: async () => {
       const own = { ...describeOwn(), seenAt: new Date().toISOString(), isSilent: false }
       if (redis === undefined) return { replicas: [own], info: noRedis }
-      return await readOthers(redis).then(
+      return await readAll(redis).then(
         all => ({ replicas: [own, ...all.filter(each => each.id !== id)] }),
         () => ({ replicas: [own], info: redisAway })
       )
@@ -99,20 +106,4 @@ export function createFleet<State extends object>(options: Options<State>) {
       await redis?.zrem(key, told).catch(() => {})
     }
   }
-}
-
-/** @param open of what is sealed with another secret, that is of another gateway, undefined */
-function readStates<State extends { readonly id: string }>(
-  [now, seen]: [number, string[]],
-  open: (sealed: string) => string | undefined
-) {
-  const states = seen.flatMap((sealed, index) => {
-    const text = index % 2 === 0 ? open(sealed) : undefined
-    if (text === undefined) return []
-    const at = Number(seen[index + 1])
-    const seenAt = new Date(at).toISOString()
-    return [{ ...(JSON.parse(text) as State), seenAt, isSilent: now - at > silentMs }]
-  })
-  // The newest of each counts: a beat without an answer may leave the one before there.
-  return [...new Map(states.map(each => [each.id, each])).values()]
 }

@@ -1,8 +1,8 @@
-/** One truth of the gateway's health. What operators and load balancers see are views of it. */
+/** The gateway's health: what operators and load balancers see are views of it. */
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
-import { maintenanceInWords } from './closing.ts'
+import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
 
 /** The state of the config files, compared with the running config. */
@@ -17,14 +17,12 @@ export interface Taken {
   readonly changes: readonly string[]
 }
 
-/** What is known of the config that runs, and of its files. */
 export interface ReloadState {
   readonly files: FilesState
   readonly restartNeeded: readonly string[]
   readonly taken: Taken
 }
 
-/** The generation that runs, and those before it. */
 interface Running {
   readonly config: Config
   readonly number: number
@@ -32,12 +30,10 @@ interface Running {
   readonly draining: ReadonlyArray<{ readonly generation: number; readonly requests: number }>
 }
 
-/** How far start and stop are. */
 export type Phase = 'starting' | 'serving' | 'stopping'
 
 export type GatewayState = ReturnType<typeof stateOf>
 
-/** The gateway's version, from package.json. */
 export const { version } = packageJson
 const startedAt = new Date().toISOString()
 
@@ -52,24 +48,20 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     config: {
       folder: config.folder,
       hash: configHash(config),
-      /** Of `gateway.yaml`, without the addresses on which it listens. */
       generation: number,
       requests: requests(),
       draining,
       ...reload
     },
-    /** Undefined for a process without Redis. */
     redis,
     upstreams: upstreams.addresses(),
     /** Credential sources that did not answer when they were asked last. */
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
-    /** Undefined where config has no audit ledger. */
     ledger: ledger?.status(),
     refusing: refusingOf(config, services),
-    maintenance: maintenance.entries().map(({ maintenance: closing, author }) => ({
-      author,
-      detail: maintenanceInWords(closing)
-    }))
+    maintenance: maintenance
+      .entries()
+      .map(entry => ({ author: entry.author, detail: maintenanceInWords(entry) }))
   }
 }
 

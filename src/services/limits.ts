@@ -1,4 +1,3 @@
-/** The counts of limits and lockouts, which go on in this process while Redis is unavailable. */
 import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { createRedisCounts } from '../limits/redis-counts.ts'
@@ -45,7 +44,6 @@ export function createLimits({ metrics, log }: Basis, { redis, prefix }: Backgro
     counts,
     highestUse,
     lockouts,
-    /** The counts of one caller, for operators. */
     callers: {
       ofCaller: async (caller: string) => await (counted ?? counts).ofCaller(caller),
       forget: async (caller: string) => {

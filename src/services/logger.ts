@@ -11,7 +11,6 @@ export type Log = Logger
 // For terminals only, so that nobody else waits for it.
 const require = createRequire(import.meta.url)
 
-/** Writes lines as they are, among those of the log. */
 export function writeLines(log: Log, lines: string): void {
   ;(log as never as Record<symbol, DestinationStream>)[pino.symbols.streamSym]?.write(lines)
 }
@@ -50,10 +49,7 @@ function prettyOutput(): DestinationStream {
   }
 }
 
-/**
- * Of an error only these: an ioredis error carries the command's arguments, and so a session's
- * data.
- */
+/** An ioredis error also carries the command's arguments, and so a session's data. */
 function errorFields(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error

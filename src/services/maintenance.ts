@@ -1,13 +1,28 @@
 /**
- * What operators closed: each closing has an author and an end. Replicas share it as a sealed text
- * in Redis, which the heartbeat reads; without Redis it is in force in this process alone.
+ * What operators closed. Replicas share it as a sealed text in Redis, which the heartbeat reads;
+ * without Redis it is in force in this process alone.
  */
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
-import { type Closing, endOf, type MaintenanceEntry } from './closing.ts'
 import type { Log } from './logger.ts'
 import type { Background } from './shared.ts'
+
+export interface Closing {
+  /** Empty for all, as `methods`. */
+  readonly routes: readonly string[]
+  readonly methods: readonly string[]
+  /** Users with one of them can go on. */
+  readonly allowRoles: readonly string[]
+  readonly from?: string
+  readonly until: string
+  readonly message?: string
+}
+
+interface Entry extends Closing {
+  readonly author: string
+  readonly since: string
+}
 
 interface Options extends Background {
   readonly seal: Seal
@@ -34,26 +49,20 @@ return 1`
 export function createMaintenance({ redis, prefix, seal, log }: Options) {
   const key = `${prefix}maintenance`
   let text = ''
-  let all: readonly MaintenanceEntry[] = []
-  let current: readonly Closing[] = []
-  const entries = () => all.filter(({ maintenance }) => endOf(maintenance.until) > Date.now())
-
-  function set(next: readonly MaintenanceEntry[]): void {
-    all = next
-    current = entries().map(({ maintenance }) => maintenance)
-  }
+  let current: readonly Entry[] = []
+  const entries = () => current.filter(({ until }) => endOf(until) > Date.now())
 
   function take(sealed: string | null): void {
     if ((sealed ?? '') === text) return
     text = sealed ?? ''
     const opened = text === '' ? '[]' : seal.open(key, text)
     if (opened === undefined) log.warn({ event: 'maintenance.foreign' }, foreign)
-    else set(parseKeepingDigits(opened) as never)
+    else current = parseKeepingDigits(opened) as never
   }
 
   /** An act at another replica in between is not overwritten: the change is made again on top of it. */
-  async function change(make: (former: readonly MaintenanceEntry[]) => MaintenanceEntry[]) {
-    if (redis === undefined) return set(make(entries()))
+  async function change(make: (former: readonly Entry[]) => Entry[]) {
+    if (redis === undefined) return void (current = make(entries()))
     try {
       for (let tries = 0; tries < maxTries; tries++) {
         const former = (await redis.get(key)) ?? ''
@@ -61,7 +70,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
         const next = make(entries())
         const closed = next.length === 0 ? '' : seal.close(key, JSON.stringify(next))
         if (closed.length > maxLength) throw malformed(tooLong)
-        const ends = next.map(({ maintenance }) => endOf(maintenance.until))
+        const ends = next.map(({ until }) => endOf(until))
         const keepMs = Math.ceil(Math.max(1, ...ends) - Date.now())
         const isWritten = await redis.eval(writeScript, 1, key, former, closed, keepMs)
         if (isWritten === 1) return take(closed)
@@ -78,30 +87,23 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     get current() {
       return current
     },
-    /** Whether it is in force at all replicas, and not in this process alone. */
     isShared: redis !== undefined,
     /** What has not ended yet, oldest first; some may begin later. */
     entries,
     take,
     /**
      * Adds to what is closed: here at once, at other replicas within a second.
-     * @throws GatewayError `request.malformed` for an end that is past or too far away, `ops.redis`
+     * @throws GatewayError
      */
     begin: async (maintenance: Closing, author: string): Promise<void> => {
       const { until, from } = maintenance
       const leftMs = endOf(until) - Date.now()
       if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
       if (from !== undefined && !(endOf(from) < endOf(until))) throw malformed(startHint)
-      const begun = { maintenance, author, since: new Date().toISOString() }
-      await change(former => [
-        ...former.filter(each => !isSame(each.maintenance, maintenance)),
-        begun
-      ])
+      const begun = { ...maintenance, author, since: new Date().toISOString() }
+      await change(former => [...former.filter(each => !isSame(each, maintenance)), begun])
     },
-    /**
-     * @param routes those to open; without any, all
-     * @throws GatewayError `request.malformed` for a route that no operator closed, and `ops.redis`
-     */
+    /** @param routes those to open; without any, all @throws GatewayError */
     end: async (routes: readonly string[]): Promise<void> =>
       await change(former => withoutRoutes(former, routes))
   }
@@ -118,13 +120,9 @@ function isSame(one: Closing, other: Closing): boolean {
   return isAlike(one.routes, other.routes) && isAlike(one.methods, other.methods)
 }
 
-/** @throws GatewayError for a route that is not closed by its name */
-function withoutRoutes(
-  entries: readonly MaintenanceEntry[],
-  names: readonly string[]
-): MaintenanceEntry[] {
+function withoutRoutes(entries: readonly Entry[], names: readonly string[]): Entry[] {
   if (names.length === 0) return []
-  const closed = new Set(entries.flatMap(({ maintenance }) => maintenance.routes))
+  const closed = new Set(entries.flatMap(({ routes }) => routes))
   const open = names.find(name => !closed.has(name))
   if (open !== undefined) {
     throw malformed(
@@ -132,9 +130,26 @@ function withoutRoutes(
     )
   }
   return entries.flatMap(entry => {
-    const { maintenance } = entry
-    const routes = maintenance.routes.filter(name => !names.includes(name))
-    const isOver = routes.length === 0 && maintenance.routes.length > 0
-    return isOver ? [] : [{ ...entry, maintenance: { ...maintenance, routes } }]
+    const routes = entry.routes.filter(name => !names.includes(name))
+    const isOver = routes.length === 0 && entry.routes.length > 0
+    return isOver ? [] : [{ ...entry, routes }]
   })
+}
+
+export const timePattern =
+  '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$'
+
+/** In milliseconds; NaN for a day that the calendar does not have, such as 30 February. */
+function endOf(until: string): number {
+  const [date, day] = [until.slice(0, 10), until.slice(8, 10)]
+  return new Date(date).getUTCDate() === Number(day) ? Date.parse(until) : NaN
+}
+
+/** A summary such as `closes orders (POST) until 2026-12-01T06:00:00Z`. */
+export function maintenanceInWords({ routes, methods, allowRoles, from, until }: Closing): string {
+  const what = routes.length === 0 ? 'every route' : routes.join(', ')
+  const which = methods.length === 0 ? '' : ` (${methods.join(', ')})`
+  const except = allowRoles.length === 0 ? '' : ` but for the roles ${allowRoles.join(', ')}`
+  const start = from === undefined ? '' : ` from ${from}`
+  return `closes ${what}${which}${except}${start} until ${until}`
 }

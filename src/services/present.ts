@@ -14,9 +14,7 @@ interface Sample {
 }
 
 const sampleEveryMs = 1000
-/** One more than the seconds of the period. */
 const maxSamples = 11
-/** Five minutes of charts. */
 const maxPast = 300
 
 export type Present = ReturnType<typeof createPresent>
@@ -24,7 +22,6 @@ export type Now = ReturnType<Present['read']>
 /** One point of the charts, each second: the figures of the ten seconds before it. */
 export type Past = ReturnType<typeof inSeconds>
 
-/** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
 export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
   const { rates, upstreams } = services
   const samples: Sample[] = []
@@ -59,7 +56,6 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
   sample()
   const timer = setInterval(sample, sampleEveryMs).unref()
   return {
-    /** Oldest first. */
     past: past as readonly Past[],
     sample,
     read: () => {
@@ -72,12 +68,10 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
         /** Share of one core. */
         cpu: rounded((user + system) / 1e6 / untilNow),
         ...inSeconds(all, seconds),
-        /** The busiest first. */
         routes: busiest.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
         inFlight: rates.inFlight,
         queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
         upstreams: upstreamsSince(upstreams, first, untilNow),
-        /** Undefined without one. */
         redis: services.redis
       }
     },
@@ -103,7 +97,6 @@ function upstreamsSince(upstreams: Services['upstreams'], first: Sample, seconds
 
 export type ReplicaState = ReturnType<typeof describeReplica>
 
-/** What other replicas and operators see of this one. */
 export function describeReplica(
   { version, startedAt, ready, config }: GatewayState,
   present: Present
@@ -137,7 +130,6 @@ function inSeconds(counts: RouteCounts, seconds: number) {
   }
 }
 
-/** Never none: rates are divided by them. */
 function secondsIn(ms: number): number {
   return Math.max(1, ms) / 1000
 }

@@ -7,14 +7,12 @@ import type { Directory } from '../login/ldap/connection.ts'
 import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
-import { probeRedis } from './redis-probe.ts'
+import { probeRedis } from './redis-watch.ts'
 
 export interface Reached {
   readonly what: string
   readonly address: string
-  /** Undefined where it was reached. */
   readonly fault?: string
-  /** What would make it safer, or was found there. */
   readonly advice?: string
 }
 
@@ -33,7 +31,6 @@ export async function reachAll(config: Config, username?: string): Promise<Reach
   return [...upstreams.flat(), ...redis, ...signIns]
 }
 
-/** @param attempt gives what was found there, if it is worth a word */
 async function tried(
   place: Pick<Reached, 'what' | 'address'>,
   attempt: Promise<string | undefined | void>
@@ -44,7 +41,6 @@ async function tried(
   )
 }
 
-/** A connection to each address, with TLS where it is https. */
 async function reachUpstream(
   name: string,
   config: UpstreamConfig,
@@ -118,7 +114,6 @@ async function reachSignIn(
 
 const directoryMs = 5000
 
-/** Each server, as the gateway's own account. */
 async function reachDirectory(
   what: string,
   directory: Directory,

@@ -1,16 +1,14 @@
 /** Says when Redis comes and goes, and dials anew where a connection lost its answers. */
 import { Cluster, type Redis } from 'ioredis'
 
-/** How Redis is, as far as a client knows. */
 export class RedisHealth {
   up = false
-  /** Turns true at the first contact. */
   hasConnected = false
-  /** It answers, but refuses what is needed: why, and what to do. */
+  /** Why it refuses what is needed, though it answers, and what to do. */
   fault: string | undefined = undefined
-  /** The last change of `up`, in milliseconds since the epoch. */
+  /** The last change of `up`; milliseconds since the epoch. */
   since = Date.now()
-  /** Milliseconds of its last answer; undefined while it is away. */
+  /** Of its last answer. */
   latencyMs: number | undefined = undefined
 
   set(up: boolean): void {
@@ -92,11 +90,46 @@ export function backOff(attempt: number): number {
   return Math.min(50 * 2 ** Math.min(attempt, 6), 2000) * (0.75 + Math.random() / 2)
 }
 
-/** Says what is wrong without what a log must not hold. */
 function reasonOf({ code, message }: RedisError): string {
   if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) {
     return 'the user or the password is wrong'
   }
   if (message.startsWith('All sentinels are unreachable')) return 'no Sentinel answers'
   return code ?? message.slice(0, 120)
+}
+
+/** With a key of each type, as sessions, counts and replicas do: one that answers PING may refuse it. */
+const probe = `
+redis.call('SET', KEYS[1], '1', 'PX', 1000)
+redis.call('INCR', KEYS[1])
+redis.call('HSET', KEYS[2], 'a', '1')
+redis.call('HGETALL', KEYS[2])
+redis.call('ZADD', KEYS[3], 1, 'a')
+redis.call('ZRANGEBYSCORE', KEYS[3], 0, 1)
+redis.call('ZSCORE', KEYS[3], 'a')
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+return redis.call('TIME')`
+
+const rights = 'the ACL user lacks a right: see "Rights of an ACL user" in docs/operations.md'
+const ofCluster =
+  'it is a node of a Cluster: set redis.cluster to the addresses of its nodes in place of redis.url'
+
+/**
+ * @param prefix the beginning of all keys
+ * @returns what is wrong, and what to do; undefined where it works, or is away for the moment
+ */
+export async function probeRedis(
+  client: Redis | Cluster,
+  prefix: string
+): Promise<string | undefined> {
+  const keys = ['text', 'hash', 'set'].map(type => `${prefix}probe:${type}`)
+  return await client.eval(probe, keys.length, ...keys).then(
+    () => undefined,
+    ({ message }: Error) => {
+      if (/^(?:MOVED|ASK) /.test(message)) return ofCluster
+      // Within a script the words are others than without.
+      const isRefused = /NOPERM|can't run this command|ACL failure/.test(message)
+      return isRefused ? `${rights} (${message.slice(0, 120)})` : undefined
+    }
+  )
 }

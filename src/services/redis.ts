@@ -1,15 +1,14 @@
 /**
- * The only dialler of Redis: one server, Sentinels or a Cluster; clients that fail fast, say when
- * Redis comes and goes, and dial anew for ever.
+ * The only dialler of Redis: one server, Sentinels or a Cluster. Clients fail fast: nothing is
+ * queued while Redis is away, and nothing is sent twice.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TLSSocket } from 'node:tls'
-import { Cluster, Command, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Command, Redis, type RedisOptions, SentinelConnector } from 'ioredis'
 import type { RedisConfig } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { adopt } from '../observability/emitters.ts'
-import { FollowingRedis } from './redis-sentinels.ts'
 import { backOff, type OnRedis, type RedisHealth, watch } from './redis-watch.ts'
 
 /** RESP2: ioredis drops RESP3's invalidations. */
@@ -27,14 +26,12 @@ export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 
-/** Nothing is queued while Redis is away, and nothing is sent twice. */
 export function createRedisDialler(config: RedisConfig, folder: string) {
   const url = new URL(config.url === '' ? 'redis://unused' : config.url)
   const common = commonOptions(config, url, folder)
   const slot = new Command('get', [slotPrefix(config.prefix)]).getSlot()
   const clients: Array<Redis | Cluster> = []
 
-  /** The server that has the sessions, as far as it is known. */
   function serverOf(client: Redis | Cluster) {
     if (!(client instanceof Cluster)) return connectedTo(client)
     const name = client.slots[slot]?.[0]
@@ -48,9 +45,8 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
   }
 
   return {
-    /** For people: where it is. */
     place: placeOf(config, url),
-    /** For commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
+    /** For commands, which settle within `commandTimeout`. */
     client: (onChange?: OnRedis, health?: RedisHealth): Redis | Cluster => {
       const client = dial()
       watch(client, onChange, health)
@@ -58,8 +54,8 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       return client
     },
     /**
-     * A connection that brings invalidations, from the server that has the sessions; undefined
-     * while that is unknown.
+     * A connection that brings invalidations; undefined while the server that has the sessions is
+     * unknown.
      */
     trackingConnection: (client: Redis | Cluster): Redis | undefined => {
       const server = serverOf(client)
@@ -83,7 +79,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         if (client.status === 'ready' && serverOf(client)?.name !== known) look()
       })
     },
-    /** Ends all clients. A connection that brings invalidations is closed by who asked for it. */
+    /** Not those that bring invalidations: who asked for them does. */
     close: (): void => {
       for (const client of clients) client.disconnect()
     }
@@ -159,10 +155,7 @@ function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof common
   )
 }
 
-/**
- * Calls its listener where a client leads to a replica that was promoted, though its address is the
- * same: that of a proxy, or a name.
- */
+/** Listens for a promoted replica at the same address: that of a proxy, or a name. */
 function onHeir(client: Redis, listener: () => void): void {
   let known: string | undefined
   client.on('ready', () => {
@@ -187,4 +180,52 @@ function connectedTo({ status, stream, options }: Redis) {
   const servername = stream instanceof TLSSocket && stream.servername
   const tls = servername ? { tls: { ...options.tls, servername } } : {}
   return { name: `${host}:${port}`, address: { host, port, ...tls } }
+}
+
+/** During a failover each attempt counts; after some 10 s of them it is an outage. */
+const attemptsInFailover = 100
+
+function retry(attempt: number): number {
+  return Math.min(backOff(attempt), attempt < attemptsInFailover ? 100 : 500)
+}
+
+/** ioredis prints errors of its connections to Sentinels, which have no listener. */
+class ListenedSentinels extends SentinelConnector {
+  constructor(options: RedisOptions) {
+    super(options)
+    const dial = this['connectToSentinel'].bind(this)
+    this['connectToSentinel'] = (...given: unknown[]) => adopt(dial(...given))
+  }
+}
+
+/**
+ * Dials until it is disconnected: ioredis 6 ends a client for good whose Sentinels tell of a
+ * failover while it asks them for the primary.
+ */
+export class FollowingRedis extends Redis {
+  #isClosed = false
+
+  constructor(options: Omit<RedisOptions, 'replyMapping'>) {
+    super({
+      ...options,
+      Connector: ListenedSentinels as NonNullable<RedisOptions['Connector']>,
+      failoverDetector: true,
+      enableTLSForSentinelMode: options.tls !== undefined,
+      sentinelRetryStrategy: retry,
+      sentinelReconnectStrategy: backOff,
+      retryStrategy: retry,
+      // A primary that became a replica: the Sentinels are asked for the new one.
+      reconnectOnError: error => error.message.startsWith('READONLY')
+    })
+    this.on('end', () => setTimeout(() => this.#dialAgain(), 50))
+  }
+
+  override disconnect(reconnect = false): void {
+    if (!reconnect) this.#isClosed = true
+    super.disconnect(reconnect)
+  }
+
+  #dialAgain(): void {
+    if (!this.#isClosed) this.connect().catch(() => {})
+  }
 }

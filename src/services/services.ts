@@ -1,7 +1,4 @@
-/**
- * Services that outlive a generation (Redis clients, sessions, upstream pools, counters, the
- * logger), and the choice of their adapters.
- */
+/** What outlives a generation, and the choice of adapters. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -33,7 +30,6 @@ export type Services = ReturnType<typeof createServices>
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
-/** A scrape of metrics does not wait longer. */
 const maxCountMs = 1000
 
 const notKeptHelp =
@@ -80,11 +76,9 @@ export function createServices(config: Config, log: Log) {
     ...limits,
     log,
     inFlight: new Map<string, number>(),
-    /** Those that sessions are held against. */
     fileUsers,
     sessions,
     sourceFaults: new SourceFaults(),
-    /** Newest first. */
     secrets,
     maintenance: createMaintenance({
       ...background,
@@ -93,16 +87,13 @@ export function createServices(config: Config, log: Log) {
     }),
     drift: new Drift({ log, metrics }),
     failures,
-    /** Undefined where config has no audit ledger. */
     ledger,
-    /** The name of this process among the replicas. */
     replica,
     background,
     tracer,
     metrics,
     rates,
     upstreams,
-    /** How Redis is at present; undefined without one. */
     redis: shared?.state,
     close: async (): Promise<void> => {
       await ledger?.close()
@@ -116,11 +107,6 @@ export function createServices(config: Config, log: Log) {
 }
 
 function countSessions(metrics: Metrics) {
-  const opened = metrics.counter(
-    'console_gateway_sessions_opened_total',
-    'Sessions that sign-ins opened, by credential source.',
-    ['source']
-  )
   const closed = metrics.counter(
     'console_gateway_sessions_closed_total',
     'Sessions that were closed, or found over by their own time, by reason. Those that nobody ' +
@@ -128,7 +114,6 @@ function countSessions(metrics: Metrics) {
     ['reason']
   )
   return {
-    onOpened: (source: string) => opened.labels(source).inc(),
     onEnded: (cause: EndCause, count: number) => closed.labels(cause).inc(count)
   }
 }

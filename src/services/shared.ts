@@ -1,5 +1,5 @@
 /** The connections to Redis, and the sessions that replicas share there. */
-import type { Cluster, Redis } from 'ioredis'
+import type { Cluster, Command, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { RedisStore } from '../session/redis-store.ts'
@@ -7,21 +7,16 @@ import { Tracking } from '../session/tracking.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler, slotPrefix } from './redis.ts'
-import { probeRedis } from './redis-probe.ts'
-import { measureRedis } from './redis-times.ts'
-import { RedisHealth } from './redis-watch.ts'
+import { probeRedis, RedisHealth } from './redis-watch.ts'
 
 export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
 /** For what need not wait for sessions. */
 export interface Background {
-  /** Undefined for a gateway that is alone. */
   readonly redis?: Redis | Cluster | undefined
-  /** All keys begin so, and are in one slot. */
   readonly prefix: string
 }
 
-/** What services are opened with. */
 export interface Basis {
   readonly config: Config
   readonly log: Log
@@ -85,4 +80,34 @@ function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
     })
   })
   return { client, state }
+}
+
+type RedisUse = 'sessions' | 'limits'
+
+const buckets = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
+]
+
+function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: RedisUse) => void {
+  const times = metrics.histogram(
+    'console_gateway_redis_command_seconds',
+    'From a command to the reply of Redis, by use (sessions, limits) and outcome: ok, or failed, ' +
+      'such as when Redis is away.',
+    ['use', 'outcome'],
+    buckets
+  )
+  return (client, use) => {
+    const ok = times.labels(use, 'ok')
+    const failed = times.labels(use, 'failed')
+    const send = client.sendCommand.bind(client)
+    client.sendCommand = (command: Command, ...rest: never[]) => {
+      const startedAt = performance.now()
+      const sent = send(command, ...rest)
+      command.promise.then(
+        () => ok.observe((performance.now() - startedAt) / 1000),
+        () => failed.observe((performance.now() - startedAt) / 1000)
+      )
+      return sent
+    }
+  }
 }

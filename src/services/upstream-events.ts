@@ -1,7 +1,6 @@
-/** Log lines and metrics of the addresses of upstreams. */
 import type { Metrics } from '../observability/metrics.ts'
-import type { UpstreamEvents } from '../proxy/call.ts'
 import type { AddressUse } from '../proxy/pools.ts'
+import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
@@ -9,12 +8,10 @@ const reasons = {
   request: 'requests failed; its requests go to others that work'
 }
 
-/** Seconds. */
 const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 const states = ['up', 'open', 'unhealthy'] as const
 
-/** A line for each change of a state. */
 export function createUpstreamEvents(log: Log, metrics: Metrics) {
   const opened = metrics.counter(
     'console_gateway_upstream_address_opened_total',

@@ -2,15 +2,14 @@
 import { accountKey, type SignedIn } from './types.ts'
 
 export interface BlockedName {
-  /** Any without it. */
   readonly source?: string | undefined
   /** A user name or an id, in any spelling. */
   readonly name: string
 }
 
 export interface Block extends BlockedName {
-  /** Undefined: until it is lifted. */
-  readonly leftMs: number | undefined
+  /** `Infinity`: until it is lifted. */
+  readonly leftMs: number
 }
 
 /** Names a block in the store. */
@@ -29,9 +28,7 @@ export function isBlockOf(name: BlockedName): (user: SignedIn) => boolean {
   return user => blocksOf(user).includes(block)
 }
 
-/** @param block its name in the store */
 export function readBlock(block: string, leftMs: number): Block {
   const [source, name] = JSON.parse(block) as [string | null, string]
-  const left = leftMs === Infinity ? undefined : leftMs
-  return { ...(source !== null && { source }), name, leftMs: left }
+  return { ...(source !== null && { source }), name, leftMs }
 }

@@ -1,6 +1,6 @@
 /**
- * Live sessions as the store has them, so that a session's requests need no round trip. What is
- * kept counts while the store announces every change.
+ * Live sessions as the store has them, while it announces every change: requests need no round
+ * trip.
  */
 import { recentlyUsed } from '../bounded-map.ts'
 import type { SessionStore } from './store.ts'
@@ -19,12 +19,10 @@ export class SessionCache {
     store.follow({ onChanged: key => this.drop(key), onReset: () => this.clear() })
   }
 
-  /** Undefined where the store has to be asked. */
   get(key: string): Live | undefined {
     return this.#store.isFollowed() ? this.#entries.get(key) : undefined
   }
 
-  /** Keeps what a read that has just begun finds. */
   async keep(key: string, reading: Promise<Evaluation>): Promise<Evaluation> {
     this.#reading.set(key, reading)
     const isLatest = () => this.#reading.get(key) === reading
@@ -44,7 +42,6 @@ export class SessionCache {
     this.#reading.delete(key)
   }
 
-  /** Only what is read from now on counts. */
   clear(): void {
     this.#entries.clear()
     this.#reading.clear()

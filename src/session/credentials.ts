@@ -1,12 +1,9 @@
-/** New credentials of back-ends in sessions: exchanged ones, and those that a response changed. */
 import { recentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
 import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
 
 interface Records {
-  /** The session as the store has it now. */
   read(key: string): Promise<Evaluation>
-  /** Writes a session by compare-and-set. */
   replace(live: Live, session: Session): Promise<boolean>
 }
 
@@ -18,7 +15,6 @@ interface Held {
 }
 
 const maxTries = 3
-/** A back-end may change a cookie with each response. */
 const writeEveryMs = 5000
 const maxHeld = 10_000
 
@@ -36,9 +32,7 @@ export class Credentials {
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
    * @param by `upstream`: which gave it, else the source did; `identity`: the user as of now
-   * @returns the session with it, or with the one that another process has put there meanwhile; or
-   *   why it is none any more
-   * @throws StoreUnavailable
+   * @returns the session, maybe with a credential that another process has put there meanwhile
    */
   async renew(
     from: Live,
@@ -54,8 +48,8 @@ export class Credentials {
   }
 
   /**
-   * Takes what a back-end has changed of a credential in an ordinary response: it is used here at
-   * once, and written at most once in 5 s.
+   * Takes what an ordinary response changed of a credential: used here at once, and written at most
+   * once in 5 s, since a back-end may change a cookie with each response.
    */
   take(live: Live, change: Credential): void {
     const { key, session } = live
@@ -74,14 +68,12 @@ export class Credentials {
     this.#turns.delete(key)
   }
 
-  /** The session with the credential that this process holds for it, if it holds one. */
   withHeld(live: Live): Live {
     const held = this.#held.size === 0 ? undefined : this.#held.get(live.key)
     if (held === undefined) return live
     return { ...live, session: { ...live.session, credential: changed(live.session, held) } }
   }
 
-  /** Where the store is away, it is asked again at the next turn. */
   async #writeHeld(key: string): Promise<void> {
     const held = this.#held.peek(key)
     if (held === undefined) return
@@ -92,7 +84,7 @@ export class Credentials {
     } catch {}
   }
 
-  /** @param next undefined for a session that needs no change any more */
+  /** @param next gives undefined for a session that needs no change any more */
   async #write(live: Live, next: (session: Session) => Session | undefined): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
       const current = await this.#records.read(live.key)
@@ -118,7 +110,7 @@ export function isSameCredential(one: Session, other: Session, upstream?: string
   return a?.expiresAt === b?.expiresAt && a?.token === b?.token
 }
 
-/** The credential that an upstream gave for the session; without a name, that of the source. */
+/** Without the name of an upstream it is that of the source. */
 export function credentialIn(
   { credential, tokens = {} }: Pick<Session, 'credential' | 'tokens'>,
   upstream?: string
@@ -127,7 +119,6 @@ export function credentialIn(
   return Object.hasOwn(tokens, upstream) ? tokens[upstream] : undefined
 }
 
-/** The session with another credential in the place that `credentialIn` reads. */
 export function withCredential<S extends Pick<Session, 'tokens'>>(
   session: S,
   credential: Credential,

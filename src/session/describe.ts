@@ -1,9 +1,6 @@
-/** Sessions as lists show them. */
 import type { Live } from './types.ts'
 
-/** The present, for what is told of sessions. */
 export interface SessionTimes {
-  /** By the clock of the sessions. */
   readonly now: number
   /** By how much the wall clock is ahead of it. */
   readonly aheadMs: number
@@ -29,7 +26,7 @@ export function describeSession(live: Live, { now, aheadMs }: SessionTimes) {
   }
 }
 
-/** The body of the session endpoints: the user, the roles and the time until the session ends. */
+/** The body of the session endpoints. */
 export function timeLeft(live: Live, now: number) {
   const { id, identity } = live.session
   return {
@@ -40,7 +37,6 @@ export function timeLeft(live: Live, now: number) {
   }
 }
 
-/** Whole seconds. */
 function leftOf({ idleEnd, absoluteEnd }: Live, now: number) {
   return {
     idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),

@@ -1,6 +1,6 @@
 /**
- * What this process has written of sessions in the last minutes. A new primary of Redis may not
- * have received it, so it is written again when one is connected.
+ * What this process wrote of sessions in the last minutes: written again to a new primary of Redis,
+ * which may not have received it.
  */
 import { BoundedMap } from '../bounded-map.ts'
 
@@ -10,17 +10,13 @@ const maxEntries = 20_000
 interface Entry {
   readonly at: number
   readonly isOpening: boolean
-  /** @param ageMs of the entry */
   readonly write: (ageMs: number) => Promise<unknown>
 }
 
 export class Journal {
   readonly #entries = new BoundedMap<Entry>(maxEntries)
 
-  /**
-   * @param name what is written: an earlier write of it counts no more
-   * @param isOpening whether the write opens a session
-   */
+  /** @param name of what is written: its earlier write counts no more */
   add(name: string, write: Entry['write'], isOpening = false): void {
     this.#entries.delete(name)
     this.#entries.set(name, { at: performance.now(), write, isOpening })
@@ -28,7 +24,7 @@ export class Journal {
   }
 
   /**
-   * Writes all at once, in their order, so that whatever is sent next comes after them.
+   * Writes all at once: whatever is sent next comes after it.
    * @param isOther to another server than before: one that restarted empty has lost the sessions
    */
   replay(isOther: boolean): void {

@@ -34,10 +34,7 @@ export class MemoryStore implements SessionStore {
   readonly #now: () => number
   /** By key, in the order of their sign-ins. */
   readonly #entries = new Map<string, Entry>()
-  readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
-  /** The ends of blocks. */
-  readonly #blocks = new Map<string, number>()
-  /** The ends of the members of sets. */
+  /** By name, the ends of their members: the blocks, each lock with its owner, and sets. */
   readonly #sets = new Map<string, Map<string, number>>()
   #sweptAt = 0
   #follower: Follower | undefined
@@ -74,7 +71,8 @@ export class MemoryStore implements SessionStore {
     const { key, stored, user, max, refuse, former } = opening
     const now = this.#now()
     this.#sweep(now)
-    if (blocksOf(user).some(each => (this.#blocks.get(each) ?? 0) > now)) return 'blocked'
+    const blocks = this.#membersOf('blocked')
+    if (blocksOf(user).some(each => blocks.has(each))) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
     if (this.#entries.has(key)) return []
     const others = this.#keysOf(user).filter(other => other !== former?.key)
@@ -139,37 +137,43 @@ export class MemoryStore implements SessionStore {
     yield (await this.signedIn(Infinity)).users
   }
 
-  async block(name: BlockedName, forMs = Infinity): Promise<void> {
-    this.#blocks.set(blockOf(name), this.#now() + forMs)
-  }
-
-  async unblock(name: BlockedName): Promise<boolean> {
-    return this.#blocks.delete(blockOf(name))
-  }
-
-  async blocked(): Promise<Block[]> {
-    const now = this.#now()
-    const left = Array.from(this.#blocks, ([block, until]) => readBlock(block, until - now))
-    return left.filter(({ leftMs = Infinity }) => leftMs > 0)
+  /** Those that have not ended. */
+  #membersOf(set: string): Map<string, number> {
+    const members = this.#sets.get(set) ?? new Map<string, number>()
+    for (const [member, until] of members) if (until <= this.#now()) members.delete(member)
+    return members
   }
 
   async addTo(set: string, member: string, ttlMs: number): Promise<string[]> {
-    const now = this.#now()
-    this.#sweep(now)
-    const members = this.#sets.get(set) ?? new Map<string, number>()
-    this.#sets.set(set, members.set(member, now + ttlMs))
-    return [...members].flatMap(([each, until]) => (until > now ? [each] : []))
+    this.#sweep(this.#now())
+    const members = this.#membersOf(set).set(member, this.#now() + ttlMs)
+    this.#sets.set(set, members)
+    return [...members.keys()]
+  }
+
+  async block(name: BlockedName, forMs = Infinity): Promise<void> {
+    await this.addTo('blocked', blockOf(name), forMs)
+  }
+
+  async unblock(name: BlockedName): Promise<boolean> {
+    return this.#membersOf('blocked').delete(blockOf(name))
+  }
+
+  async blocked(): Promise<Block[]> {
+    return Array.from(this.#membersOf('blocked'), ([block, until]) =>
+      readBlock(block, until - this.#now())
+    )
   }
 
   async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
-    const now = this.#now()
-    if ((this.#locks.get(name)?.until ?? 0) > now) return false
-    this.#locks.set(name, { owner, until: now + ttlMs })
+    const set = `lock ${name}`
+    if (this.#membersOf(set).size > 0) return false
+    await this.addTo(set, owner, ttlMs)
     return true
   }
 
   async unlock(name: string, owner: string): Promise<void> {
-    if (this.#locks.get(name)?.owner === owner) this.#locks.delete(name)
+    this.#membersOf(`lock ${name}`).delete(owner)
   }
 
   follow(follower: Follower): void {
@@ -188,11 +192,8 @@ export class MemoryStore implements SessionStore {
     for (const [key, { absoluteEnd }] of this.#entries) {
       if (absoluteEnd + tombstoneMs <= now) this.#entries.delete(key)
     }
-    for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
-    for (const [block, until] of this.#blocks) if (until <= now) this.#blocks.delete(block)
-    for (const [set, members] of this.#sets) {
-      for (const [member, until] of members) if (until <= now) members.delete(member)
-      if (members.size === 0) this.#sets.delete(set)
+    for (const set of this.#sets.keys()) {
+      if (this.#membersOf(set).size === 0) this.#sets.delete(set)
     }
   }
 }

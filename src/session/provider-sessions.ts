@@ -1,8 +1,7 @@
 /**
- * Finds sessions by what their OpenID provider calls them, so that its logouts end them (OpenID
- * Connect Back-Channel Logout 1.0 §2.7). Each name is a set in the store, of the keys of sessions and
- * of marks of logouts. To add one gives the others: of a sign-in and a logout at the same time, the
- * later one sees the other.
+ * Sessions by what their OpenID provider calls them, whose logouts end them (OpenID Connect
+ * Back-Channel Logout 1.0 §2.7). Each name is a set of keys of sessions and marks of logouts. To
+ * add one gives the others: of a sign-in and a logout at once, the later sees the other.
  */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'
@@ -12,21 +11,18 @@ import type { End, Ended, EndReason, Evaluation, Live, ProviderSession, Session 
 interface Records {
   readonly store: SessionStore
   read(key: string): Promise<Evaluation>
-  /** @returns whether it was alive */
   end(live: Live, reason: EndReason, end: End): Promise<boolean>
 }
 
 const mark = '!'
 const unknown: Ended = { ended: 'unknown' }
 
-/** A name in the store, without what the provider told of its user. */
 export function providerName(...parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts), 'base64url')
 }
 
 /**
  * To be called before the session is opened.
- * @param absoluteMs the longest time that it may live
  * @throws GatewayError `session.upstream` for a sign-in that the provider has ended meanwhile
  */
 export async function addToProvider(

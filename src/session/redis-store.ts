@@ -1,11 +1,7 @@
-/**
- * The session store in Redis: one string for each session, and one sorted set for each user. All
- * keys begin with a prefix that is one hash tag, so that a Cluster has them in one slot.
- */
+/** The session store in Redis: a string for each session, and a sorted set for each user. */
 import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
-import { createNames, memberOf, type Names, patternOf, readMember } from './redis-names.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
 import {
   type Follower,
@@ -29,10 +25,27 @@ import {
 
 interface Options {
   readonly redis: Redis | Cluster
-  /** The beginning of every key. */
   readonly prefix: string
-  /** Brings the announcements of changes of records. */
   readonly tracking: Pick<Tracking, 'follow' | 'isFollowed'>
+}
+
+type Names = ReturnType<typeof createNames>
+
+function createNames(prefix: string) {
+  // Changes of what begins so are announced, the epoch among them.
+  const record = (key: string) => `${prefix}s:${key}`
+  return {
+    record,
+    epoch: record('epoch'),
+    /** @param key of a session, or the digest of its user */
+    list: (key: string) => `${prefix}u:${digestIn(key)}`,
+    users: `${prefix}users`,
+    keys: `${prefix}keys`,
+    listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
+    blocks: `${prefix}blocked`,
+    set: (name: string) => `${prefix}set:${name}`,
+    lock: (name: string) => `${prefix}lock:${name}`
+  }
 }
 
 type Script = keyof typeof scripts
@@ -40,7 +53,6 @@ type Arguments = ReadonlyArray<string | number>
 type Call = readonly [script: Script, keys: readonly string[], args: Arguments]
 type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
-/** More than any user has: what the journal opens again takes nobody's place. */
 const unbounded = 1_000_000
 
 /** Redis looks through so many in a millisecond, and other commands wait. */
@@ -49,7 +61,6 @@ const scannedAtOnce = 2000
 /** A process follows to another server so much later than this one, at most. */
 const othersFollowMs = 2000
 
-/** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
   readonly #redis: Redis | Cluster
   readonly #names: Names
@@ -70,7 +81,6 @@ export class RedisStore implements SessionStore {
     return await orUnavailable(commands[script](keys.length, ...keys, ...args))
   }
 
-  /** As a whole script: one that Redis has to load first would run after what is sent next. */
   async #runAgain(...[script, keys, args]: Call): Promise<void> {
     await this.#redis.eval(scripts[script], keys.length, ...keys, ...args)
   }
@@ -258,6 +268,26 @@ export class RedisStore implements SessionStore {
   isFollowed(): boolean {
     return this.#tracking.isFollowed()
   }
+}
+
+function memberOf({ source, id, username }: SignedIn): string {
+  return JSON.stringify([source, id, username])
+}
+
+function readMember(member: string): SignedIn {
+  const [source, id, username] = JSON.parse(member) as [string, string, string]
+  return { source, id, username }
+}
+
+/** Finds the longest part in either case: of letters with two, globs of Redis know ASCII alone. */
+function patternOf(text: string): string {
+  const parts = text.match(/[\w.@\p{Lo}-]+/gu) ?? ['']
+  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
+  const signs = Array.from(longest, sign => {
+    const [lower, upper] = [sign.toLowerCase(), sign.toUpperCase()]
+    return lower === upper ? sign : `[${lower}${upper}]`
+  })
+  return `*","*${signs.join('')}*`
 }
 
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {

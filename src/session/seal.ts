@@ -1,7 +1,4 @@
-/**
- * Encrypts stored session records with AES-256-GCM: a copy of the store reveals neither sessions
- * nor back-ends' tokens.
- */
+/** AES-256-GCM: a copy of the store reveals neither sessions nor back-ends' tokens. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 export interface Seal {
@@ -9,7 +6,6 @@ export interface Seal {
   readonly close: (key: string, record: string) => string
   /** @returns undefined for what was not sealed with any of our keys, or was changed since */
   readonly open: (key: string, sealed: string) => string | undefined
-  /** Whether the newest secret sealed it. */
   readonly isNewest: (sealed: string) => boolean
 }
 

@@ -1,14 +1,13 @@
-/** Sessions: who is signed in, since when, until when. */
 import { recentlyUsed } from '../bounded-map.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import { aheadOf, steadyNow } from '../steady-clock.ts'
 import { SessionCache } from './cache.ts'
 import { Credentials } from './credentials.ts'
 import type { SessionTimes } from './describe.ts'
 import { addToProvider } from './provider-sessions.ts'
-import { isSealedByNewest, openRecord, sealRecord } from './record.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
@@ -35,23 +34,16 @@ interface Options {
   readonly seal: Seal
   readonly lifeTimes: Pick<SessionConfig, 'idle' | 'absolute' | 'remembered'>
   readonly perUser: SessionConfig['perUser']
-  /**
-   * The session as its users file has it now; undefined where that refuses the user. Called for
-   * each session that is read.
-   */
+  /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  readonly onOpened?: (source: string) => void
-  /**
-   * Called for sessions that were ended, or found over by their own time; not for those of
-   * everyone, whose number is unknown.
-   */
+  /** For sessions that were ended, or found over by their own time, but for those of everyone. */
   readonly onEnded?: (cause: EndCause, count: number) => void
-  /** Called for sessions that were ended, except by sign-outs, operators and their own time. */
+  /** For sessions that were ended, except by sign-outs, operators and their own time. */
   readonly onRevoked?: (revoked: Revoked) => void
 }
 
-/** Selects one of a user's sessions by its public id, or all but one. */
+/** One of a user's sessions by its public id, or all but one. */
 interface Which {
   readonly only?: string
   readonly except?: string
@@ -64,8 +56,8 @@ const retryMs: Duration = 1000
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
 
 /**
- * The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a
- * hash. Of its methods those that are async each @throws StoreUnavailable
+ * `secretId` is the cookie's value, of which the store only sees a hash. Async methods each
+ * @throws StoreUnavailable
  */
 export class Sessions {
   readonly #options: Options
@@ -74,7 +66,6 @@ export class Sessions {
   readonly credentials: Credentials
   /** Sessions that were found over by their own time, each once: browsers may ask again. */
   readonly #expired = recentlyUsed<true>(10_000)
-  /** The clock of ends, in milliseconds. */
   readonly now: () => number
 
   constructor(options: Options) {
@@ -85,7 +76,7 @@ export class Sessions {
     this.credentials = new Credentials(this)
   }
 
-  /** The session as the store has it now, or why there is none. It does not count as use. */
+  /** As the store has it now. It does not count as use. */
   async read(key: string): Promise<Evaluation> {
     return await this.#cache.keep(key, this.#evaluate(key))
   }
@@ -95,13 +86,19 @@ export class Sessions {
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const opened = openRecord(this.#options.seal, key, stored.sealed)
-    if (opened === undefined) return { ended: 'unknown' }
+    const text = this.#options.seal.open(key, stored.sealed)
+    const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
+    if (!opened?.identity) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
     if (stored.idleMs <= 0) return this.#expire(key, 'idle')
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
+  }
+
+  /** Sealed for its key: under another one the record does not open. */
+  #close(key: string, session: Session): string {
+    return this.#options.seal.close(key, JSON.stringify(session))
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
@@ -115,7 +112,6 @@ export class Sessions {
     return { ended }
   }
 
-  /** The live session, where it need not be asked for in the store. */
   cached(key: string): Live | undefined {
     const live = this.#cache.get(key)
     if (live === undefined) return undefined
@@ -138,7 +134,7 @@ export class Sessions {
     const idleMs = Math.min(idle, absoluteMs)
     const { address } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
-    const stored = { sealed: sealRecord(this.#options.seal, key, session), idleMs, absoluteMs }
+    const stored = { sealed: this.#close(key, session), idleMs, absoluteMs }
     // The first use of a key is written at once, whatever it is, so that lists tell of it.
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
@@ -154,7 +150,6 @@ export class Sessions {
     })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
-    this.#options.onOpened?.(session.source)
     for (const each of ended) {
       this.#cache.drop(each)
       const whose = signedInOf(each === former?.key ? former.session : session)
@@ -178,8 +173,8 @@ export class Sessions {
   }
 
   /**
-   * Restarts the idle clock, with at most one write a minute. It runs on beyond the absolute end: a
-   * session that is used up to that must not count as idle before.
+   * Restarts the idle clock, with at most one write a minute. It runs on beyond the absolute end,
+   * up to which a session must not count as idle.
    */
   use(live: Live): void {
     if (!this.mayBeLater(live)) return
@@ -199,12 +194,11 @@ export class Sessions {
   async #touch(live: Live): Promise<boolean> {
     const { key, session, sealed } = live
     // A key may live longer than the secret that sealed it.
-    const isOlder = session.key !== undefined && !isSealedByNewest(this.#options.seal, sealed)
+    const isOlder = session.key !== undefined && !this.#options.seal.isNewest(sealed)
     if (isOlder) await this.replace(live, session)
     return await this.store.touch(key, session.idleMs, signedInOf(session))
   }
 
-  /** Restarts the idle clock now. @returns the session with its new end */
   async extend(live: Live): Promise<Evaluation> {
     await this.#touch(live)
     return await this.read(live.key)
@@ -212,13 +206,12 @@ export class Sessions {
 
   /** Puts a session in the place of exactly `live`. @returns whether it did */
   async replace(live: Live, session: Session): Promise<boolean> {
-    const sealed = sealRecord(this.#options.seal, live.key, session)
-    const isDone = await this.store.replace(live.key, live.sealed, sealed)
-    this.#cache.drop(live.key)
+    const { key, sealed } = live
+    const isDone = await this.store.replace(key, sealed, this.#close(key, session))
+    this.#cache.drop(key)
     return isDone
   }
 
-  /** The live sessions of a user, oldest first. */
   async list(user: UserId): Promise<Live[]> {
     const found = await this.#evaluateOf(user)
     const live = found.flatMap(({ evaluation }) => ('live' in evaluation ? [evaluation.live] : []))
@@ -240,10 +233,7 @@ export class Sessions {
     return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
   }
 
-  /**
-   * Ends sessions of a user: one by its public id, all but one, or all.
-   * @returns how many were alive, and those of them that can be read
-   */
+  /** @returns how many were alive, and those of them that can be read */
   async endOf(user: SignedIn, which: Which = {}, end: End = {}) {
     const chosen = await this.#evaluateOf(user, which)
     const keys = chosen.map(({ key }) => key)
@@ -283,12 +273,10 @@ export class Sessions {
     if (end.by !== undefined) onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
   }
 
-  /** To be called when the users files have changed. */
   forget(): void {
     this.#cache.clear()
   }
 
-  /** The present; times of sessions are shown to people with what the wall clock is ahead. */
   times(): SessionTimes {
     return { now: this.now(), aheadMs: aheadOf(this.now) }
   }

@@ -17,7 +17,7 @@ export function liveIn(evaluation: Evaluation): Live {
   throw new GatewayError(`session.${evaluation.ended}`)
 }
 
-/** A record with the time left by the store's clock; the absolute end is that of the record. */
+/** A record with the times that are left by the store's clock. */
 export interface Stored {
   readonly sealed: string
   /** 0 or less: the session is over. */
@@ -29,9 +29,7 @@ export interface Opening {
   readonly key: string
   readonly stored: Stored
   readonly user: SignedIn
-  /** The number of sessions that a user may have. */
   readonly max: number
-  /** Whether a session too many is refused, rather than takes the place of another. */
   readonly refuse: boolean
   /** The browser's former session, which the new one replaces. */
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
@@ -46,8 +44,7 @@ export interface SignedInUsers {
 export interface SessionStore {
   /**
    * Opens a session in one step: no number of sign-ins at once leaves more than `max`.
-   * @returns the keys of sessions that gave way: the former one, and those that would be idle
-   *   first; `full` where a user may have no more; `blocked` where an operator keeps the user out
+   * @returns the keys of sessions that gave way: the former, and those that would be idle first
    */
   open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'>
   read(key: string): Promise<Stored | Ended | undefined>
@@ -56,8 +53,8 @@ export interface SessionStore {
   /** Puts a record in the place of exactly `from`. @returns whether it did */
   replace(key: string, from: string, to: string): Promise<boolean>
   /**
-   * Ends sessions of a user for good, also ones that the store may know only after a failover.
-   * @param user undefined where the session is not known, nor whose it is
+   * Ends sessions for good, also ones that the store may know only after a failover.
+   * @param user undefined where it is not known whose they are
    * @returns the keys of those that were alive
    */
   end(
@@ -70,28 +67,22 @@ export interface SessionStore {
   /** Ends the sessions of everyone; keys for scripts live on. */
   endAll(): Promise<void>
   /**
-   * The users who signed in last, at most so many of them, and the number of all; or, apart from
-   * users, the keys for scripts.
+   * The users who signed in last, at most so many, and the number of all; or the keys for scripts.
    */
   signedIn(max: number, of?: 'users' | 'keys'): Promise<SignedInUsers>
   /**
-   * All users who have a session, some at a time, so that other work goes on; one may come twice.
+   * All users who have a session, some at a time; one may come twice.
    * @param text users without it in their name or id may be left out
    */
   scan(text: string): AsyncIterable<readonly SignedIn[]>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */
   block(name: BlockedName, forMs?: number): Promise<void>
-  /** @returns whether there was such a block */
   unblock(name: BlockedName): Promise<boolean>
   blocked(): Promise<readonly Block[]>
-  /**
-   * Adds a member to a set, for a time of its own, in one step.
-   * @returns all members, with this one
-   */
+  /** Adds a member for a time, in one step. @returns all members */
   addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]>
   /** Takes a lock that ends by itself. @returns whether it was free */
   lock(name: string, owner: string, ttlMs: number): Promise<boolean>
-  /** Frees a lock, if `owner` holds it. */
   unlock(name: string, owner: string): Promise<void>
   /** Announces every change by anyone, but by `touch`. At most one follows a store. */
   follow(follower: Follower): void

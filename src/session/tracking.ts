@@ -4,8 +4,8 @@ import type { Follower } from './store.ts'
 
 interface Options {
   /**
-   * The connection that invalidations come over, to the server that has the sessions; undefined
-   * while that is unknown. RESP2: ioredis drops RESP3's invalidations.
+   * A connection to the server that has the sessions; undefined while that is unknown. RESP2:
+   * ioredis drops RESP3's invalidations.
    */
   readonly dial: () => Redis | undefined
   /** Redis does not let its user follow changes: every request then asks it. Called once. */
@@ -19,14 +19,10 @@ const staleAfterMs = 2000
 export class Tracking {
   readonly #options: Options
   #follower: Follower | undefined
-  /** The beginning of the records' keys. */
   #records = ''
   #redis: Redis | undefined
   #pings: NodeJS.Timeout | undefined
-  /**
-   * Of the last ping that was answered, as of `performance.now()`; `-Infinity` while the connection
-   * tells of no changes.
-   */
+  /** When the last ping that was answered was sent; `-Infinity` while nothing is announced. */
   #heardAt = -Infinity
   #isRefused = false
 
@@ -34,7 +30,6 @@ export class Tracking {
     this.#options = options
   }
 
-  /** @param records how the keys begin whose changes are announced */
   readonly follow = (follower: Follower, records: string): void => {
     this.#follower = follower
     this.#records = records
@@ -69,7 +64,6 @@ export class Tracking {
     redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#announce(keys))
   }
 
-  /** Changes may have been missed until now. */
   #reset(heardAt: number): void {
     this.#heardAt = heardAt
     this.#follower?.onReset()

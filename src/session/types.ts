@@ -1,4 +1,3 @@
-/** What sessions are: the user, the data, the names in cookie and store. */
 import { hash, randomBytes } from 'node:crypto'
 import { keySource } from '../config/schema/login.ts'
 import type { Duration } from '../config/schema/primitives.ts'
@@ -6,10 +5,8 @@ import type { Duration } from '../config/schema/primitives.ts'
 export interface Identity {
   readonly id: string
   readonly username: string
-  /** For people. */
   readonly name: string
   readonly roles: readonly string[]
-  /** Further data of the credential source; fills the profile. */
   readonly profile: Readonly<Record<string, unknown>>
 }
 
@@ -19,7 +16,6 @@ export interface Credential {
   readonly refreshToken?: string
   /** The end of the token, in milliseconds since the epoch. */
   readonly expiresAt?: number
-  /** A `Cookie` field's value. */
   readonly cookies?: string
   /** Of an OpenID provider, as it signed it: the hint of who signs out there. */
   readonly idToken?: string
@@ -33,23 +29,19 @@ export interface ProviderSession {
   readonly issuedAt: number
 }
 
-/** What an operator says of a key for scripts. */
 export interface KeyTerms {
   readonly createdBy: string
   readonly forMs: Duration
 }
 
-/** What comes in the place of a session's credential. */
 export interface Renewed {
   readonly credential: Credential
   /** The user as the source knows it now, such as with other roles. Without it: as before. */
   readonly identity?: Identity
 }
 
-/** What a sign-in gives to a session. */
 export interface NewSession {
   readonly identity: Identity
-  /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
   /** Tokens that upstreams gave for the user after the sign-in, by the name of the upstream. */
@@ -60,7 +52,6 @@ export interface NewSession {
   readonly remembered: boolean
   /** Of a key for scripts: a session without a cookie. */
   readonly key?: KeyTerms
-  /** The address of the sign-in, for lists. */
   readonly address: string
   readonly agent: string
 }
@@ -76,7 +67,6 @@ export interface Session extends NewSession {
 /** A live session. Its ends are by the clock of this process. */
 export interface Live {
   readonly session: Session
-  /** Its key in the store. */
   readonly key: string
   /** As the store has it; empty for the token of a machine, which no store has. */
   readonly sealed: string
@@ -91,7 +81,6 @@ export interface Live {
 /** The reasons of ends that a store keeps. */
 export const keptReasons = ['idle', 'absolute', 'revoked', 'replaced', 'upstream'] as const
 
-/** The reason of a session's end. */
 export type EndReason = 'unknown' | (typeof keptReasons)[number]
 
 export interface Ended {
@@ -100,7 +89,6 @@ export interface Ended {
 
 export type Evaluation = { readonly live: Live } | Ended
 
-/** A user with sessions. */
 export interface SignedIn {
   readonly source: string
   readonly id: string
@@ -112,7 +100,6 @@ export const isKey = ({ source }: Pick<SignedIn, 'source'>) => source === keySou
 
 export type UserId = Pick<SignedIn, 'source' | 'id'>
 
-/** The session's user, for lists of signed-in users. */
 export function signedInOf({
   source,
   identity: { id, username }
@@ -130,28 +117,21 @@ export interface End {
    * is recorded elsewhere, such as that of a sign-out or an operator's act.
    */
   readonly by?: 'user' | 'sign-in' | 'upstream' | 'users-file'
-  /** Of the request that ended them. */
   readonly address?: string
   readonly requestId?: string | undefined
 }
 
-/** Sessions that were alive and are not any more. */
 export interface Revoked extends End {
   readonly user: SignedIn
   readonly reason: EndReason
-  /** The public ids. */
   readonly sessions: readonly string[]
 }
 
-/**
- * Names a user: two credential sources may give the same id to two people. `SOURCE/ID`; names of
- * sources hold no slash, so that no two users have one key.
- */
+/** Two credential sources may give the same id to two people; names of sources hold no slash. */
 export function userKey({ source, id }: UserId): string {
   return `${source}/${id}`
 }
 
-/** The same of a session's user. */
 export function identityKey({ source, identity }: Pick<Session, 'source' | 'identity'>): string {
   return `${source}/${identity.id}`
 }
@@ -178,7 +158,6 @@ export function userDigest(user: UserId): string {
   return hash('sha256', userKey(user), 'base64url').slice(0, userLength)
 }
 
-/** Names the user in a session's key. */
 export const digestIn = (key: string) => key.slice(0, userLength)
 
 /** A new value of the cookie: the user's digest and 192 random bits. */

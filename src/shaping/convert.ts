@@ -42,13 +42,6 @@ const dayMs = 86_400_000
 const knownDays = new Map<number, string>()
 const maxDays = 1000
 
-const twoDigits = Array.from({ length: 60 }, (_, number) => two(number))
-const minutesOfDay = Array.from(
-  { length: 24 * 60 },
-  (_, minute) => `${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:`
-)
-const wholeSeconds = twoDigits.map(second => `${second}.000Z`)
-
 /**
  * ISO 8601 in UTC; undefined outside of the years 0 to 9999. Date's own output costs five times as
  * much, and back-ends send times by the hundred.
@@ -63,16 +56,11 @@ export function isoDate(moment: number): string | undefined {
     if (knownDays.size >= maxDays) knownDays.clear()
     knownDays.set(day, date)
   }
-  const ofDay = time - day * dayMs
-  const minute = Math.floor(ofDay / 60_000)
-  const second = Math.floor(ofDay / 1000) % 60
-  const fraction = ofDay % 1000
-  // perf: few pieces, since a text of many is put together anew: 5 of 250 µs for a list of 20 KB.
-  const seconds =
-    fraction === 0
-      ? wholeSeconds[second]
-      : `${twoDigits[second]}.${String(fraction).padStart(3, '0')}Z`
-  return date + minutesOfDay[minute] + seconds
+  const ms = time - day * dayMs
+  const minutes = Math.floor(ms / 60_000)
+  const clock = `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}:`
+  const fraction = ms % 1000 === 0 ? '000' : String(ms % 1000).padStart(3, '0')
+  return `${date}${clock}${two(Math.floor(ms / 1000) % 60)}.${fraction}Z`
 }
 
 function two(number: number): string {

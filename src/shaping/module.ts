@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url'
 import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import type { Json } from '../json/values.ts'
-import type { ShapeUse } from './operation.ts'
+import type { Json, JsonRecord } from '../json/values.ts'
+import type { User } from './own-code.d.ts'
 
 /** A function of a module. Rejects with an Error that names the module's file and line, and has a cause. */
 export type OwnCode = (...values: unknown[]) => Promise<Json>
@@ -138,3 +138,22 @@ export function reasonOf({ message, cause }: Error): string {
   if (cause instanceof Error) return `${message}: ${cause.message}`
   return typeof cause === 'string' ? `${message}: ${cause}` : message
 }
+
+/** The request as the console sent it. */
+export interface Sent {
+  /** Path and query. */
+  readonly target: string
+  /** Where it is small enough to be collected. */
+  readonly body?: Buffer | undefined
+}
+
+/** What a shape is used for. */
+export interface ShapeUse extends Sent {
+  /** Name of the route. */
+  readonly route: string
+  readonly user?: User | undefined
+}
+
+export type Operation = (value: Json, use: ShapeUse) => Json
+/** Puts data into the console's success envelope. */
+export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json

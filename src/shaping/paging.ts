@@ -2,7 +2,7 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
-import type { Operation, ShapeUse, Wrap } from './operation.ts'
+import type { Operation, ShapeUse, Wrap } from './module.ts'
 
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 export function asList(value: Json): readonly Json[] {

@@ -9,18 +9,18 @@ const documents = execFileSync('git', ['ls-files', '*.md'], { encoding: 'utf8' }
   .split('\n')
   .filter(existsSync)
 
-/** As GitHub makes them of headings. */
+/** Written ones, and as GitHub makes them of headings. */
 function anchorsOf(text: string): Set<string> {
   const headings = text.replaceAll(/^```[^]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)
-  return new Set(
-    Array.from(headings, ([, heading = '']) =>
-      heading
-        .trim()
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-        .replaceAll(' ', '-')
-    )
+  const ofHeadings = Array.from(headings, ([, heading = '']) =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-')
   )
+  const written = Array.from(text.matchAll(/<a id="([^"]+)">/g), ([, id = '']) => id)
+  return new Set([...ofHeadings, ...written])
 }
 
 t.test('each link of a document', async t => {

@@ -1,6 +1,7 @@
 /**
  * The names that other versions, other replicas, browsers, dashboards and alerts know. One that is
- * renamed breaks a rolling change, or whoever reads it: each stands here as a literal.
+ * renamed breaks a rolling change, or whoever reads it: each stands here as a literal, or in
+ * docs/observability.md (metrics: exposed.test.ts).
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import t from 'tap'
 import { errorKinds } from '../../src/errors/errors.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { keptReasons, keyOf } from '../../src/session/types.ts'
-import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { password, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -18,29 +19,6 @@ const sources = join(import.meta.dirname, '../../src')
 
 /** In order, as they are found. */
 const words = (text: string) => text.trim().split(/\s+/)
-
-const events = words(`
-  audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
-  config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
-  contract.kept keys.created keys.revoked limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
-  login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.provider logout.source
-  maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
-  ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
-  shape.missing traces.config traces.export traces.failing users.blocked users.changed
-  users.unblocked websocket.closed
-`)
-
-const metrics = words(`
-  audit_lines_total audit_lost_total audit_writable config_loaded_timestamp_seconds config_refused
-  config_restart_needed contract_answers_total contract_deviations_total errors_total generation
-  generations_draining info limit_highest_use limit_refused_total limit_shadowed_total
-  limits_local lockouts_total parts_missing_total redis_command_seconds reloads_total
-  request_duration_seconds requests_in_flight requests_not_kept_total requests_total
-  session_store_up sessions_closed_total sessions_opened_total shed_total sign_ins_total streams
-  streams_ended_total upstream_address_opened_total upstream_addresses upstream_first_byte_seconds
-  upstream_in_flight upstream_queue_seconds upstream_retries_total upstream_waiting
-  users_signed_in
-`)
 
 const recordMembers = words(`
   address agent createdAt id identity identity.id identity.name identity.profile
@@ -69,34 +47,20 @@ function inSources(pattern: RegExp): string[] {
   return [...new Set(names)].toSorted()
 }
 
-t.test('the events of log lines', async t => {
-  t.same(inSources(/\bevent: ?'([^']+)'/g), events)
-})
-
-t.test('the names of metrics', async t => {
-  t.same(inSources(/'console_gateway_(\w+)'/g), metrics)
+t.test('the events of log lines are those of observability.md', async t => {
+  const page = readFileSync('docs/observability.md', 'utf8')
+  const [, table = ''] = / Other events:\n([^]*?)\n## /.exec(page) ?? []
+  const listed = new Set(table.match(/(?<=`)[a-z]+(?:[.-][a-z-]+)*(?=`)/g))
+  const written = new Set(inSources(/\bevent: ?'([^']+)'/g))
+  // No event, one whose name is put together, and those that the page has elsewhere.
+  const others = ['outcome', 'upstream.address.open', 'connection.refused', 'traces.config']
+  t.same(listed.symmetricDifference(written), new Set(others))
+  t.ok(others.every(name => page.includes(`\`${name}\``)))
 })
 
 t.test('the codes of errors', async t => {
   t.same(Object.keys(errorKinds).toSorted(), codes)
 })
-
-/** A gateway with a Redis that has seen a sign-in, a failed one, limits and a lockout. */
-async function usedGateway(after: (undo: () => unknown) => void) {
-  const { url } = await testRedis(after)
-  const redis = new Redis(url)
-  after(() => redis.disconnect())
-  const folder = await configFolder({
-    gateway: { redis: { url, commandTimeout: '20s' }, session: { secrets: ['${SESSION_SECRET}'] } },
-    limits: {
-      limits: { everyone: { by: 'address', max: 1000, window: '1m' } },
-      lockout: { account: { failures: 2 } }
-    }
-  })
-  const gateway = await testGateway(after, folder, { SESSION_SECRET: secret })
-  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
-  return { gateway, redis }
-}
 
 /** Without what differs from run to run. */
 function plain(key: string): string {
@@ -105,9 +69,6 @@ function plain(key: string): string {
     .replace(/u:[\w-]{16}$/, 'u:USER')
     .replace('127.0.0.1', 'ADDRESS')
 }
-
-/** Written when the process gets to it, which may be before or after the test looks. */
-const isLater = (key: string) => ['{cg}:failures', '{cg}:replicas'].includes(key)
 
 /** The names of all members, also of members' members, as `a.b`. */
 function membersOf(value: unknown): string[] {
@@ -119,27 +80,26 @@ function membersOf(value: unknown): string[] {
 }
 
 t.test('the beginnings of keys in Redis', async t => {
-  t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), [
-    'audit-heads',
-    'blocked',
-    'f:',
-    'keys',
-    'l:',
-    'lock:',
-    'locks',
-    'maintenance',
-    'operator-sign-outs',
-    'probe:',
-    'replicas',
-    's:',
-    'set:',
-    'u:',
-    'users'
-  ])
+  const beginnings = words(`
+    audit-heads blocked f: keys l: lock: locks maintenance operator-sign-outs probe: replicas s: set:
+    u: users
+  `)
+  t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), beginnings)
 })
 
 t.test('cookies, keys and values that a running gateway leaves', async t => {
-  const { gateway, redis } = await usedGateway(t.after)
+  const { url } = await testRedis(t.after)
+  const redis = new Redis(url)
+  t.after(() => redis.disconnect())
+  const files = {
+    gateway: { redis: { url, commandTimeout: '20s' }, session: { secrets: ['${SESSION_SECRET}'] } },
+    limits: {
+      limits: { everyone: { by: 'address', max: 1000, window: '1m' } },
+      lockout: { account: { failures: 2 } }
+    }
+  }
+  const gateway = await testGateway(t.after, files, { SESSION_SECRET: secret })
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
   const signIn = await gateway.call('/api/auth/admin/login', {
     json: { username: 'alice', password, autoLogin: true }
   })
@@ -153,7 +113,8 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   const close = await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
   t.equal(close.status, 200)
 
-  const keys = (await redis.keys('*')).filter(key => !isLater(key))
+  // The others are written when the process gets to it.
+  const keys = (await redis.keys('*')).filter(key => !/:(?:failures|replicas)$/.test(key))
   const types = await Promise.all(keys.map(async key => `${plain(key)} ${await redis.type(key)}`))
   t.same(types.toSorted(), [
     '{cg}:f:account bob string',

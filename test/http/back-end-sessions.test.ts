@@ -139,23 +139,20 @@ t.test('the end of the last session is told by its token; ours holds without', a
   t.equal((await signOut(gateway, cookie)).status, 200)
 })
 
-t.test(
-  'a session that was renewed while its successor waited is ended by its new token',
-  async t => {
-    const { gateway, tokensAt, hold, isHolding, goOn, ended } = await slow(t)
-    const cookie = await gateway.signIn('carol')
-    hold()
-    const second = gateway.call(path, { json: carol, cookie })
-    await until('the back-end has the second password', isHolding)
-    await until('the token of the first was renewed', async () => {
-      await gateway.call('/api/data', { cookie })
-      return tokensAt('/api/data').includes('Bearer t2')
-    })
-    goOn()
-    t.equal((await second).status, 200)
-    await ended('t2')
-  }
-)
+t.test('a session renewed while its successor waited is ended by its new token', async t => {
+  const { gateway, tokensAt, hold, isHolding, goOn, ended } = await slow(t)
+  const cookie = await gateway.signIn('carol')
+  hold()
+  const second = gateway.call(path, { json: carol, cookie })
+  await until('the back-end has the second password', isHolding)
+  await until('the token of the first was renewed', async () => {
+    await gateway.call('/api/data', { cookie })
+    return tokensAt('/api/data').includes('Bearer t2')
+  })
+  goOn()
+  t.equal((await second).status, 200)
+  await ended('t2')
+})
 
 t.test('a sign-in whose client leaves during the password opens no session', async t => {
   const { gateway, hold, isHolding, goOn, ended } = await slow(t, refusing)
@@ -177,18 +174,15 @@ t.test('a sign-in whose client leaves during the password opens no session', asy
   t.equal((await gateway.call(path, { json: carol })).status, 200, 'no session takes a place')
 })
 
-t.test(
-  'case R8: a session that may not be opened ends at its back-end, and the former one nowhere',
-  async t => {
-    const { gateway, ended } = await slow(t, refusing)
-    await gateway.signIn('dave')
-    const cookie = await gateway.signIn('carol')
-    const dave = { username: 'dave', password: 'pw' }
-    const refused = await gateway.call(path, { json: dave, cookie })
-    t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
-    t.equal((await gateway.call('/api/session', { cookie })).status, 200)
-    await ended('t3')
-  }
-)
+t.test('case R8: a session that may not be opened ends at its back-end, alone', async t => {
+  const { gateway, ended } = await slow(t, refusing)
+  await gateway.signIn('dave')
+  const cookie = await gateway.signIn('carol')
+  const dave = { username: 'dave', password: 'pw' }
+  const refused = await gateway.call(path, { json: dave, cookie })
+  t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
+  t.equal((await gateway.call('/api/session', { cookie })).status, 200)
+  await ended('t3')
+})
 
 t.end()

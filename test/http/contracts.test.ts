@@ -71,45 +71,39 @@ const drifts = (name: string) =>
     .filter(({ event, route: of }) => String(event).startsWith('contract.') && of === name)
     .map(({ event, path, kind }) => [event, path, kind].join(' '))
 
-t.test(
-  'an observed answer passes as it is; what differs is logged once, without values',
-  async t => {
-    const ask = async (id: unknown, more = {}) => {
-      bodies['/observed'] = { items: [{ id, ...more }] }
-      const answer = await gateway.call('/api/observed')
-      t.match(answer, { status: 200, json: { data: [{ id }] } })
-    }
-    await ask('a')
-    t.same(drifts('observed'), [])
-    // The first look compiles the schema, and the next one is a hundred times as long after it.
-    pass(60_000)
-    // The next answer comes after those before it were looked at.
-    for (let index = 0; index < 4; index++) await ask(17, { note: 'private words' })
-    t.same(drifts('observed'), ['contract.drift [].id retyped', 'contract.drift [].note new'])
-    t.notMatch(JSON.stringify(gateway.log), 'private words')
+t.test('an observed answer passes; what differs is logged once, without values', async t => {
+  const ask = async (id: unknown, more = {}) => {
+    bodies['/observed'] = { items: [{ id, ...more }] }
+    const answer = await gateway.call('/api/observed')
+    t.match(answer, { status: 200, json: { data: [{ id }] } })
   }
-)
+  await ask('a')
+  t.same(drifts('observed'), [])
+  // The first look compiles the schema, and the next one is a hundred times as long after it.
+  pass(60_000)
+  // The next answer comes after those before it were looked at.
+  for (let index = 0; index < 4; index++) await ask(17, { note: 'private words' })
+  t.same(drifts('observed'), ['contract.drift [].id retyped', 'contract.drift [].note new'])
+  t.notMatch(JSON.stringify(gateway.log), 'private words')
+})
 
-t.test(
-  'a strict contract turns an answer that breaks it into 502, and says where in the log alone',
-  async t => {
-    const ask = async (...items: unknown[]) => {
-      bodies['/strict'] = { items }
-      return await gateway.call('/api/strict')
-    }
-    t.match(await ask({ id: 'a' }), { status: 200, json: { total: 1 } })
-    t.equal((await ask({ id: 'a', note: 1 })).status, 200, 'a new member breaks nothing')
-    const broken = await ask({ note: 'private words' })
-    t.match(broken, {
-      status: 502,
-      json: { success: false, errorCode: 'contract.broken', requestId: String }
-    })
-    t.notMatch(broken.text, '[].id')
-    const line = gateway.log.find(({ code }) => code === 'contract.broken')
-    t.match(line, { route: 'strict', reason: 'missing: [].id' })
-    t.notMatch(JSON.stringify(gateway.log), 'private words')
+t.test('an answer that breaks a strict contract is 502, and the log says where', async t => {
+  const ask = async (...items: unknown[]) => {
+    bodies['/strict'] = { items }
+    return await gateway.call('/api/strict')
   }
-)
+  t.match(await ask({ id: 'a' }), { status: 200, json: { total: 1 } })
+  t.equal((await ask({ id: 'a', note: 1 })).status, 200, 'a new member breaks nothing')
+  const broken = await ask({ note: 'private words' })
+  t.match(broken, {
+    status: 502,
+    json: { success: false, errorCode: 'contract.broken', requestId: String }
+  })
+  t.notMatch(broken.text, '[].id')
+  const line = gateway.log.find(({ code }) => code === 'contract.broken')
+  t.match(line, { route: 'strict', reason: 'missing: [].id' })
+  t.notMatch(JSON.stringify(gateway.log), 'private words')
+})
 
 t.test('without an envelope the contract is about the whole answer', async t => {
   bodies['/bare'] = { items: [{ id: 'a' }] }

@@ -1,75 +1,126 @@
-/** What a console on another origin may read: every answer, refusals too. */
+/** A console on another origin: it calls, signs in and reads every answer, refusals too; no other page does. */
 import t from 'tap'
-import { testGateway } from '../support/gateway.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { password, testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { isEnvelope, loginPath, wireRoutes } from '../support/wire.ts'
 
 const origin = 'https://console.example.com'
-const backend = await testUpstream(t.after, json(200, { ok: 1 }))
+const backend = await testUpstream(t.after)
 const gateway = await testGateway(t.after, {
   gateway: { server: { origins: [origin], exposeHeaders: ['x-next-page'] } },
-  routes: {
-    upstreams: { b: { url: backend.url } },
-    routes: {
-      open: { path: '/api/open', access: 'public', upstream: 'b', methods: ['GET', 'POST'] }
-    }
-  },
-  limits: { sizes: { body: '1KiB', url: '1KiB' }, limits: {} }
+  routes: wireRoutes(backend.url),
+  limits: {
+    sizes: { body: '1KiB', url: '1KiB' },
+    limits: { strangers: { by: 'address', max: 100, window: '1h' } }
+  }
 })
+const cookie = await gateway.signIn()
+const right = { json: { username: 'alice', password } }
+const thing = '/api/things/1'
+const browser = { origin, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }
+const wanted = { 'access-control-request-method': 'PUT' }
+const ask = async (path: string, headers: Record<string, string> = {}) =>
+  await gateway.call(path, { method: 'OPTIONS', headers })
+const allowed = 'access-control-allow-origin'
 
-const refusals: ReadonlyArray<
-  readonly [name: string, path: string, status: number, init?: object]
-> = [
-  ['a body that is too large', '/api/open', 413, { method: 'POST', body: 'x'.repeat(3000) }],
-  ['a target that is too long', `/api/open?${'x'.repeat(1200)}`, 414],
-  ['a path with two readings', '/api//open', 400],
-  ['a path that cannot be decoded', '/api/%E7', 400],
-  ['no session', '/api/account/profile', 401],
-  ['nothing there', '/api/none', 404],
-  ['another method', '/api/open', 405, { method: 'DELETE' }]
-]
-for (const [name, path, status, init = {}] of refusals) {
-  t.test(`case 10: the page can read the refusal: ${name}`, async t => {
-    const answer = await gateway.call(path, { ...init, headers: { origin } })
+const answers: ReadonlyArray<readonly [what: string, path: string, status: number, init?: object]> =
+  [
+    ['a body that is too large', '/api/open/x', 413, { method: 'POST', body: 'x'.repeat(3000) }],
+    ['a target that is too long', `/api/open/x?${'x'.repeat(1200)}`, 414],
+    ['a path with two readings', '/api//open', 400],
+    ['a path that cannot be decoded', '/api/%E7', 400],
+    ['no session', '/api/account/profile', 401],
+    ['nothing there', '/api/none', 404],
+    ['another method', '/api/notices', 405, { method: 'DELETE' }],
+    ['a success', thing, 200, { json: {}, cookie }],
+    ['a sign-in', loginPath, 200, right],
+    ['OPTIONS that is no preflight', '/api/notices', 405, { method: 'OPTIONS' }]
+  ]
+for (const [what, path, status, init = {}] of answers) {
+  t.test(`case 10: the page can read the answer: ${what}`, async t => {
+    const answer = await gateway.call(path, { ...init, headers: browser })
     t.equal(answer.status, status)
-    t.equal(answer.headers.get('access-control-allow-origin'), origin)
-    t.equal(answer.headers.get('access-control-allow-credentials'), 'true')
-    t.match(answer.headers.get('vary'), /origin/i)
+    t.match(Object.fromEntries(answer.headers), {
+      [allowed]: origin,
+      'access-control-allow-credentials': 'true',
+      'vary': /origin/i
+    })
     const evil = await gateway.call(path, { ...init, headers: { origin: 'https://evil.example' } })
-    t.not(evil.headers.get('access-control-allow-origin'), 'https://evil.example')
+    t.notMatch(evil.headers.get(allowed), /evil|\*/)
   })
 }
 
 t.test(
-  'case 11: it may read what files, ranges, tags and lists tell, and what config adds',
+  'case 11: it may read fields of files, ranges, tags and lists, and more by config',
   async t => {
-    const { headers } = await gateway.call('/api/open', { headers: { origin } })
+    const { headers } = await gateway.call('/api/open/x', { headers: browser })
     const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(/,\s*/) ?? []
-    for (const name of [
-      'content-disposition',
-      'content-range',
-      'etag',
-      'x-total-count',
-      'x-request-id',
-      'x-next-page'
-    ]) {
+    const files = ['content-disposition', 'content-range', 'etag']
+    for (const name of [...files, 'x-total-count', 'x-request-id', 'x-next-page']) {
       t.ok(exposed.includes(name), name)
     }
   }
 )
 
-t.test('it may send the headers that it asks for, a page of another origin none', async t => {
+t.test('it may send the methods and headers that it asks for', async t => {
   const asked = 'content-type,x-anything'
-  const preflight = async (from: string) => {
-    const headers = {
-      'origin': from,
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': asked
-    }
-    return await gateway.call('/api/open', { method: 'OPTIONS', headers })
+  const { status, headers } = await ask(thing, {
+    ...browser,
+    ...wanted,
+    'access-control-request-headers': asked
+  })
+  t.equal(status, 204)
+  t.match(Object.fromEntries(headers), {
+    [allowed]: origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-allow-headers': asked,
+    'access-control-allow-methods': /PUT/,
+    'vary': /origin/i
+  })
+  t.notMatch([...headers].join('\n'), /\*/)
+})
+
+t.test('no other origin may, however close it comes', async t => {
+  for (const [referer, status] of [
+    [origin, 200],
+    [`${origin}/orders?page=2`, 200],
+    [`${origin}.evil.example/`, 403],
+    [`${origin}@evil.example/`, 403],
+    [`${origin}:8443/`, 403]
+  ] as const) {
+    const call = await gateway.call(thing, { json: {}, cookie, headers: { referer } })
+    t.equal(call.status, status, referer)
   }
-  t.equal((await preflight(origin)).headers.get('access-control-allow-headers'), asked)
-  const evil = await preflight('https://evil.example')
-  t.not(evil.headers.get('access-control-allow-origin'), 'https://evil.example')
+  const before = backend.begun()
+  for (const other of [
+    ...['https://evil.example', 'http://console.example.com', 'https://x.console.example.com'],
+    ...['.evil.example', ':444', '/', ', https://evil.example'].map(more => origin + more),
+    ...['https://CONSOLE.example.com.', 'null']
+  ]) {
+    const headers = { ...browser, origin: other }
+    const called = await gateway.call(thing, { json: {}, cookie, headers })
+    const signedIn = await gateway.call(loginPath, { ...right, headers })
+    t.same([called.status, signedIn.status], [403, 403], other)
+    const preflight = await ask(thing, { ...headers, ...wanted })
+    for (const answer of [called, signedIn, preflight]) {
+      t.notOk([other, '*'].includes(answer.headers.get(allowed) ?? ''), other)
+    }
+  }
+  t.equal(backend.begun(), before)
+})
+
+t.test('OPTIONS that is no preflight is answered as any method that is not there', async t => {
+  const known = await ask('/api/notices')
+  t.match(known, { status: 405, json: { errorCode: 'route.method' } })
+  t.equal(known.headers.get('allow'), 'GET, HEAD')
+  isEnvelope(t, known.text)
+  t.equal((await ask(thing, wanted)).status, 405, 'without Origin')
+  t.equal((await ask('/api/nothing')).status, 404)
+  t.equal((await ask('/api/nothing', { origin: '', ...wanted })).status, 404)
+  let status = 0
+  for (let n = 0; n < 100 && status !== 429; n++) ({ status } = await ask('/api/nothing'))
+  t.equal(status, 429, 'limits count them')
+  t.equal((await ask('/api/notices', { ...browser, ...wanted })).status, 204, 'a preflight')
 })
 
 t.end()

@@ -29,28 +29,25 @@ t.test('case U14: it shows a call before and after', t => {
   t.end()
 })
 
-t.test(
-  'case R12: the demo prints a link that opens the operators’ page by one click, and admin signs in',
-  async t => {
-    const page = /Operators' page +(http:\S+)/.exec(printed)?.[1] ?? ''
-    const { origin, pathname } = new URL(page)
-    t.equal(origin, `http://127.0.0.1:${opsPort}`)
-    const opened = await callOps(origin, pathname, {})
-    t.match(opened, { status: 303, headers: { location: '/ops/' } })
-    const read = async (answer: typeof opened) => {
-      const session = String(answer.headers['set-cookie']).split(';')[0] ?? ''
-      const headers = { 'cookie': session, 'sec-fetch-site': 'same-origin' }
-      return (await callOps(origin, '/ops/api/status', { headers })).status
-    }
-    t.equal(await read(opened), 200)
-    const signIn = async (username: string) =>
-      await signInToOps(origin, username, { password: 'ant.design' })
-    const admin = await signIn('admin')
-    t.equal(admin.status, 303)
-    t.equal(await read(admin), 200)
-    t.equal((await signIn('user')).status, 403, 'who has not the role is refused')
+t.test('case R12: it prints a link to the operators’ page; admin signs in', async t => {
+  const page = /Operators' page +(http:\S+)/.exec(printed)?.[1] ?? ''
+  const { origin, pathname } = new URL(page)
+  t.equal(origin, `http://127.0.0.1:${opsPort}`)
+  const opened = await callOps(origin, pathname, {})
+  t.match(opened, { status: 303, headers: { location: '/ops/' } })
+  const read = async (answer: typeof opened) => {
+    const session = String(answer.headers['set-cookie']).split(';')[0] ?? ''
+    const headers = { 'cookie': session, 'sec-fetch-site': 'same-origin' }
+    return (await callOps(origin, '/ops/api/status', { headers })).status
   }
-)
+  t.equal(await read(opened), 200)
+  const signIn = async (username: string) =>
+    await signInToOps(origin, username, { password: 'ant.design' })
+  const admin = await signIn('admin')
+  t.equal(admin.status, 303)
+  t.equal(await read(admin), 200)
+  t.equal((await signIn('user')).status, 403, 'who has not the role is refused')
+})
 
 t.test('case U14: the back-end stops and starts again', async t => {
   t.equal(await notices(), 200)

@@ -52,33 +52,30 @@ const requestIds = (collector: TestCollector) =>
   collector.spans().map(({ attributes }) => attributes['console_gateway.request_id'])
 const idOf = (response: { readonly headers: Headers }) => response.headers.get('x-request-id')
 
-t.test(
-  'without a collector each call to a back-end has a context, and the caller’s goes on',
-  async t => {
-    const gateway = await testGateway(t.after, { routes })
-    const contextOf = async (path: string, options: Parameters<typeof gateway.call>[1] = {}) => {
-      await gateway.call(path, options)
-      return backend.seen.at(-1)?.headers ?? {}
-    }
-    const first = String((await contextOf('/api/any'))['traceparent'])
-    const second = String((await contextOf('/api/any', { json: { a: 1 } }))['traceparent'])
-    t.match(first, pattern)
-    t.match(second, pattern)
-    t.not(pattern.exec(first)?.[1], pattern.exec(second)?.[1], 'two traces')
-    const two = { traceparent, tracestate: 'foo=1 , bar=2' }
-    t.match(await contextOf('/api/any', { headers: two }), two)
-    const listed = await contextOf('/api/strict', { headers })
-    t.equal(listed['traceparent'], traceparent)
-    t.notOk('tracestate' in listed, 'the client’s data passes by the list')
-    const malformed = { ...headers, traceparent: traceparent.toUpperCase() }
-    const replaced = await contextOf('/api/any', { headers: malformed })
-    t.match(replaced['traceparent'], pattern, 'a malformed one is replaced')
-    t.notOk('tracestate' in replaced)
-    const line = await gateway.logged(({ msg, traceId: id }) => msg === 'request' && id === traceId)
-    t.equal(line['route'], 'any')
-    t.equal(gateway.log.filter(({ traceId: id }) => id !== undefined).length, 2, 'no others')
+t.test('without a collector calls have a context, and the caller’s goes on', async t => {
+  const gateway = await testGateway(t.after, { routes })
+  const contextOf = async (path: string, options: Parameters<typeof gateway.call>[1] = {}) => {
+    await gateway.call(path, options)
+    return backend.seen.at(-1)?.headers ?? {}
   }
-)
+  const first = String((await contextOf('/api/any'))['traceparent'])
+  const second = String((await contextOf('/api/any', { json: { a: 1 } }))['traceparent'])
+  t.match(first, pattern)
+  t.match(second, pattern)
+  t.not(pattern.exec(first)?.[1], pattern.exec(second)?.[1], 'two traces')
+  const two = { traceparent, tracestate: 'foo=1 , bar=2' }
+  t.match(await contextOf('/api/any', { headers: two }), two)
+  const listed = await contextOf('/api/strict', { headers })
+  t.equal(listed['traceparent'], traceparent)
+  t.notOk('tracestate' in listed, 'the client’s data passes by the list')
+  const malformed = { ...headers, traceparent: traceparent.toUpperCase() }
+  const replaced = await contextOf('/api/any', { headers: malformed })
+  t.match(replaced['traceparent'], pattern, 'a malformed one is replaced')
+  t.notOk('tracestate' in replaced)
+  const line = await gateway.logged(({ msg, traceId: id }) => msg === 'request' && id === traceId)
+  t.equal(line['route'], 'any')
+  t.equal(gateway.log.filter(({ traceId: id }) => id !== undefined).length, 2, 'no others')
+})
 
 t.test('with OTEL_SDK_DISABLED the headers of the client pass as they are', async t => {
   setEnvironment(t.after, { OTEL_SDK_DISABLED: 'true' })

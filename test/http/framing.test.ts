@@ -30,73 +30,61 @@ const chunked = (chunks: string) => post(['Transfer-Encoding: chunked'], chunks)
 const statusesOf = (whole: string) =>
   [...whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
-const ambiguous: readonly string[][] = [
-  ['Content-Length: 6', 'Transfer-Encoding: chunked'],
-  ['Transfer-Encoding: chunked', 'Content-Length: 5'],
-  ['Transfer-Encoding: xchunked'],
-  ['Transfer-Encoding: chunked, identity'],
-  ['Transfer-Encoding: chunked, gzip'],
-  ['Transfer-Encoding : chunked'],
-  ['Content-Length : 5'],
-  ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'],
-  ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'],
-  ['Content-Length: 5', 'Content-Length: 6'],
-  ['Content-Length: 5', 'Content-Length: 5'],
-  ['Content-Length: 0, 44'],
-  ['Content-Length: +5'],
-  ['Content-Length: 0x5'],
-  ['Content-Length: 1_0'],
-  ['Content-Length: -1'],
-  ['Content-Length:'],
-  ['Content-Length: 1 0'],
-  ['Content-Length: 18446744073709551621'],
-  [`Content-Length: ${'9'.repeat(400)}`],
-  ['Transfer-Encoding:\r\n chunked'],
-  ['Transfer-Encoding: \x0bchunked'],
-  ['Transfer-Encoding: "chunked"']
+const [length, coding] = ['Content-Length: ', 'Transfer-Encoding: ']
+const lengths = [
+  '0, 44',
+  '+5',
+  '0x5',
+  '1_0',
+  '-1',
+  '',
+  '1 0',
+  '18446744073709551621',
+  '9'.repeat(400)
+]
+const codings = [
+  ...['xchunked', 'chunked, identity', 'chunked, gzip', '\r\n chunked', '\x0bchunked', '"chunked"'],
+  ...['identity', 'chunked'].map(other => `chunked\r\n${coding}${other}`)
+]
+const ambiguous = [
+  ...lengths.map(each => length + each),
+  ...codings.map(each => coding + each),
+  ...['Transfer-Encoding : chunked', 'Content-Length : 5'],
+  ...[`${length}6\r\n${coding}chunked`, `${coding}chunked\r\n${length}5`],
+  ...[`${length}5\r\n${length}6`, `${length}5\r\n${length}5`]
 ]
 
 t.test('a request whose length can be read in two ways is refused', async t => {
   // A whole chunked body, and five bytes.
   const body = `0\r\n\r\n${smuggled}`
-  for (const fields of ambiguous) await refuses(t, wire, fields.join(' | '), post(fields, body))
+  for (const fields of ambiguous) await refuses(t, wire, fields, post([fields], body))
   const old = post(['Transfer-Encoding: chunked'], body).replace('HTTP/1.1', 'HTTP/1.0')
   await refuses(t, wire, 'HTTP/1.0 with Transfer-Encoding', old)
   await serves(t, wire)
 })
 
 t.test('a head that is not well-formed is refused', async t => {
-  const cases: Array<[title: string, bytes: string]> = [
-    ['a bare CR within a value', get('X-A: one\rX-B: two')],
-    ['bare LF line ends', get('X-A: one').replaceAll('\r\n', '\n')],
-    ['one bare LF between two fields', get('X-A: one\nX-B: two')],
-    ['NUL in a value', get('X-A: a\0b')],
-    ['NUL in a name', get('X\0A: b')],
-    ['DEL in a value', get('X-A: a\x7fb')],
-    ['a folded field', get('X-Folded: a\r\n b')],
-    ['a blank before the first field', get().replace('Host', ' Host')],
-    ['a field without a colon', get('X-NoColon')],
-    ['an empty field name', get(': value')],
-    ['a blank within a field name', get('X A: b')],
-    ['a quote within a field name', get('X"A: b')],
-    ['a name that is not ASCII', get('X-\xe4: b')],
-    ['HTTP/2.0 in the request line', get().replace('HTTP/1.1', 'HTTP/2.0')],
-    ['HTTP/1.2 in the request line', get().replace('HTTP/1.1', 'HTTP/1.2')],
-    ['HTTP/0.9 in the request line', get().replace('HTTP/1.1', 'HTTP/0.9')],
-    ['a simple request without version', 'GET /api/notices\r\n\r\n'],
-    ['a lower-case protocol name', get().replace('HTTP/1.1', 'http/1.1')],
-    ['another protocol name', get().replace('HTTP/1.1', 'ICY/1.1')],
-    ['a method that is no token', get().replace('GET', 'G(T')],
-    ['a method in lower case', get().replace('GET', 'get')],
-    ['a method that nobody knows', get().replace('GET', 'FETCH')],
-    ['a blank before the method', get().replace('GET', ' GET')],
-    ['blanks in the target', get().replace('/api/notices', '/api/notices /api/things/2')],
-    ['a tab behind the method', get().replace('GET ', 'GET\t')],
-    ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'],
-    ['the greeting of TLS', '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03'],
-    ['no HTTP at all', 'EHLO gateway.test\r\n']
+  const fields = [
+    ...['X-A: one\rX-B: two', 'X-A: one\nX-B: two', 'X-Folded: a\r\n b', 'X-A: a\0b', 'X\0A: b'],
+    ...['X-A: a\x7fb', 'X-NoColon', ': value', 'X A: b', 'X"A: b', 'X-\xe4: b']
   ]
-  for (const [title, bytes] of cases) await refuses(t, wire, title, Buffer.from(bytes, 'latin1'))
+  const versions = ['HTTP/2.0', 'HTTP/1.2', 'HTTP/0.9', 'http/1.1', 'ICY/1.1']
+  const methods = ['G(T', 'get', 'FETCH', ' GET']
+  for (const bytes of [
+    ...fields.map(field => get(field)),
+    ...versions.map(version => get().replace('HTTP/1.1', version)),
+    ...methods.map(method => get().replace('GET', method)),
+    get('X-A: one').replaceAll('\r\n', '\n'),
+    get().replace('Host', ' Host'),
+    get().replace('GET ', 'GET\t'),
+    get().replace('/api/notices', '/api/notices /api/things/2'),
+    'GET /api/notices\r\n\r\n',
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0',
+    '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03',
+    'EHLO gateway.test\r\n'
+  ]) {
+    await refuses(t, wire, JSON.stringify(bytes), Buffer.from(bytes, 'latin1'))
+  }
   await serves(t, wire)
 })
 
@@ -108,8 +96,8 @@ t.test('more header lines than allowed, or larger ones, are refused and never cu
   }
   await refuses(t, wire, '40 KB of fields', get(`X-Large: ${'x'.repeat(40_000)}`), 431)
   await refuses(t, wire, 'a long name', get(`${'X'.repeat(40_000)}: 1`), 431)
-  const length = `Content-Length: ${smuggled.length}`
-  await refuses(t, wire, 'a length behind them', post([...lines(150), length], smuggled), 431)
+  const behind = [...lines(150), length + smuggled.length]
+  await refuses(t, wire, 'a length behind them', post(behind, smuggled), 431)
   await serves(t, wire)
 })
 
@@ -121,21 +109,11 @@ t.test('a request has exactly one Host, and it is a host', async t => {
   await refuses(t, wire, 'two Host lines', get('Host: evil.example'), 400)
   await refuses(t, wire, 'two Host lines that agree', get('hOST: gateway.test'), 400)
   const bad = [
-    [
-      '',
-      ' ',
-      'a b',
-      '*',
-      '[::1',
-      '[zz]',
-      '-gateway',
-      '"gateway.test"',
-      'g\xe4teway',
-      '%67ateway.test'
-    ],
+    ['', ' ', 'a b', '*', '[::1', '[zz]', '-gateway', '"gateway.test"', 'g\xe4teway'],
+    ['%67ateway.test', 'gateway.test:port', 'gateway.test:123456', 'gateway.test:80:80'],
     ['gateway.test/api', 'user@gateway.test', 'gateway.test?x', 'gateway.test#x'],
     ['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil'],
-    ['gateway.test:port', 'gateway.test:123456', 'gateway.test:80:80', `${'a'.repeat(300)}.test`]
+    [`${'a'.repeat(300)}.test`]
   ]
   for (const host of bad.flat()) {
     await refuses(t, wire, `Host: ${host}`, hosted(`Host: ${host}\r\n`), 400)
@@ -148,12 +126,9 @@ t.test('a request has exactly one Host, and it is a host', async t => {
 
 t.test('a chunked body that is not well-formed becomes no request, and no sign-in', async t => {
   for (const chunks of [
-    '0x5\r\nhello\r\n0\r\n\r\n',
-    '-5\r\nhello\r\n0\r\n\r\n',
-    'FFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n',
-    '+5\r\nhello\r\n0\r\n\r\n',
-    ' 5\r\nhello\r\n0\r\n\r\n',
-    '\r\nhello\r\n0\r\n\r\n',
+    ...['0x5', '-5', 'FFFFFFFFFFFFFFFFF', '+5', ' 5', ''].map(
+      size => `${size}\r\nhello\r\n0\r\n\r\n`
+    ),
     '5\r\nhelloXX\r\n0\r\n\r\n',
     `7\r\nhello\r\n0\r\n\r\n${smuggled}`,
     '5\r\nhello\n0\r\n\r\n',
@@ -196,13 +171,13 @@ t.test('an endless chunk extension or trailer is cut off', async t => {
 
 t.test('a body is never read as a request', async t => {
   const before = backend.seen.length
-  const length = `Content-Length: ${smuggled.length}`
-  const { status } = await raw(gateway.url, post([length], smuggled))
+  const fields = [length + smuggled.length]
+  const { status } = await raw(gateway.url, post(fields, smuggled))
   t.equal(status, 200)
   t.equal(backend.seen.at(-1)?.body.toString(), smuggled, 'it arrives as the body it is')
   for (const [title, first, statuses] of [
-    ['a GET with a body is one request', get(length) + smuggled, [200, 200]],
-    ['nor one that nobody wants', post([length], smuggled, '/api/nothing'), [404, 200]]
+    ['a GET with a body is one request', get(...fields) + smuggled, [200, 200]],
+    ['nor one that nobody wants', post(fields, smuggled, '/api/nothing'), [404, 200]]
   ] as const) {
     const { whole } = await raw(gateway.url, first + get('Connection: close'), untilClosed)
     t.same(statusesOf(whole), statuses, title)
@@ -245,20 +220,14 @@ t.test('each pipelined request is judged on its own, and answered in its turn', 
   const { whole } = await raw(gateway.url, three, { enough: received => answers(received) >= 3 })
   t.same(statusesOf(whole), [200, 401, 200])
   const paths = backend.seen.slice(before).map(({ url }) => url)
-  t.same(
-    paths,
-    ['/internal/notices', '/internal/notices'],
-    'the one without a session went nowhere'
-  )
+  t.same(paths, ['/internal/notices', '/internal/notices'], 'one without a session went nowhere')
   const ids = Array.from({ length: 150 }, (_, index) => `/api/nothing-${index}`)
   const many = await raw(gateway.url, ids.map(path => request(`GET ${path}`)).join(''), {
     enough: received => answers(received) === ids.length
   })
   // Those beyond what one address may have at once are refused, each in its place.
-  t.same(
-    [...new Set(statusesOf(many.whole))].filter(status => status !== 429),
-    [404]
-  )
+  const statuses = new Set(statusesOf(many.whole)).difference(new Set([429]))
+  t.same([...statuses], [404])
   t.ok(many.closed || statusesOf(many.whole).length === ids.length)
 })
 

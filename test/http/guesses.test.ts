@@ -15,12 +15,12 @@ import {
   testGateway
 } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { hashOf, testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from '../support/wire.ts'
 
 const minute = 60_000
+const two = { failures: 2 }
 const pass = stopClock(t.after)
 const trusted = { server: { trustedProxies: ['127.0.0.1'] } }
 
@@ -51,11 +51,9 @@ const attempt = (
     ...(cookie !== undefined && { cookie })
   })
 
-const knownOf = (answer: Called) =>
-  answer.headers
-    .getSetCookie()
-    .find(cookie => cookie.startsWith('console_known='))
-    ?.split(';', 1)[0] ?? ''
+const setKnown = ({ headers }: Called) =>
+  headers.getSetCookie().find(cookie => /^(?:__Host-)?console_known=/.test(cookie)) ?? ''
+const knownOf = (answer: Called) => setKnown(answer).split(';', 1)[0] ?? ''
 const statuses = async (
   gateway: TestGateway,
   times: number,
@@ -75,93 +73,62 @@ const refused = (some: number, others: number): number[] => [
   ...Array<number>(others).fill(429)
 ]
 
-t.test(
-  'guesses at an account are held up for a time that ends by itself; the right password then opens it',
-  async t => {
-    const address = '198.51.100.1'
-    const right = { typed: password, address }
-    t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
-    const told = await attempt(usual, ' ADA', right)
-    t.match(
-      told,
-      { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
-      'not even the right one, in whatever spelling'
-    )
-    isEnvelope(t, told.text)
-    t.equal(told.headers.get('retry-after'), '300')
-    t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
-    pass(5 * minute)
-    t.equal((await attempt(usual, 'ada', { address })).status, 401)
-    // Nobody can make a lock longer by trying while it lasts.
-    for (let seconds = 0; seconds < 300; seconds += 25) {
-      const { headers } = await attempt(usual, 'ada', { address })
-      t.equal(headers.get('retry-after'), String(300 - seconds))
-      pass(25_000)
-    }
-    t.equal((await attempt(usual, 'ada', right)).status, 200)
+t.test('guesses at an account are held up for a time that ends by itself', async t => {
+  const address = '198.51.100.1'
+  const right = { typed: password, address }
+  t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
+  const told = await attempt(usual, ' ADA', right)
+  t.match(
+    told,
+    { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
+    'not even the right one, in whatever spelling'
+  )
+  isEnvelope(t, told.text)
+  t.equal(told.headers.get('retry-after'), '300')
+  t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
+  pass(5 * minute)
+  t.equal((await attempt(usual, 'ada', { address })).status, 401)
+  // Nobody can make a lock longer by trying while it lasts.
+  for (let seconds = 0; seconds < 300; seconds += 25) {
+    const { headers } = await attempt(usual, 'ada', { address })
+    t.equal(headers.get('retry-after'), String(300 - seconds))
+    pass(25_000)
   }
-)
+  t.equal((await attempt(usual, 'ada', right)).status, 200)
+})
 
-t.test(
-  'a guess that is spread over many addresses is slowed too, while the owner signs in from a browser that signed in before',
-  async t => {
-    const home = { typed: password, address: '203.0.113.7' }
-    const known = knownOf(await attempt(usual, 'cleo', home))
-    t.ok(known)
-    const spread = (index: number) => ({ address: `192.0.2.${index}` })
-    t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
-    const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
-    t.equal(owner.status, 200)
-    t.ok(cookieOf(owner))
-    t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
-    t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
-    pass(15 * minute)
-    t.same(await statuses(usual, 2, 'cleo', spread), [401, 429])
-  }
-)
+t.test('guesses from many addresses are slowed, while a known browser signs in', async t => {
+  const home = { typed: password, address: '203.0.113.7' }
+  const known = knownOf(await attempt(usual, 'cleo', home))
+  t.ok(known)
+  const spread = (index: number) => ({ address: `192.0.2.${index}` })
+  t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
+  const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
+  t.equal(owner.status, 200)
+  t.ok(cookieOf(owner))
+  t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
+  t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
+  pass(15 * minute)
+  t.same(await statuses(usual, 2, 'cleo', spread), [401, 429])
+})
 
-t.test(
-  'an address that guesses at many accounts has to wait; browsers that are known do not, behind the same address',
-  async t => {
-    const address = '198.51.100.3'
-    const right = { typed: password, address }
-    const known = knownOf(await attempt(usual, 'dora', right))
-    const others = (index: number) => `user-${index}`
-    t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
-    const told = await attempt(usual, 'user', { address })
-    t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
-    t.ok(told.headers.get('retry-after'))
-    t.equal((await attempt(usual, 'dora', right)).status, 429)
-    t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
-    const elsewhere = { ...right, address: '203.0.113.1' }
-    t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
-    pass(minute)
-    const next = await statuses(usual, 2, 'user-x', () => ({ address }))
-    t.same(next, [401, 429], 'one more each minute')
-  }
-)
-
-t.test(
-  'a name that nobody has is locked as one that somebody has, with the same answers, and none of them gives a cookie',
-  async t => {
-    const seen = async (username: string) => {
-      const found = []
-      for (let index = 0; index < 7; index++) {
-        const { status, headers, json } = await attempt(usual, username, { address: '203.0.113.2' })
-        const fields = [...headers.keys()].filter(name => name !== 'date').toSorted()
-        found.push({
-          status,
-          fields,
-          retryAfter: headers.get('retry-after'),
-          json: { ...json, traceId: '', requestId: '' }
-        })
-        t.same(headers.getSetCookie(), [])
-      }
-      return found
-    }
-    t.same(await seen('nobody'), await seen('emil'))
-  }
-)
+t.test('an address that guesses at many accounts has to wait, a known browser not', async t => {
+  const address = '198.51.100.3'
+  const right = { typed: password, address }
+  const known = knownOf(await attempt(usual, 'dora', right))
+  const others = (index: number) => `user-${index}`
+  t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
+  const told = await attempt(usual, 'user', { address })
+  t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
+  t.ok(told.headers.get('retry-after'))
+  t.equal((await attempt(usual, 'dora', right)).status, 429)
+  t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
+  const elsewhere = { ...right, address: '203.0.113.1' }
+  t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
+  pass(minute)
+  const next = await statuses(usual, 2, 'user-x', () => ({ address }))
+  t.same(next, [401, 429], 'one more each minute')
+})
 
 t.test('a lock is told once in the log and counted; neither password nor cookie is', async t => {
   const address = '198.51.100.5'
@@ -188,32 +155,20 @@ t.test('a lock is told once in the log and counted; neither password nor cookie 
   t.notMatch(JSON.stringify(usual.log), /never-logged|console_known/)
 })
 
-t.test(
-  'a known browser has a count of its own, so that whoever stole its cookie is held up too',
-  async t => {
-    const gateway = await guarded(t, { accountAndAddress: { failures: 3 } })
-    const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
-    const stolen = (index: number) => ({ cookie, address: `198.51.100.${index}` })
-    t.same(await statuses(gateway, 5, 'alice', stolen), refused(3, 2))
-    const { status } = await attempt(gateway, 'alice', { typed: password })
-    t.equal(status, 200, 'the account is not locked by it')
-    pass(5 * minute)
-    t.equal((await attempt(gateway, 'alice', { typed: password, cookie })).status, 200)
-  }
-)
-
 t.test('the cookie is bound to the account, signed, ends, and opens nothing', async t => {
-  const gateway = await guarded(t, { accountAndAddress: { failures: 1 } })
-  const answer = await attempt(gateway, 'alice', { typed: password })
-  const set =
-    answer.headers.getSetCookie().find(cookie => cookie.startsWith('console_known=')) ?? ''
-  t.match(set, /; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Strict$/)
+  const almostSame = { jose: { password: hash, id: '3' }, José: { password: hash, id: '4' } }
+  const users = { users: { ...testUsers, ...almostSame } }
+  const gateway = await guarded(t, { accountAndAddress: { failures: 1 } }, { users })
+  const signIn = async (username: string, cookie = '') =>
+    await attempt(gateway, username, { typed: password, cookie })
+  const answer = await signIn('alice')
+  t.match(setKnown(answer), /; Max-Age=7776000; Path=\/; HttpOnly; SameSite=Strict$/)
   const known = knownOf(answer)
   t.notMatch(decodeURIComponent(known), /alice/i)
   t.equal((await gateway.call('/api/account/profile', { cookie: known })).status, 401)
   const isStranger = async (cookie: string, username = 'alice') => {
     await attempt(gateway, username)
-    const { status } = await attempt(gateway, username, { typed: password, cookie })
+    const { status } = await signIn(username, cookie)
     pass(48 * 60 * minute)
     return status === 429
   }
@@ -221,18 +176,16 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   t.equal(await isStranger(known, 'bob'), true)
   const [name, value = ''] = known.split('=')
   for (const forged of [
-    value.slice(0, -1),
-    `x${value}`,
-    value.split('.').slice(0, -1).join('.'),
-    value.replace(/^[^.]+/, 'AAAAAAAAAAAAAAAAAAAAAA'),
-    '',
-    '.',
-    'a.b.c',
-    cookieOf(answer).split('=')[1] ?? ''
+    ...[value.slice(0, -1), `x${value}`, value.split('.').slice(0, -1).join('.')],
+    ...[value.replace(/^[^.]+/, 'AAAAAAAAAAAAAAAAAAAAAA'), cookieOf(answer).split('=')[1] ?? ''],
+    ...['', '.', 'a.b.c']
   ]) {
     t.equal(await isStranger(`${name}=${forged}`), true, forged)
   }
-  const both = knownOf(await attempt(gateway, 'bob', { typed: password, cookie: known }))
+  const ofJose = knownOf(await signIn('jose'))
+  const almost = [await isStranger(ofJose, 'jose'), await isStranger(ofJose, 'José')]
+  t.same(almost, [false, true], 'nor is it that of an account of almost the same name')
+  const both = knownOf(await signIn('bob', known))
   t.same(
     [await isStranger(both), await isStranger(both, 'bob'), await isStranger(known, 'bob')],
     [false, false, true],
@@ -240,16 +193,9 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   )
   pass(90 * 24 * 60 * minute)
   t.equal(await isStranger(known), true)
-})
-
-t.test('who has an account of almost the same name is no known browser of the other', async t => {
-  const users = { jose: { password: hash, id: '1' }, José: { password: hash, id: '2' } }
-  const gateway = await guarded(t, { accountAndAddress: { failures: 1 } }, { users: { users } })
-  const cookie = knownOf(await attempt(gateway, 'jose', { typed: password }))
-  await attempt(gateway, 'José')
-  const right = { typed: password, cookie }
-  t.equal((await attempt(gateway, 'José', right)).status, 429)
-  t.equal((await attempt(gateway, 'jose', right)).status, 200)
+  const secure = { gateway: { session: { cookie: { secure: true } } } }
+  const overHttps = await attempt(await guarded(t, {}, secure), 'alice', { typed: password })
+  t.match(setKnown(overHttps), /^__Host-console_known=.*; Path=\/; .*Secure/)
 })
 
 t.test('secrets are rotated without making strangers; another secret does', async t => {
@@ -272,93 +218,57 @@ t.test('secrets are rotated without making strangers; another secret does', asyn
   t.equal(await statusAt(await having(young)), 429)
 })
 
-t.test('where cookies are Secure, this one is too, and says so in its name', async t => {
-  const gateway = { session: { cookie: { secure: true } } }
-  const answer = await attempt(await guarded(t, {}, { gateway }), 'alice', { typed: password })
-  const set = answer.headers.getSetCookie().find(cookie => cookie.includes('console_known'))
-  t.match(set, /^__Host-console_known=.*; Path=\/; .*Secure/)
-})
-
-t.test('where nothing is counted nobody is held up, nor is a known browser', async t => {
-  const gateway = await guarded(t, noLockout)
-  const known = knownOf(await attempt(gateway, 'alice', { typed: password }))
-  for (const cookie of ['', known]) {
-    t.same(await statuses(gateway, 60, 'alice', () => ({ cookie })), refused(60, 0))
-  }
-})
-
-t.test('a known browser is counted where only one of the others is', async t => {
-  for (const kind of ['accountAndAddress', 'address', 'account']) {
-    const gateway = await guarded(t, { ...noLockout, [kind]: { failures: 2 } })
-    const known = knownOf(await attempt(gateway, 'alice', { typed: password }))
-    const counted = await statuses(gateway, 3, 'alice', () => ({ cookie: known }))
-    t.same(counted, refused(2, 1), kind)
-  }
-})
-
-t.test('what could not be decided is no failure', async t => {
-  const backend = await testUpstream(t.after, json(500, {}))
-  const gateway = await testGateway(t.after, {
-    ...signInAt(backend.url, { outcomes: [{ is: 'success', path: 'code', in: [200] }] }),
-    limits: {
-      lockout: {
-        accountAndAddress: { failures: 2 },
-        address: { failures: 2 },
-        account: { failures: 2 }
-      }
+t.test('a known browser has a count of its own, if its cookie was stolen too', async t => {
+  for (const [kind, some, others] of [
+    ['accountAndAddress', 2, 1],
+    ['address', 2, 1],
+    ['account', 2, 1],
+    ['nothing', 60, 0]
+  ] as const) {
+    const counted = kind === 'nothing' ? {} : { [kind]: { failures: some } }
+    const gateway = await guarded(t, { ...noLockout, ...counted })
+    const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
+    for (const from of [() => ({}), (index: number) => ({ cookie, address: `192.0.2.${index}` })]) {
+      t.same(await statuses(gateway, some + others, 'alice', from), refused(some, others), kind)
     }
-  })
-  t.same(await statuses(gateway, 5, 'alice'), [502, 502, 502, 502, 502])
+    const elsewhere = await attempt(gateway, 'alice', { typed: password, address: '203.0.113.1' })
+    t.equal(elsewhere.status, kind === 'account' ? 429 : 200, 'which locks nobody else')
+  }
 })
 
-/** A gateway whose first source refuses all passwords, while the second one fails. */
-async function withFailingSource(t: Test, bounds: object) {
-  const [a, b] = [
-    await testUpstream(t.after, json(401, {})),
-    await testUpstream(t.after, json(500, {}))
-  ]
-  const sourceAt = (upstream: string) => ({
-    kind: 'upstream-login',
-    upstream,
-    path: '/login',
-    user: { id: 'id' }
-  })
-  return await testGateway(t.after, {
-    gateway: {
-      identity: { prefix: true },
-      login: { sources: { a: sourceAt('a'), b: sourceAt('b') } }
-    },
-    routes: { upstreams: { a: { url: a.url }, b: { url: b.url } } },
-    limits: { lockout: { ...noLockout, ...bounds }, limits: {} }
+/** What each source answers to every password; the bounds; so many 502, then so many 429. */
+const undecided: ReadonlyArray<
+  readonly [title: string, first: number, bounds: object, failed: number, locked: number]
+> = [
+  ['what nobody could decide is no failure', 500, { account: two, address: two }, 5, 0],
+  ['what the first refused counts for the address', 401, { address: two }, 2, 1],
+  ['and for the account from the 51st on within an hour', 401, { account: two }, 52, 1]
+]
+for (const [title, first, bounds, failed, locked] of undecided) {
+  t.test(`where the second source fails: ${title}`, async t => {
+    const [a, b] = [
+      await testUpstream(t.after, json(first, {})),
+      await testUpstream(t.after, json(500, {}))
+    ]
+    const source = { kind: 'upstream-login', path: '/login', user: { id: 'id' } }
+    const sources = { a: { ...source, upstream: 'a' }, b: { ...source, upstream: 'b' } }
+    const gateway = await testGateway(t.after, {
+      gateway: { identity: { prefix: true }, login: { sources } },
+      routes: { upstreams: { a: { url: a.url }, b: { url: b.url } } },
+      limits: { lockout: { ...noLockout, ...bounds }, limits: {} }
+    })
+    const expected = [...Array<number>(failed).fill(502), ...Array<number>(locked).fill(429)]
+    t.same(await statuses(gateway, failed + locked, 'alice'), expected)
   })
 }
-
-t.test('a guess that one source refused counts for its address while another fails', async t => {
-  const gateway = await withFailingSource(t, { address: { failures: 2 } })
-  t.same(await statuses(gateway, 3, 'alice'), [502, 502, 429])
-})
-
-t.test('for the account it counts from the 51st on within an hour', async t => {
-  const gateway = await withFailingSource(t, { account: { failures: 2 } })
-  t.same(new Set(await statuses(gateway, 52, 'alice')), new Set([502]))
-  t.same(await statuses(gateway, 1, 'alice'), [429])
-})
 
 const every = '10m'
 const byAddress = (failures: number) => ({ ...noLockout, address: { failures, every } })
 
 t.test('an address is not what the client says it is', async t => {
   const gateway = await guarded(t, byAddress(3), { gateway: {} })
-  const fields = [
-    'x-forwarded-for',
-    'x-real-ip',
-    'forwarded',
-    'x-client-ip',
-    'true-client-ip',
-    'cf-connecting-ip',
-    'x-originating-ip',
-    'via'
-  ]
+  const clients = 'x-client-ip true-client-ip cf-connecting-ip x-originating-ip'
+  const fields = `x-forwarded-for x-real-ip forwarded via ${clients}`.split(' ')
   const from = (index: number) => {
     const name = fields[index] ?? ''
     return { headers: { [name]: `${name === 'forwarded' ? 'for=' : ''}10.0.0.${index}` } }
@@ -367,90 +277,46 @@ t.test('an address is not what the client says it is', async t => {
   t.same(guesses, refused(3, 5))
 })
 
-t.test(
-  'behind a load balancer only what it adds counts, and neighbours in one IPv6 network are one',
-  async t => {
-    const neighbours = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:0DB8:0001:0002:abcd::3']
-    for (const [addresses, expected] of [
-      [
-        ['1.1.1.1, 203.0.113.9', '2.2.2.2, 203.0.113.9', '3.3.3.3, 203.0.113.9'],
-        [401, 401, 429]
-      ],
-      [
-        [...neighbours, '2001:db8:1:3::1'],
-        [401, 401, 429, 401]
-      ],
-      [
-        ['203.0.113.9', '::ffff:203.0.113.9', '::FFFF:cb00:7109'],
-        [401, 401, 429]
-      ]
-    ] as const) {
-      const gateway = await guarded(t, byAddress(2))
-      const from = (index: number) => ({ address: addresses[index] ?? '' })
-      t.same(await statuses(gateway, addresses.length, index => `user-${index}`, from), expected)
-    }
+t.test('behind a load balancer what it adds counts, and one IPv6 network is one', async t => {
+  const network = '2001:db8:1:2::1 | 2001:db8:1:2:ffff::2 | 2001:0DB8:0001:0002:abcd::3'
+  for (const [addresses, expected] of [
+    ['1.1.1.1, 203.0.113.9 | 2.2.2.2, 203.0.113.9 | 3.3.3.3, 203.0.113.9', [401, 401, 429]],
+    [`${network} | 2001:db8:1:3::1`, [401, 401, 429, 401]],
+    ['203.0.113.9 | ::ffff:203.0.113.9 | ::FFFF:cb00:7109', [401, 401, 429]]
+  ] as const) {
+    const gateway = await guarded(t, byAddress(2))
+    const from = addresses.split(' | ').map(address => ({ address }))
+    const guesses = statuses(
+      gateway,
+      from.length,
+      index => `user-${index}`,
+      index => from[index] ?? {}
+    )
+    t.same(await guesses, expected)
   }
-)
+})
 
 t.test('all spellings of one user name share one count', async t => {
   const spellings = [
-    'alice',
-    'Alice',
-    'ALICE',
-    ' alice',
-    'alice ',
-    '\talice',
-    'ali\u200bce',
-    '\ufeffalice',
-    'ａｌｉｃｅ',
-    'alice\u0000',
-    'al\u00adice',
-    '\u202ealice',
-    'a\u0301lice',
-    '𝖆𝖑𝖎𝖈𝖊',
-    'ⓐⓛⓘⓒⓔ',
-    'alice\u00a0',
-    'alice\u3000',
-    'ali\ufe0fce'
+    ...['alice', 'Alice', 'ALICE', ' alice', 'alice ', '\talice', 'alice\u00a0', 'alice\u3000'],
+    ...['ali\u200bce', '\ufeffalice', 'alice\u0000', 'al\u00adice', '\u202ealice', 'ali\ufe0fce'],
+    ...['ａｌｉｃｅ', 'a\u0301lice', '𝖆𝖑𝖎𝖈𝖊', 'ⓐⓛⓘⓒⓔ']
   ]
   const gateway = await guarded(t, { ...noLockout, account: { failures: 4, every } })
   const guesses = await statuses(gateway, spellings.length, index => spellings[index] ?? '')
   t.same(guesses, refused(4, spellings.length - 4))
-  const escaped = await gateway.call(loginPath, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"username":"\\u0061lic\\u0065","password":"wrong"}'
-  })
-  t.equal(escaped.status, 429)
 })
 
 t.test('other spellings of the sign-in address are none', async t => {
   const gateway = await guarded(t, byAddress(2))
   const body = JSON.stringify({ username: 'alice', password })
-  for (const path of [
-    `${loginPath}/`,
-    `/${loginPath}`,
-    loginPath.toUpperCase(),
-    loginPath.replace('/login', '//login'),
-    loginPath.replace('/login', '/./login'),
-    loginPath.replace('/login', '/x/../login'),
-    loginPath.replace('login', '%6cogin'),
-    loginPath.replace('/login', '%2flogin'),
-    `${loginPath};x=1`,
-    `${loginPath}%00`,
-    `${loginPath}.json`,
-    `${loginPath}#x`,
-    `http://gateway.test${loginPath}`,
-    loginPath.replace('/login', '\\login')
-  ]) {
-    const answer = await raw(
-      gateway.url,
-      request(
-        `POST ${path}`,
-        ['Content-Type: application/json', `Content-Length: ${body.length}`],
-        body
-      )
-    )
+  const ends = ['/', ';x=1', '%00', '.json', '#x'].map(end => loginPath + end)
+  const within = ['//login', '/./login', '/x/../login', '%2flogin', '/%6cogin', '\\login']
+  const inside = within.map(spelling => loginPath.replace('/login', spelling))
+  const starts = [`/${loginPath}`, `http://gateway.test${loginPath}`, loginPath.toUpperCase()]
+  const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`]
+  for (const path of [ends, inside, starts].flat()) {
+    const answer = await raw(gateway.url, request(`POST ${path}`, fields, body))
     t.ok([400, 404].includes(answer.status), `${path}: ${answer.status}`)
     t.notMatch(answer.head, /set-cookie/i)
   }
@@ -476,63 +342,47 @@ t.test('a right password gives back its count, and only its own', async t => {
   t.same(answers, [401, 200, 401, 200, 401, 429, 429, 429])
 })
 
-t.test(
-  'requests that are no sign-in cost no password check, and are not counted as one',
-  async t => {
-    const gateway = await guarded(t, byAddress(2))
-    for (const body of [
-      null,
-      [],
-      'x',
-      5,
-      true,
-      {},
-      { username: 'alice' },
-      { password },
-      { username: ['alice'], password },
-      { username: { toString: 'alice' }, password },
-      { username: 1, password: 2 },
-      { username: 'alice', password: [password] },
-      { username: 'alice', password: null },
-      { username: '', password: '' },
-      { username: 'a'.repeat(256), password },
-      { username: 'alice', password: 'p'.repeat(1025) },
-      [
-        ['username', 'alice'],
-        ['password', password]
-      ]
-    ]) {
-      const answer = await gateway.call(loginPath, { method: 'POST', json: body })
-      t.equal(answer.status, 400, JSON.stringify(body).slice(0, 60))
-      isEnvelope(t, answer.text)
-      t.same(answer.headers.getSetCookie(), [])
-    }
-    t.equal((await attempt(gateway, 'alice', { typed: password })).status, 200)
+t.test('requests that are no sign-in are not counted as one', async t => {
+  const gateway = await guarded(t, byAddress(2))
+  const [username, long] = ['alice', 'a'.repeat(256)]
+  const inList = [Object.entries({ username, password })]
+  const names = [['alice'], { toString: 'alice' }, 1, '', long].map(each => ({
+    username: each,
+    password
+  }))
+  const passwords = [[password], null, 2, '', 'p'.repeat(1025)].map(each => ({
+    username,
+    password: each
+  }))
+  const parts = [{}, { username }, { password }]
+  for (const body of [null, [], 'x', 5, true, ...inList, ...parts, ...names, ...passwords]) {
+    const answer = await gateway.call(loginPath, { method: 'POST', json: body })
+    t.equal(answer.status, 400, JSON.stringify(body).slice(0, 60))
+    isEnvelope(t, answer.text)
+    t.same(answer.headers.getSetCookie(), [])
   }
-)
+  t.equal((await attempt(gateway, 'alice', { typed: password })).status, 200)
+})
 
-t.test('an unknown user and a wrong password look the same', async t => {
+t.test('an unknown user and a wrong password look the same, and are locked the same', async t => {
   const carol = { ...testUsers.bob, id: '3', disabled: true }
-  const gateway = await guarded(t, noLockout, { users: { users: { ...testUsers, carol } } })
+  const bounds = { ...noLockout, accountAndAddress: { failures: 1 } }
+  const gateway = await guarded(t, bounds, { users: { users: { ...testUsers, carol } } })
   const seen = async (username: string, typed = 'wrong') => {
-    const { status, headers, text } = await attempt(gateway, username, { typed })
-    const fields = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
-    return [status, fields, text.replace(/"requestId":"[^"]*"/, '')]
+    const found = []
+    for (const expected of [401, 429]) {
+      const { status, headers, text } = await attempt(gateway, username, { typed })
+      t.equal(status, expected)
+      t.same(headers.getSetCookie(), [])
+      const fields = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
+      found.push(fields, text.replace(/"requestId":"[^"]*"/, ''))
+    }
+    return found
   }
   const known = await seen('alice')
-  for (const name of [
-    'nobody',
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    'Alice',
-    'a'.repeat(255),
-    '中文',
-    '\u0000',
-    '../users',
-    '${jndi:ldap://x}'
-  ]) {
+  const names =
+    'nobody __proto__ constructor toString hasOwnProperty 中文 ../users ${jndi:ldap://x}'
+  for (const name of [...names.split(' '), 'a'.repeat(255), '\u0000']) {
     t.same(await seen(name), known, name.slice(0, 20))
   }
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')

@@ -107,7 +107,6 @@ t.test('sign-ins are counted by what became of them, refusals by the limit’s n
     'sign_ins_total{source="users-file",outcome="accepted"}': 1,
     'sign_ins_total{source="users-file",outcome="refused"}': 1,
     'sign_ins_total{source="",outcome="malformed"}': 1,
-    'sessions_opened_total{source="users-file"}': 1,
     'users_signed_in': 1,
     'limit_refused_total{limit="few"}': 1
   })

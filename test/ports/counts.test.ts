@@ -14,13 +14,13 @@ const minute = 60_000
 const quarter = 60_000
 const day = 86_400_000
 
-async function inRedis(t: Test, options: object = {}) {
+async function inRedis(t: Test) {
   const server = await testRedis(t.after)
-  const redis = new Redis(server.url, { autoResendUnfulfilledCommands: false, ...options })
+  const redis = new Redis(server.url)
   redis.on('error', () => {})
   t.after(() => redis.disconnect())
   const onForeignKey = (key: string) => t.fail(key)
-  return { server, redis, store: createRedisCounts({ redis, prefix: '{cg}:', onForeignKey }) }
+  return { redis, store: createRedisCounts({ redis, prefix: '{cg}:', onForeignKey }) }
 }
 
 /** Each of them is free again after whole quarters, so that what a test itself takes decides nothing. */
@@ -93,7 +93,7 @@ t.test('Redis counts the longest window that config allows, and ends it', async 
   }
 })
 
-t.test('in no stretch of time do more pass than a bucket holds and refills', async () => {
+t.test('no more pass than a bucket holds and refills; who waits as told is let pass', async () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 6 }),
@@ -104,7 +104,11 @@ t.test('in no stretch of time do more pass than a bucket holds and refills', asy
         const passed: number[] = []
         for (const pause of pauses) {
           now += pause
-          if (look(rate, full, now).exceeded) continue
+          const { exceeded, retryMs } = look(rate, full, now)
+          if (exceeded) {
+            if (look(rate, full, now + retryMs).exceeded) return false
+            continue
+          }
           full = fullAfter(rate, full, 1, now)
           passed.push(now)
           const isTooMany = passed.some((since, index) => {
@@ -116,28 +120,7 @@ t.test('in no stretch of time do more pass than a bucket holds and refills', asy
         return true
       }
     ),
-    { numRuns: 2000, seed }
-  )
-})
-
-t.test('whoever waits as long as a refusal says is let pass', async () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 1, max: 8 }),
-      fc.array(fc.nat(20_000), { maxLength: 60 }),
-      (max, pauses) => {
-        const rate = { max, windowMs: minute, burst: Math.ceil(max / 2) }
-        let [full, now] = [0, 1_000_000]
-        for (const pause of pauses) {
-          now += pause
-          const { exceeded, retryMs } = look(rate, full, now)
-          if (exceeded && look(rate, full, now + retryMs).exceeded) return false
-          if (!exceeded) full = fullAfter(rate, full, 1, now)
-        }
-        return true
-      }
-    ),
-    { numRuns: 2000, seed }
+    { numRuns: 3000, seed }
   )
 })
 
@@ -178,16 +161,6 @@ t.test('one process is exact, and tells of few of its requests', async t => {
   t.equal(passed, 1000)
   t.ok(seen.tells < 100, `${seen.tells} tells`)
   t.equal(seen.full.get('u:1 many'), Date.now() + minute, 'and Redis knows of all of them')
-})
-
-t.test('a small limit is exact over processes, also at once', async t => {
-  const { store } = sharedMemory(Date.now)
-  const all = Array.from({ length: 4 }, () => new SharedCounts(store))
-  const verdicts = await Promise.all(
-    all.flatMap(counts => Array.from({ length: 10 }, async () => await counts.hit('u:1 few', few)))
-  )
-  t.equal(verdicts.filter(({ exceeded }) => !exceeded).length, 5)
-  for (const counts of all) await counts.close()
 })
 
 t.test('while Redis is away it goes on here, and tells all of it once when it is back', async t => {
@@ -250,50 +223,5 @@ t.test(
       })
       t.ok(exceeded && retryMs <= 2000, `${retryMs}`)
     }
-  }
-)
-
-t.test('the first refusal of a caller is news, and again after one passed', async t => {
-  const pass = stopClock(t.after)
-  const counts = new SharedCounts(undefined)
-  const isNews = async () => (await counts.hit('u:1 few', few)).exceeded && counts.isNews('u:1 few')
-  const news: boolean[] = []
-  for (let index = 0; index < 7; index++) news.push(await isNews())
-  pass(minute / 5)
-  for (let index = 0; index < 3; index++) news.push(await isNews())
-  t.same(news, [false, false, false, false, false, true, false, false, true, false])
-})
-
-t.test(
-  'a Redis that stood still counts nothing twice: who is below its limit stays so',
-  async t => {
-    const { server, store, redis } = await inRedis(t, {
-      commandTimeout: 200,
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0
-    })
-    await until('connected', () => redis.status === 'ready')
-    // At 60 % of what refills: 300 a second refill, 180 are asked for.
-    const rate = { max: 18_000, windowMs: minute, burst: 100 }
-    const counts = new SharedCounts(store)
-    t.after(() => counts.close())
-    let [asked, refused] = [0, 0]
-    const startedAt = performance.now()
-    const goOnFor = async (ms: number) => {
-      const end = performance.now() + ms
-      while (performance.now() < end) {
-        await new Promise(resolve => setTimeout(resolve, 20))
-        // What this machine pauses comes at once: no more of it than half a bucket.
-        const due = (performance.now() - startedAt) * 0.18
-        asked = Math.max(asked, due - 50)
-        for (; asked < due; asked++) if ((await counts.hit('u:1 x', rate)).exceeded) refused++
-      }
-    }
-    await goOnFor(500)
-    server.signal('SIGSTOP')
-    await goOnFor(3000)
-    server.signal('SIGCONT')
-    await goOnFor(2500)
-    t.equal(refused, 0)
   }
 )

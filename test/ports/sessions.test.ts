@@ -1,59 +1,31 @@
-/** Sessions through their class, at one replica or two over one store. */
-import t from 'tap'
+/** What the class of sessions adds to its store: their clocks, the cache, credentials of back-ends. */
+import { mock } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { describeSession, timeLeft } from '../../src/session/describe.ts'
 import { liveIn } from '../../src/session/store.ts'
-import type { Revoked, Session } from '../../src/session/types.ts'
+import { endByProvider, providerName } from '../../src/session/provider-sessions.ts'
+import type { Sessions } from '../../src/session/sessions.ts'
+import { keyOf, type Live } from '../../src/session/types.ts'
 import { steadyClock } from '../../src/steady-clock.ts'
+import { testRedis } from '../support/redis.ts'
 import {
   hour,
   minute,
   newSession,
+  redisStore,
   sessionsOver,
   sharedMemory,
   signIn,
-  look
+  look,
+  withMethods
 } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
-const u = { source: 's', id: 'u', username: 'u' }
-
-/** The ends that were counted and recorded. */
-function recorder() {
-  const ended: Array<[string, number]> = []
-  const revoked: Revoked[] = []
-  const opened: string[] = []
-  return {
-    ended,
-    revoked,
-    opened,
-    onOpened: (source: string) => void opened.push(source),
-    onEnded: (cause: string, count: number) => void ended.push([cause, count]),
-    onRevoked: (each: Revoked) => void revoked.push(each)
-  }
-}
-
-t.test('a session is its sign-in’s, by the cookie’s value alone', async t => {
-  const { replica, store } = sharedMemory()
-  const [a, b] = [replica(), replica()]
-  const opening = newSession('u', {
-    address: '192.0.2.1',
-    agent: 'browser',
-    credential: { token: 'secret token' }
-  })
-  const { secretId, live } = await signIn(a, opening)
-  t.match(live.session, opening)
-  t.match(live.session.id, /^[0-9a-f]{12}$/)
-  t.same(liveIn(await look(b, secretId)).session, live.session)
-  for (const wrong of ['', 'x', secretId.slice(0, -1), live.key, live.session.id]) {
-    t.same(await look(b, wrong), { ended: 'unknown' }, wrong)
-  }
-  const stored = JSON.stringify(await store.read(live.key))
-  t.notMatch(live.key + stored, new RegExp(`${secretId.slice(16)}|secret token|192`))
-})
-
 t.test('idle and absolute ends, also of a remembered sign-in', async t => {
   const { replica, clock, state } = sharedMemory()
-  const { onEnded, ended } = recorder()
+  const ended: string[] = []
+  const onEnded = (cause: string, count: number) => void ended.push(`${cause} ${count}`)
   const remembered = { idle: 24 * hour, absolute: 48 * hour }
   const lifeTimes = { idle: 30 * minute, absolute: hour, remembered }
   const [a, b] = [replica({ lifeTimes, onEnded }), replica({ lifeTimes })]
@@ -69,11 +41,7 @@ t.test('idle and absolute ends, also of a remembered sign-in', async t => {
   a.use(liveIn(await look(a, used.secretId)))
   clock.now += 10 * minute
   for (let n = 0; n < 2; n++) t.same(await look(a, used.secretId), { ended: 'absolute' })
-  t.same(
-    ended.map(each => each.join()),
-    ['idle,1', 'absolute,1'],
-    'each is counted once'
-  )
+  t.same(ended, ['idle 1', 'absolute 1'], 'each is counted once')
   a.use(used.live)
   t.same(await look(b, used.secretId), { ended: 'absolute' })
   t.equal(state.calls['touch'], 6)
@@ -122,103 +90,6 @@ t.test('a use that cannot be written is tried again a second later', async t => 
   t.match(await look(replica(), secretId), { live: {} })
 })
 
-t.test('a late request revives nothing', async t => {
-  const { replica } = sharedMemory()
-  const [a, b] = [replica(), replica()]
-  const { secretId, live } = await signIn(a)
-  const late = liveIn(await look(b, secretId))
-  t.equal(await a.end(live, 'revoked'), true)
-  t.equal(await b.end(late, 'replaced'), false)
-  b.use(late)
-  t.same(await b.extend(late), { ended: 'revoked' })
-  t.same(await b.credentials.renew(late, { token: 'new' }), { ended: 'revoked' })
-  b.credentials.take(late, { cookies: 'a=1' })
-  for (const sessions of [a, b]) t.same(await look(sessions, secretId), { ended: 'revoked' })
-})
-
-t.test('at most so many sessions of a user: the one unused longest gives way', async t => {
-  const { replica, clock } = sharedMemory()
-  const events = recorder()
-  const sessions = replica({ perUser: { max: 2, over: 'evict-oldest' }, ...events })
-  const [first, second] = [await signIn(sessions), await signIn(sessions)]
-  clock.now += 2 * minute
-  sessions.use(liveIn(await look(sessions, first.secretId)))
-  await signIn(sessions, newSession('u', { address: '192.0.2.7' }))
-  t.same(await look(sessions, second.secretId), { ended: 'replaced' })
-  t.match(await look(sessions, first.secretId), { live: {} })
-  const by = { by: 'sign-in', reason: 'replaced', user: u }
-  t.match(events.revoked, [{ ...by, address: '192.0.2.7', sessions: [second.live.session.id] }])
-  const { secretId } = await signIn(sessions, newSession('v'))
-  const other = liveIn(await look(sessions, secretId))
-  await signIn(sessions, newSession('u'), other)
-  t.same(await look(sessions, secretId), { ended: 'replaced' })
-  t.match(events.revoked[1], { by: 'sign-in', user: { id: 'v' } }, 'the browser’s former one')
-  t.equal(events.opened.length, 5)
-})
-
-t.test('a user’s sessions: listed oldest first, ended one by one, all but one, all', async t => {
-  const { replica, clock } = sharedMemory()
-  const events = recorder()
-  const sessions = replica(events)
-  const all: Array<Awaited<ReturnType<typeof signIn>>> = []
-  for (let n = 0; n < 4; n++) all.push(await signIn(sessions))
-  const other = await signIn(sessions, newSession('v'))
-  const elsewhere = await signIn(sessions, newSession('u', { source: 'another' }))
-  const ids = all.map(({ live }) => live.session.id)
-  const listed = async () => (await sessions.list(u)).map(({ session }) => session.id)
-  t.same((await listed()).toSorted(), ids.toSorted())
-  const [first = '', , third = ''] = ids
-  const endedOf = async (which: object, end: object = {}) =>
-    (await sessions.endOf(u, which, end)).sessions.map(({ id }) => id)
-  t.same(await endedOf({ only: first }, { by: 'user' }), [first])
-  t.same(await endedOf({ only: first }, { by: 'user' }), [])
-  t.same(await endedOf({ only: other.live.session.id }), [], 'of another user')
-  t.equal((await endedOf({ except: third }, { cause: 'signed-out' })).length, 2)
-  t.same(await listed(), [third])
-  t.equal(await sessions.end(all[2]!.live, 'upstream', { by: 'upstream' }), true)
-  t.same(events.ended, [
-    ['revoked', 1],
-    ['signed-out', 2],
-    ['upstream', 1]
-  ])
-  t.match(events.revoked, [
-    { by: 'user', reason: 'revoked', sessions: [first] },
-    { by: 'upstream', reason: 'upstream', sessions: [third] }
-  ])
-  t.equal((await sessions.store.signedIn(9)).total, 2)
-  await sessions.store.endAll()
-  for (const { secretId } of [other, elsewhere]) {
-    t.same(await look(sessions, secretId), { ended: 'revoked' })
-  }
-  clock.now += 11 * minute
-  t.same(await look(sessions, other.secretId), { ended: 'unknown' }, 'nobody remembers why')
-})
-
-t.test('the users file decides at each look-up, and nothing is written', async t => {
-  const { replica, store, state } = sharedMemory()
-  let file: (session: Session) => Session | undefined = session => session
-  const events = recorder()
-  const [sessions, old] = [replica({ review: session => file(session), ...events }), replica()]
-  const { secretId, live } = await signIn(sessions)
-  const kept = await signIn(sessions, newSession('v'))
-  await look(sessions, secretId)
-  file = session => ({ ...session, identity: { ...session.identity, roles: ['admin'] } })
-  t.same(liveIn(await look(sessions, secretId)).session.identity.roles, [], 'kept until a reload')
-  sessions.forget()
-  t.same(liveIn(await look(sessions, secretId)).session.identity.roles, ['admin'])
-  file = session => (session.identity.id === 'u' ? undefined : session)
-  sessions.forget()
-  t.same(await look(sessions, secretId), { ended: 'revoked' })
-  t.match(await look(old, secretId), { live: {} }, 'a replica with another file')
-  t.same(await store.read(live.key), { ...(await store.read(live.key)), sealed: live.sealed })
-  t.match(state.calls, { touch: undefined, replace: undefined })
-  t.equal(await sessions.endReviewed({ ...u, id: 'v' }), 0)
-  t.equal(await sessions.endReviewed(u), 1)
-  t.same(await look(old, secretId), { ended: 'revoked' })
-  t.match(events.revoked, [{ by: 'users-file', sessions: [live.session.id] }])
-  t.match(await look(sessions, kept.secretId), { live: {} })
-})
-
 t.test('times for people follow the wall clock; ends do not', async t => {
   const { store } = sharedMemory()
   const sessions = sessionsOver(store)
@@ -237,4 +108,167 @@ t.test('times for people follow the wall clock; ends do not', async t => {
   t.notMatch(JSON.stringify(shown), new RegExp(`${live.key}|${live.sealed}`))
   t.match(timeLeft({ ...live, absoluteEnd: now + 5999 }, now), { idleIn: 5, absoluteIn: 5 })
   t.match(timeLeft(live, live.absoluteEnd + 1), { idleIn: 0, absoluteIn: 0 })
+})
+
+t.test('a provider’s logout ends a sign-in that is under way, at whatever moment', async t => {
+  const { store } = await redisStore(t.after, (await testRedis(t.after)).url)
+  const [here, there] = [sessionsOver(store), sessionsOver(store)]
+  const name = providerName('s', 'sub', 'u')
+  const { open } = store
+  store.open = async given => {
+    await endByProvider(there, name, 5, {})
+    return await open.call(store, given)
+  }
+  const opening = (issuedAt: number) => newSession('u', { provider: { names: [name], issuedAt } })
+  const { secretId } = await signIn(here, opening(4))
+  t.same(await look(here, secretId), { ended: 'upstream' })
+  store.open = open
+  for (const before of [4, 5]) {
+    await t.rejects(signIn(here, opening(before)), { code: 'session.upstream' }, `${before}`)
+  }
+  const later = await signIn(here, opening(6))
+  t.match(await look(here, later.secretId), { live: {} }, 'none after it')
+})
+
+t.test('a repeated request asks Redis for nothing; a change is there within 100 ms', async t => {
+  const { url } = await testRedis(t.after)
+  const [here, { store }] = [await redisStore(t.after, url), await redisStore(t.after, url)]
+  let reads = 0
+  const read: typeof store.read = async key => {
+    reads++
+    return await store.read(key)
+  }
+  const [a, b] = [sessionsOver(here.store), sessionsOver(withMethods(store, { read }))]
+  await until('both follow', () => a.hasNews() && b.hasNews())
+  const times: number[] = []
+  for (let n = 0; n < 20; n++) {
+    const { secretId, live } = await signIn(a)
+    // The announcement of its opening may come during a read, or after it.
+    await until('it is kept', async () => {
+      await look(b, secretId)
+      await wait(10)
+      return b.cached(keyOf(secretId)) !== undefined
+    })
+    const before = reads
+    for (let request = 0; request < 5; request++) await look(b, secretId)
+    t.equal(reads, before)
+    await a.end(live, 'revoked')
+    const startedAt = performance.now()
+    await until('the change has come', () => b.cached(live.key) === undefined)
+    times.push(performance.now() - startedAt)
+    t.same(await look(b, secretId), { ended: 'revoked' })
+  }
+  const median = times.toSorted((one, other) => one - other)[10] ?? Infinity
+  t.ok(median < 100, `${median.toFixed(1)} ms`)
+})
+
+t.test('a change that comes during a read: its result is not kept', async t => {
+  const { store, replica } = sharedMemory()
+  const gate = Promise.withResolvers<void>()
+  const gates = [gate.promise]
+  const { read } = store
+  store.read = async key => {
+    const found = await read.call(store, key)
+    await gates.shift()
+    return found
+  }
+  const sessions = replica()
+  const { secretId, live } = await signIn(sessions)
+  const overtaken = look(sessions, secretId)
+  await until('it reads', () => gates.length === 0)
+  await sessions.credentials.renew(live, { token: 'new' })
+  const later = look(sessions, secretId)
+  gate.resolve()
+  const tokenOf = async (found: typeof later) => liveIn(await found).session.credential?.token
+  t.same([await tokenOf(overtaken), await tokenOf(later)], [undefined, 'new'])
+  t.equal(await tokenOf(look(sessions, secretId)), 'new')
+})
+
+/** A session with credentials of a back-end, at two replicas. */
+async function withCredential(t: Test) {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  const memory = sharedMemory()
+  const [a, b] = [memory.replica(), memory.replica()]
+  const opening = newSession('u', { credential: { token: 'old', cookies: 'a=1' } })
+  const { live } = await signIn(a, opening)
+  const at = async (sessions: Sessions) => {
+    const found = liveIn(await sessions.read(live.key))
+    return sessions.credentials.withHeld(found).session.credential
+  }
+  const isWritten = async (cookies: string) =>
+    await until('it is written', async () => (await at(b))?.cookies === cookies)
+  /** Gets new ones from a response while they cannot be written. */
+  const takeWhileAway = async (credential: object) => {
+    memory.state.fails.add('replace')
+    a.credentials.take(live, credential)
+    await until('it was tried', () => memory.state.calls['replace'] === 1)
+    memory.state.fails.clear()
+  }
+  return { ...memory, a, b, live, at, isWritten, takeWhileAway }
+}
+
+t.test('of two exchanges at once one counts, and both get it', async t => {
+  const { a, b, live, at } = await withCredential(t)
+  const renewed = await Promise.all([
+    a.credentials.renew(live, { token: 'by a' }),
+    b.credentials.renew(live, { token: 'by b' })
+  ])
+  const [token, other] = renewed.map(
+    each => (each as { live: Live }).live.session.credential?.token
+  )
+  t.match(token, /^by [ab]$/)
+  t.equal(other, token)
+  for (const sessions of [a, b]) t.same(await at(sessions), { token })
+})
+
+t.test('case 7: what a response changed is used here at once, and written once in 5 s', async t => {
+  const { a, b, live, state, at, isWritten } = await withCredential(t)
+  a.credentials.take(live, { cookies: 'a=2' })
+  t.equal((await at(a))?.cookies, 'a=2')
+  await isWritten('a=2')
+  const written = state.calls['replace'] ?? 0
+  for (const cookies of ['a=3', 'a=4', 'a=5']) a.credentials.take(live, { cookies })
+  t.match([await at(a), await at(b)], [{ cookies: 'a=5' }, { cookies: 'a=2' }])
+  mock.timers.tick(5000)
+  await isWritten('a=5')
+  t.equal(state.calls['replace'], written + 1, 'once')
+})
+
+for (const [title, taken, exchanged] of [
+  ['it goes over what another process wrote meanwhile, and leaves the rest', {}, {}],
+  ['a token that was exchanged meanwhile stays', { token: 'of a response' }, { expiresAt: 1 }]
+] as const) {
+  t.test(title, async t => {
+    const { a, b, live, at, isWritten, takeWhileAway } = await withCredential(t)
+    await takeWhileAway({ ...taken, cookies: 'a=2' })
+    const other = { token: 'exchanged', cookies: 'a=1', ...exchanged }
+    await b.credentials.renew(live, other)
+    t.same(await at(a), { ...other, cookies: 'a=2' })
+    mock.timers.tick(5000)
+    await isWritten('a=2')
+    t.same(await at(b), { ...other, cookies: 'a=2' })
+  })
+}
+
+t.test('while the store is away it is held here, and written once it is back', async t => {
+  const { a, live, state, isWritten } = await withCredential(t)
+  for (const name of ['replace', 'read']) state.fails.add(name)
+  a.credentials.take(live, { cookies: 'a=2' })
+  for (let turn = 0; turn < 5; turn++) mock.timers.tick(5000)
+  t.equal(a.credentials.withHeld(live).session.credential?.cookies, 'a=2')
+  state.fails.clear()
+  mock.timers.tick(5000)
+  await isWritten('a=2')
+  t.equal(a.credentials.withHeld(live), live, 'and held no more')
+})
+
+t.test('of a session that has ended nothing is held, or asked for again', async t => {
+  const { a, b, live, state } = await withCredential(t)
+  await b.end(live, 'revoked')
+  a.credentials.take(live, { cookies: 'a=2' })
+  await until('it is given up', () => a.credentials.withHeld(live) === live)
+  const reads = state.calls['read']
+  for (let turn = 0; turn < 3; turn++) mock.timers.tick(5000)
+  t.same([state.calls['read'], state.calls['replace']], [reads, undefined])
 })

@@ -1,13 +1,10 @@
+/** When a session's token is renewed, over two replicas. Through HTTP: http/back-end-sessions. */
 import t from 'tap'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
 import { createTokenRefresh } from '../../src/login/token-refresh.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
-import { wallClock } from '../support/clock.ts'
-import { cookieOf, testGateway } from '../support/gateway.ts'
 import { hour, newSession, sharedMemory, signIn, look } from '../support/sessions.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
-import { json, testUpstream } from '../support/upstream.ts'
 
 /** Two replicas over one store, with a source that rotates its refresh tokens. */
 async function setUp(expiresAt = Date.now() - 1) {
@@ -45,12 +42,6 @@ async function setUp(expiresAt = Date.now() - 1) {
 
 const tokenOf = ({ session }: { session: Session }) => session.credential?.token
 
-t.test('a token that holds is left alone', async t => {
-  const { a, live, state } = await setUp(Date.now() + hour)
-  t.equal(await a.ensureFresh(live), live)
-  t.equal(state.renewals, 0)
-})
-
 t.test('12 calls at once over two replicas with a rotating token: one grant', async t => {
   const { a, b, live, state, secretId } = await setUp()
   const calls = Array.from({ length: 12 }, async (_, n) => await (n % 2 ? a : b).ensureFresh(live))
@@ -75,6 +66,9 @@ t.test(
 )
 
 t.test('while the old token holds nobody waits, and a failure is not tried each time', async t => {
+  const far = await setUp(Date.now() + hour)
+  t.equal(await far.a.ensureFresh(far.live), far.live)
+  t.equal(far.state.renewals, 0, 'one that holds for long is left alone')
   const { a, live, grant, state, secretId } = await setUp(Date.now() + 30_000)
   const answers = [Promise.withResolvers<undefined>()]
   grant.answer = async () => {
@@ -118,15 +112,12 @@ t.test('a back-end that cannot be asked ends nothing, and frees the lock', async
   t.equal(tokenOf(await b.ensureFresh(live)), 'new 1')
 })
 
-t.test('a session that ended before gets no token', async t => {
-  const { a, live, state } = await setUp()
-  await a.sessions.end(live, 'revoked')
-  await t.rejects(a.ensureFresh(live), { code: 'session.revoked' })
-  t.equal(state.renewals, 0)
-})
-
 t.test('a session that ends meanwhile: the new token is signed out at its source', async t => {
   const { a, b, live, grant, state } = await setUp()
+  const before = await setUp()
+  await before.a.sessions.end(before.live, 'revoked')
+  await t.rejects(before.a.ensureFresh(before.live), { code: 'session.revoked' })
+  t.equal(before.state.renewals, 0, 'one that ended before gets none')
   const { answer } = grant
   grant.answer = async session => {
     const credential = await answer(session)
@@ -137,70 +128,3 @@ t.test('a session that ends meanwhile: the new token is signed out at its source
   await until('it is signed out', () => state.signedOut.length > 0)
   t.same(state.signedOut, ['new 1'])
 })
-
-t.test('a wall clock that is set does not end the wait for another process', async t => {
-  const { a, live, store } = await setUp()
-  const setClock = wallClock(t.after)
-  const name = `renew:${live.key}`
-  await store.lock(name, 'another', hour)
-  let tries = 0
-  const { lock } = store
-  store.lock = async (...args) => {
-    tries++
-    return await lock.apply(store, args)
-  }
-  const renewed = a.ensureFresh(live)
-  await until('it waits', () => tries > 0)
-  setClock(hour)
-  const seen = tries
-  await Promise.race([renewed, until('it waits still', () => tries > seen + 2)])
-  await store.unlock(name, 'another')
-  t.equal(tokenOf(await renewed), 'new 1')
-})
-
-t.test(
-  'through the gateway: the upstream gets the renewed token, before the old one ends',
-  async t => {
-    let issued = 0
-    const backend = await testUpstream(t.after, (request, response, seen) => {
-      const answers: Record<string, object> = {
-        '/login': { id: '7', refresh: 'refresh-token', expiresIn: 30 },
-        '/renew': { expiresIn: 3600 }
-      }
-      const answer = answers[seen.url]
-      const token = answer && `token-number-${++issued}`
-      const isForged = seen.url === '/renew' && !seen.body.includes('"refresh":"refresh-token"')
-      json(isForged ? 401 : 200, { token, ...answer })(request, response, seen)
-    })
-    const { gateway: config } = signInAt(backend.url, {
-      token: 'token',
-      refreshToken: 'refresh',
-      expires: { path: 'expiresIn' },
-      refresh: {
-        path: '/renew',
-        body: { refresh: '{refreshToken}' },
-        token: 'token'
-      }
-    })
-    const gateway = await testGateway(t.after, {
-      gateway: config,
-      routes: {
-        upstreams: { b: { url: backend.url, credential: 'bearer' } },
-        routes: { orders: { path: '/api/orders', upstream: 'b' } }
-      }
-    })
-    const cookie = cookieOf(
-      await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
-    )
-    await Promise.all(Array.from({ length: 10 }, () => gateway.call('/api/orders', { cookie })))
-    await until('the upstream gets the renewed token', async () => {
-      await gateway.call('/api/orders', { cookie })
-      return backend.seen.at(-1)?.headers.authorization === 'Bearer token-number-2'
-    })
-    t.equal(backend.seen.filter(({ url }) => url === '/renew').length, 1)
-    t.match(backend.seen.find(({ url }) => url === '/renew')?.headers, {
-      authorization: 'Bearer token-number-1'
-    })
-    t.notMatch(JSON.stringify(gateway.log), /token-number|refresh-token/)
-  }
-)

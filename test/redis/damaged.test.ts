@@ -21,7 +21,7 @@ async function signedIn(t: Test) {
 const sealed =
   (secret = 'a secret of at least thirty-two characters') =>
   (key: string) =>
-    `0 1${createSeal([secret]).close(key, '{"identity":null}')}`
+    `0 ${createSeal([secret]).close(key, '{"identity":null}')}`
 
 type Damage = (key: string, value: Buffer) => Promise<unknown>
 const put =
@@ -40,7 +40,7 @@ const damages: Record<string, Damage> = {
   'it is a megabyte without sense': put(() => 'x'.repeat(1 << 20)),
   'it is JSON that nobody sealed': put(
     () =>
-      '0 1{"session":{"id":"x","identity":{"id":"1","username":"alice","name":"","roles":["admin"],"profile":{}},"source":"x","address":"","agent":"","createdAt":1,"absoluteEnd":9e15,"idleMs":9e9},"epoch":0}'
+      '0 {"session":{"id":"x","identity":{"id":"1","username":"alice","name":"","roles":["admin"],"profile":{}},"source":"x","address":"","agent":"","createdAt":1,"absoluteEnd":9e15,"idleMs":9e9},"epoch":0}'
   ),
   'it was sealed with a key that nobody knows': put(
     sealed('another secret of at least 32 characters')

@@ -1,7 +1,7 @@
 /** A process through which buffers go as bodies do: it tells how often they made V8 collect. */
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
-import { tuneV8 } from '../../src/process/v8-tuning.ts'
+import { tuneV8 } from '../../src/process/server.ts'
 
 /** Node's types have no `detail` of a collection. */
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } }

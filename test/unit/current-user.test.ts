@@ -1,5 +1,5 @@
 import t from 'tap'
-import { authorityOf, fillCurrentUser } from '../../src/shaping/current-user.ts'
+import { authorityOf, fillCurrentUser } from '../../src/shaping/answer.ts'
 import type { Identity } from '../../src/session/types.ts'
 
 const identity: Identity = {

@@ -1,6 +1,6 @@
 /** Which code a failure on the way to a back-end has. */
 import t from 'tap'
-import { responseError, upstreamError } from '../../src/proxy/failures.ts'
+import { responseError, upstreamError } from '../../src/proxy/response.ts'
 
 const inside = 'connect to 10.1.2.3:8080'
 const foreign = (code: unknown) => Object.assign(new Error(inside), { code })

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { Relay, type RelayEnd } from '../../src/proxy/websocket-relay.ts'
+import { Relay, type RelayEnd } from '../../src/proxy/websocket.ts'
 import { until } from '../support/until.ts'
 import { closed, webSocketUpstream } from '../support/websocket.ts'
 

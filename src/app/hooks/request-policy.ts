@@ -1,6 +1,11 @@
-/** The first check of a request: it has one meaning, one host, and bounded headers. */
-import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+/**
+ * The first checks of a request: it has one meaning, one host, bounded headers and https, and comes
+ * while the event loop is not late.
+ */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import underPressure from '@fastify/under-pressure'
 import { splitPublicHost } from '../../config/schema/host-port.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
@@ -94,4 +99,61 @@ export function soleHost(rawHeaders: readonly string[]): string | undefined {
     host = rawHeaders[index + 1]
   }
   return host
+}
+
+const plainSockets = new WeakSet<Socket>()
+
+/** From now on what comes to this listener is redirected. */
+export function redirectAll(server: Server): void {
+  server.on('connection', (socket: Socket) => plainSockets.add(socket))
+}
+
+export function isRedirected({ raw }: FastifyRequest): boolean {
+  return plainSockets.has(raw.socket)
+}
+
+/** A hook after the request policy, which lets only names of the config pass. */
+export function redirectToHttps({ config }: Gateway): RequestHook {
+  const origins = new Map(config.gateway.server.hosts.map(originOf))
+  return function toHttps(request, reply, done) {
+    if (!isRedirected(request)) return done()
+    const { name } = splitPublicHost((request.headers.host ?? '').toLowerCase())
+    // The body of any other request has been sent in the clear: repeating it would hide that.
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return done(new GatewayError('route.method', { headers: { allow: 'GET, HEAD' } }))
+    }
+    reply.header('connection', 'close').redirect(`${origins.get(name)}${request.raw.url}`, 308)
+  }
+}
+
+function originOf(host: string): [name: string, origin: string] {
+  const { name, port = 443 } = splitPublicHost(host.toLowerCase())
+  return [name, `https://${name}${port === 443 ? '' : `:${port}`}`]
+}
+
+/** In the mean of a sample. */
+const maxDelayMs = 1000
+/** For users who are signed in; the signature of their cookie is enough. */
+const maxSignedInDelayMs = 3000
+/** A delay of more than that leaves nothing to measure in its sample, and counts as infinite. */
+const sampleInterval = maxSignedInDelayMs
+const retryAfter = 1
+
+export async function refuseUnderPressure(app: FastifyInstance): Promise<void> {
+  const { sessionKeyIn } = app.gateway
+  // Without bounds it only measures: its own hook makes a copy of the route's options each time.
+  await app.register(underPressure, { sampleInterval })
+  let from = Infinity
+  app.addHook('onReady', async () => {
+    // Building the app delays the event loop; that is no load.
+    from = performance.now() + sampleInterval
+  })
+  const isSignedIn = ({ headers: { cookie } }: FastifyRequest) =>
+    cookie !== undefined && sessionKeyIn(cookie) !== undefined
+  app.addHook('onRequest', function checkPressure(request, _reply, done) {
+    const { eventLoopDelay } = app.memoryUsage()
+    if (eventLoopDelay <= maxDelayMs || performance.now() < from) return done()
+    if (eventLoopDelay <= maxSignedInDelayMs && isSignedIn(request)) return done()
+    done(new GatewayError('overloaded', { retryAfter, limit: 'eventLoop' }))
+  })
 }

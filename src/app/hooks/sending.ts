@@ -2,9 +2,10 @@
 import { isAscii } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { constants } from 'node:zlib'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import cors from '@fastify/cors'
 import { GatewayError } from '../../errors/errors.ts'
-import { isRedirected } from './https-redirect.ts'
+import { isRedirected } from './request-policy.ts'
 
 /** Larger bodies may wait for their reader, and are not copied. */
 const oneWriteBytes = 16 * 1024
@@ -70,4 +71,37 @@ export function leavingOf(response: ServerResponse): AbortController {
   if (response.closed) leave()
   else response.once('close', leave)
   return end
+}
+
+const exposedHeaders = [
+  'x-request-id',
+  'retry-after',
+  'ratelimit',
+  'ratelimit-policy',
+  'x-session-idle-in',
+  'x-session-absolute-in',
+  'content-disposition',
+  'content-range',
+  'etag',
+  'x-total-count'
+]
+
+/** Before all that may refuse: the page is to read the refusal too. */
+export async function addCors(app: FastifyInstance): Promise<void> {
+  const { origins, exposeHeaders } = app.gateway.config.gateway.server
+  if (origins.length === 0) return
+  const options = {
+    origin: [...origins],
+    credentials: true,
+    exposedHeaders: [...exposedHeaders, ...exposeHeaders],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    maxAge: 600
+  }
+  await app.register(cors, {
+    delegator: ({ headers }: FastifyRequest, done: (error: null, options: object) => void) => {
+      // The plugin would answer every other OPTIONS, too.
+      const preflight = Boolean(headers.origin && headers['access-control-request-method'])
+      done(null, { ...options, preflight })
+    }
+  })
 }

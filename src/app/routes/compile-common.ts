@@ -1,7 +1,7 @@
 /** Compiles what routes, the profile and parts have in common. */
 import { pathsOf } from '../../config/schema/resolved.ts'
 import type { Live } from '../../session/types.ts'
-import type { Sent } from '../../shaping/operation.ts'
+import type { Sent } from '../../shaping/module.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 

@@ -1,11 +1,20 @@
-/** Credentials for an upstream's calls: renewed before, and given up where the response refuses them. */
+/**
+ * Credentials for an upstream's calls: renewed before, replaced where a response brings another one,
+ * and given up where it refuses them (`sessionEnded` of the upstream).
+ */
+import { Readable } from 'node:stream'
+import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
+import { cookiesAfter } from '../../login/credential-cookies.ts'
 import { matchesTest } from '../../login/response-values.ts'
 import type { Trail } from '../../observability/trail.ts'
+import type { Call } from '../../proxy/receiver.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -29,7 +38,10 @@ export function createEnsuring(gateway: Gateway, name: string) {
   }
 }
 
-/** After a new token was refused, none is asked for so long. */
+/**
+ * After a new token was refused none is asked for so long, and after a failure what the back-end
+ * says of sessions is not believed.
+ */
 const distrustMs = 10_000
 
 /**
@@ -121,4 +133,122 @@ export function unconfirmed(): GatewayError {
     retryAfter: 1,
     cause: new Error('the response says that the back-end’s session has ended, once')
   })
+}
+
+/**
+ * Reads the response to a call of a session.
+ * @returns the response for the client
+ * @throws GatewayError `session.upstream` where the session was ended
+ */
+export type ReadSession = (
+  live: Live,
+  call: Call,
+  response: UpstreamResponse
+) => Promise<UpstreamResponse>
+
+const maxSuspects = 10_000
+
+/** @returns what reads for the routes of an upstream; undefined where that gets no credential */
+export function createBackEndSessions(gateway: Gateway): (name: string) => ReadSession | undefined {
+  const judgeOf = createJudges(gateway.sessions)
+  return name => {
+    const upstream = gateway.upstream(name)
+    const { credential, sessionEnded } = upstream.config
+    if (credentialOf(credential).as === 'none') return undefined
+    const readOwnToken = createOwnTokenReader(gateway, name)
+    if (readOwnToken !== undefined) {
+      return (live, call, response) => {
+        const sendAgain = (headers: Call['headers']) =>
+          upstream.send({ ...call, headers: { ...call.headers, ...headers } })
+        const again = call.body instanceof Readable ? undefined : sendAgain
+        return readOwnToken(live, call.recorded?.trail, response, again)
+      }
+    }
+    const judge = sessionEnded && judgeOf(name, upstream, sessionEnded)
+    return async (live, call, response) => {
+      const judged = judge === undefined ? response : await judge(live, call, response)
+      takeCredential(gateway, name, live, judged.headers)
+      return judged
+    }
+  }
+}
+
+/**
+ * A faulty back-end must not sign everybody out: two responses in a row say that a session has
+ * ended, none while it fails, and none about a credential that is not the latest.
+ * @returns what has the judges of several routes, which know of each other
+ */
+function createJudges(sessions: Sessions) {
+  /** Sessions of which one response said so, by upstream and key. */
+  const suspects = new BoundedMap<true>(maxSuspects)
+  /** The last failure of an upstream, as of `performance.now()`. */
+  const failures = new Map<string, number>()
+
+  return (name: string, upstream: Upstream, test: EndedTest): ReadSession =>
+    async (live, call, response) => {
+      if (live.session.credential === undefined) return response
+      const { token, cookies } = live.session.credential
+      const key = `${name} ${live.key}`
+      if (response.status >= 500) failures.set(name, performance.now())
+      if (!saysEnded(test, response)) {
+        if (response.status < 400) suspects.delete(key)
+        return response
+      }
+      discard(response)
+      const failedAt = failures.get(name) ?? -Infinity
+      if (performance.now() - failedAt < distrustMs) throw unconfirmed()
+      if (!suspects.has(key)) {
+        suspects.set(key, true)
+        if (call.method !== 'GET' || call.body !== null) throw unconfirmed()
+        const second = await upstream.send(call)
+        if (!saysEnded(test, second)) {
+          suspects.delete(key)
+          return second
+        }
+        discard(second)
+      }
+      suspects.delete(key)
+      const current = await sessions.read(live.key)
+      if ('live' in current) {
+        const latest = sessions.credentials.withHeld(current.live)
+        const held = latest.session.credential
+        if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
+        await sessions.end(latest, 'upstream', { by: 'upstream' })
+      }
+      throw new GatewayError('session.upstream')
+    }
+}
+
+/**
+ * Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header.
+ * @param upstream the credential of one back-end is none of another's to change
+ */
+function takeCredential(
+  { config, sessions: { credentials } }: Gateway,
+  upstream: string,
+  asked: Live,
+  headers: UpstreamResponse['headers']
+): void {
+  const source = config.gateway.login.sources[asked.session.source]
+  if (source?.kind !== 'upstream-login' || source.upstream !== upstream) return
+  const { cookies: names, renewedToken = '' } = source
+  const setCookie = headers['set-cookie']
+  const token = headers[renewedToken]
+  if (setCookie === undefined && token === undefined) return
+  // Another response may have changed it meanwhile: of two at once the later one counts.
+  const live = credentials.withHeld(asked)
+  const { credential = {} } = live.session
+  const before = credential.cookies ?? ''
+  const cookies = cookiesAfter(before, setCookie, names)
+  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
+  const areNewCookies = cookies !== before && isSendable(cookies)
+  if (!isNewToken && !areNewCookies) return
+  credentials.take(live, {
+    ...(areNewCookies && { cookies }),
+    ...(isNewToken && { token })
+  })
+}
+
+function isSendable(value: string): boolean {
+  return /^[\x20-\x7e]+$/.test(value)
 }

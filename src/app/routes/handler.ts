@@ -18,9 +18,8 @@ import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { createBackEndSessions, type ReadSession } from './back-end-sessions.ts'
+import { createBackEndSessions, type ReadSession, createEnsuring } from './credentials.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
-import { createEnsuring } from './credentials.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
@@ -45,7 +44,7 @@ export async function addForwarded(
       httpMethods: withHead(route.methods),
       config: configOf(route),
       // A reply sent by it ends the request, so the plugin's own handler never runs.
-      preHandler: createHandler(route, gateway, all, ofBackEnd(route.target)),
+      preHandler: createHandler(route, gateway, all, ofBackEnd(route.target.upstreamName)),
       // That one gets no connections of its own.
       http: {},
       globalAgent: true,

@@ -2,9 +2,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
-import { responseError, upstreamError } from '../../proxy/failures.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { joinedVary, privateCaching, responseHeaders } from '../../proxy/response-headers.ts'
 import {
@@ -15,11 +14,13 @@ import {
   isEventStream,
   isJson,
   isRedirect,
+  responseError,
+  upstreamError,
   type UpstreamResponse
 } from '../../proxy/response.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
-import { createBinding } from './bound-stream.ts'
+import type { BindStream, BoundStream } from '../hooks/context.ts'
 import type { ForwardedRoute, Route, Shaping } from './compile.ts'
 import type { Merge } from './parts.ts'
 import { createPlaces } from './places.ts'
@@ -198,4 +199,44 @@ export async function sendShaped(
 /** Unless nobody reads it. */
 export function sendError(reply: FastifyReply, error: unknown): void {
   if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
+}
+
+/** A client that does not take the end of its stream is cut after this. */
+const endMs = 250
+
+/**
+ * Streamed responses end with the session that asked for them. Those of a public route belong to
+ * no session.
+ * @returns called before a response whose body is a stream is sent
+ */
+function createBinding(
+  bindStream: BindStream,
+  bound: Pick<BoundStream, 'route' | 'access' | 'touch'>
+) {
+  return (
+    request: FastifyRequest,
+    { raw }: FastifyReply,
+    headers: UpstreamResponse['headers'],
+    body: Readable
+  ): void => {
+    const live = request.live
+    const hasEvents = isEventStream(headers)
+    // The client of an unsafe request has to learn what became of it.
+    if (live === undefined || (request.method !== 'GET' && !hasEvents)) return
+    const end = (reason: ErrorCode) => {
+      request.trail.code = reason
+      // A length that was announced cannot be kept any more.
+      if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
+      body.unpipe(raw)
+      raw.once('close', () => body.destroy())
+      raw.end()
+      setTimeout(() => raw.destroy(), endMs).unref()
+    }
+    // Most streamed responses are short: only those that go on are held against their session.
+    setImmediate(() => {
+      if (raw.closed || raw.writableEnded || body.destroyed) return
+      const remove = bindStream({ ...bound, live, isFinite: !hasEvents, stream: { end } })
+      request.onResponseClose.push(remove)
+    })
+  }
 }

@@ -11,18 +11,17 @@ import type {
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { escapeStep } from '../../json/pointer.ts'
+import { escapeStep } from '../../json/values.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { Live } from '../../session/types.ts'
-import { authorityOf } from '../../shaping/current-user.ts'
+import { authorityOf } from '../../shaping/answer.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
 import { expireTokenCookies } from '../hooks/session.ts'
 import { createKnownBrowsers, createSignInGuard, type SignInGuard } from './guard.ts'
-import { open, recordSignedIn, refuse } from './opening.ts'
-import { consoleRequest, mustVouch } from './vouching.ts'
+import { open, recordSignedIn, refuse, consoleRequest, mustVouch } from './vouching.ts'
 
 const maxSignInBody = 4096
 

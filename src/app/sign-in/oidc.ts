@@ -10,10 +10,8 @@ import { clientAddress, publicOrigin } from '../hooks/address.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { createFlows, type Flows, queryOf } from './flows.ts'
-import { createLanding } from './landing.ts'
-import { open, recordSignedIn, refuse } from './opening.ts'
-import { unopened } from './vouching.ts'
+import { createFlows, type Flows, queryOf, createLanding } from './flows.ts'
+import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
 /** @param isEndpoint whether a path is no page of the console */
 export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {

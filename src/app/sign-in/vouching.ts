@@ -1,18 +1,22 @@
 /**
- * Asks the credential sources, in their order, who vouches for a password. An attempt for which
- * none does is counted.
+ * Asks the credential sources, in their order, who vouches for a password, and ends every sign-in,
+ * whatever its way: the session is opened, or the refusal recorded.
  */
 import type { FastifyRequest } from 'fastify'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
-import type {
-  ConsoleRequest,
-  PasswordSource,
-  Refusal,
-  SignInAttempt,
-  SourceFaults
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import {
+  type ConsoleRequest,
+  type PasswordSource,
+  type Refusal,
+  type SignInAttempt,
+  signOutAtSource,
+  type SourceFaults
 } from '../../login/credential-source.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
-import type { Session } from '../../session/types.ts'
+import type { Live, Session } from '../../session/types.ts'
+import { clientAddress } from '../hooks/address.ts'
+import { abandonSession, openSession } from '../hooks/session.ts'
 import type { AttemptHandle } from './guard.ts'
 
 /** Members of a session that are set when it is opened. */
@@ -81,9 +85,93 @@ export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequ
   return {
     headers,
     cookie: (upstream, name) => {
-      const { isSealed, open } = server.gateway.sealedCookies
-      if (!isSealed(upstream, name)) return keepCookies(cookie, [name])
-      return open(upstream, cookie, [name]).join('')
+      const { sealedCookies } = server.gateway
+      if (!sealedCookies.isSealed(upstream, name)) return keepCookies(cookie, [name])
+      return sealedCookies.open(upstream, cookie, [name]).join('')
     }
   }
+}
+
+const insecure =
+  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
+  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
+  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
+
+/**
+ * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
+ * Where none is opened, that of the back-end ends as well.
+ * @param leaving aborted when the client leaves: nobody would get the session
+ * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`, and
+ *   `upstream.invalid` for a secret of the session's credential in the answer, such as a token in a
+ *   member of the profile; the reason of `leaving`
+ */
+export async function open(
+  request: FastifyRequest,
+  session: Session,
+  leaving: AbortSignal
+): Promise<Live> {
+  const { gateway } = request.server
+  const { sessions, cookie, answers, warnOnce } = gateway
+  if (cookie.options.secure && request.protocol !== 'https') {
+    warnOnce('insecure', { event: 'login.insecure' }, insecure)
+  }
+  let opened: Live | undefined
+  try {
+    leaving.throwIfAborted()
+    const now = sessions.now()
+    const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
+    refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
+    const former = request.live
+    // Its token may have been renewed while the password was checked.
+    const current = former && (await sessions.read(former.key).catch(() => undefined))
+    const replaced = current !== undefined && 'live' in current ? current.live : former
+    const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
+    opened = await openSession(request, { ...session, agent })
+    if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
+    if (leaving.aborted) await abandonSession(request, opened)
+    leaving.throwIfAborted()
+    return opened
+  } catch (error) {
+    // Nobody else would ever end it.
+    signOutAtSource(gateway, opened?.session ?? session, request)
+    throw error
+  }
+}
+
+/** To be called when the session is open. */
+export function recordSignedIn(request: FastifyRequest, opened: Live): void {
+  const { id: session, identity, source, address } = opened.session
+  const { id: userId, username: user, roles } = identity
+  request.server.gateway.counters.onSignIn(source, 'accepted')
+  request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
+}
+
+/** The outcomes of refused sign-ins, as the metric counts them. */
+const outcomes: Partial<Record<ErrorCode, string>> = {
+  'login.refused': 'refused',
+  'login.challenge': 'challenge',
+  'login.blocked': 'blocked',
+  'login.blocked-by-operator': 'blocked',
+  'login.expired-password': 'expired-password'
+}
+
+function outcomeOf({ status }: GatewayError): string {
+  if (status === 429) return 'limited'
+  return status >= 500 || status === 409 ? 'failed' : 'malformed'
+}
+
+/** @throws `error` */
+export function refuse(request: FastifyRequest, error: GatewayError): never {
+  const { trail } = request
+  const { code } = error
+  const outcome = outcomes[code]
+  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
+  // It signed nobody in.
+  trail.source = undefined
+  if (code === 'login.blocked-by-operator') {
+    const subject = { user: trail.user, address: clientAddress(request) }
+    const fields = { event: 'login.refused', ...subject, outcome, code }
+    request.log.info(fields, 'sign-in refused: an operator has blocked the user')
+  }
+  throw error
 }

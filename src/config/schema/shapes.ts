@@ -77,7 +77,7 @@ const operations = {
   convert: s.may.pairs(
     Type.String({
       pattern:
-        '^(number|string|boolean|date-seconds|date-milliseconds|date-s.text(@[+-][0-9]{2}:[0-9]{2})?)$',
+        '^(number|string|boolean|date-seconds|date-milliseconds|date-text(@[+-][0-9]{2}:[0-9]{2})?)$',
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),

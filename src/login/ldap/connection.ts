@@ -5,7 +5,6 @@ import { connect as connectTls } from 'node:tls'
 import { Client } from 'ldapts'
 import type { LdapConfig } from '../../config/schema/ldap.ts'
 
-/** The config of a directory, with the text of its file `ca`. */
 export interface Directory extends Omit<LdapConfig, 'ca'> {
   readonly ca?: string | undefined
 }

@@ -12,14 +12,12 @@ import type { Refusal, RefusalKind, SignInResult } from '../credential-source.ts
 import { type Directory, type Server, withConnection } from './connection.ts'
 
 interface User {
-  /** The distinguished name. */
   readonly dn: string
   readonly identity: Identity
 }
 
-/** Of one user. Beyond it the sign-in fails: to leave some out could leave out a role. */
+/** Beyond it the sign-in fails: to leave some out could leave out a role. */
 const maxGroups = 500
-/** Of groups, in every usual schema (RFC 4519 §2.3). */
 const groupName = 'cn'
 /** A binary attribute of Active Directory, which is recognized in this spelling alone. */
 const guid = 'objectGUID'
@@ -71,7 +69,6 @@ export async function judge(
   })
 }
 
-/** The user, without a password, as one server knows it: for tries. */
 export async function lookUp(
   directory: Directory,
   server: Server,
@@ -122,7 +119,6 @@ async function findUser(
   }
 }
 
-/** Undefined where the password is right. */
 async function refusalOf(
   client: Client,
   dn: string,
@@ -143,7 +139,6 @@ async function refusalOf(
   return { ...refusal, ...(kind !== undefined && { kind }) }
 }
 
-/** The roles of a user's groups, and of groups of these. */
 async function rolesOf(
   client: Client,
   { bind, groups }: Directory,

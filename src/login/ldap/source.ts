@@ -5,9 +5,7 @@ import { steadyNow } from '../../steady-clock.ts'
 import type { PasswordSource, SignInAttempt, SignInResult } from '../credential-source.ts'
 import type { Directory } from './connection.ts'
 
-/** Of a sign-in, over all servers. */
 const timeoutMs = 10_000
-/** Sign-ins at once. */
 const maxRunning = 20
 const maxWaiting = 100
 
@@ -22,7 +20,6 @@ export function createLdap(
 ): PasswordSource {
   const { urls } = directory
   const slots = new Slots(maxRunning, maxWaiting)
-  /** The index of the server that answered last. */
   let current = 0
 
   async function verify(attempt: SignInAttempt): Promise<SignInResult> {

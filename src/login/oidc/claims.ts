@@ -1,4 +1,3 @@
-/** Who signed in, by the claims of an OpenID provider. */
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Identity } from '../../session/types.ts'

@@ -16,19 +16,12 @@ export const logoutTokenMs = (maxAgeSeconds + 2 * clockTolerance) * 1000
 const types = /^(?:undefined|jwt|(?:application\/)?logout\+jwt)$/i
 
 interface Logout {
-  /** Of the sessions that end. */
   readonly name: string
-  /** In seconds since the epoch. */
   readonly issuedAt: number
-  /** Names the token. */
   readonly id: string
 }
 
-/**
- * The session that is opened with an ID token: a logout token names it by the provider's session
- * (`sid`), or by the user.
- * @param source its name
- */
+/** A logout token names a session by the provider's (`sid`), or by the user. */
 export function providerSession(
   source: string,
   { iss = '', sub = '', sid, iat = 0 }: JWTPayload
@@ -39,7 +32,6 @@ export function providerSession(
 }
 
 /**
- * @param source its name
  * @throws GatewayError `request.malformed` for what is no logout token of this provider for this
  *   client; `upstream.*` with status 503 where the provider's keys cannot be read
  */

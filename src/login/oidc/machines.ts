@@ -1,6 +1,6 @@
 /**
- * Access tokens of OpenID providers in the place of keys for scripts: those of machines (client
- * credentials, RFC 6749 §4.4), for the audience that config names.
+ * Access tokens of OpenID providers in the place of keys for scripts (client credentials, RFC 6749
+ * §4.4).
  */
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
@@ -14,8 +14,8 @@ import { providerOf } from './provider.ts'
 type Machines = ReturnType<typeof machinesIn>[number]
 
 /**
- * Each request's token is checked anew: no store has it, so that nobody tells of changes.
- * @returns reads an `Authorization` header; undefined where it has no token of machines
+ * Each request's token is checked anew: no store has it, so nobody tells of changes.
+ * @returns undefined where the header has no token of machines
  */
 export function createTokenReader(
   sources: GatewayConfig['login']['sources'],

@@ -25,7 +25,7 @@ export const clockTolerance = 120
 
 const providers = new BoundedMap<Provider>(100)
 
-/** One for each config. It outlives reloads, so that nothing is read again for one. */
+/** It outlives reloads, so that nothing is read again for one. */
 export function providerOf(config: ProviderConfig): Provider {
   const { issuer, clientId, clientSecret } = config
   const name = hash('sha256', JSON.stringify([issuer, clientId, clientSecret]))
@@ -44,7 +44,7 @@ export class Provider {
     this.#config = config
   }
 
-  /** The client of openid-client, once the provider answered. @throws GatewayError `upstream.*` */
+  /** @throws GatewayError `upstream.*` */
   async configuration(): Promise<client.Configuration> {
     this.#configuration ??= discover(this.#config)
     try {
@@ -60,15 +60,13 @@ export class Provider {
     return (this.#keySet ??= await keysAt(from))
   }
 
-  /** Reads the keys if they are old. @throws GatewayError `upstream.*` */
   async readKeys(): Promise<void> {
     const keys = await this.#keys()
     if (!keys.fresh) await keys.reload().catch(throwProviderError)
   }
 
   /**
-   * The claims of a token that the provider signed for this client, by a published key.
-   * @param more further checks, such as `maxTokenAge`
+   * The claims of a token that the provider signed for this client.
    * @throws GatewayError `upstream.*`
    */
   async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
@@ -97,7 +95,6 @@ async function discover({ issuer, clientId, clientSecret }: ProviderConfig) {
     .catch(throwProviderError)
 }
 
-/** Of the addresses that browsers are sent to, and of that of the keys. */
 function mustBeUsable(found: client.Configuration): client.Configuration {
   const { end_session_endpoint: end, ...settings } = found.serverMetadata()
   for (const each of [settings.authorization_endpoint, settings.jwks_uri, end ?? settings.issuer]) {
@@ -130,10 +127,7 @@ function authentication(library: typeof client, secret: string | undefined): cli
   }
 }
 
-/**
- * A `fetch` without redirects, to https or this machine, whose response is at most 256 KiB.
- * @param options with a signal that bounds its time
- */
+/** Without redirects, to https or this machine. The signal of `options` bounds its time. */
 async function boundedFetch(address: string, options: object): Promise<Response> {
   if (!isSafe(address)) throw new Error(`${address} is not https`)
   const response = await fetch(address, { ...options, redirect: 'manual' })
@@ -150,7 +144,6 @@ async function boundedFetch(address: string, options: object): Promise<Response>
 
 const notCompleted = 'The sign-in was not completed. Please try again.'
 
-/** What the libraries' errors may have. */
 interface Failure extends Error {
   readonly code: string
   readonly status: number

@@ -11,13 +11,11 @@ import { providerSession } from './logout-token.ts'
 import { openIdClient, partOf } from './libraries.ts'
 import { type Provider, throwProviderError, toProviderError } from './provider.ts'
 
-/** A sign-in that is under way, kept sealed in the browser. */
 export interface Flow {
   /** The name of the source: at another provider it is worth nothing (RFC 9700 §4.4). */
   readonly source: string
   readonly state: string
   readonly nonce: string
-  /** Of PKCE (RFC 7636). */
   readonly verifier: string
   readonly redirectUri: string
   /** Where the browser goes in the end: a path of the console. */
@@ -45,8 +43,7 @@ export class OidcSource implements CredentialSource {
   }
 
   /**
-   * Begins a sign-in.
-   * @param asksAgain whether the provider shall ask for the password also where it knows the user
+   * @param asksAgain for the password, also where the provider knows the user
    * @returns the flow, and where the browser goes
    * @throws GatewayError `upstream.*`
    */
@@ -70,7 +67,6 @@ export class OidcSource implements CredentialSource {
   }
 
   /**
-   * Exchanges the code of the provider's response.
    * @param query of the address to which the browser came back
    * @throws GatewayError `login.blocked`, `login.refused`, `upstream.*`
    */
@@ -96,7 +92,6 @@ export class OidcSource implements CredentialSource {
     }
   }
 
-  /** The claims of UserInfo, about the same user. @throws GatewayError `upstream.*` */
   async #userInfo({ access_token: token }: Tokens, { sub = '' }: JWTPayload) {
     const configuration = await this.provider.configuration()
     const { userinfo_endpoint: endpoint } = configuration.serverMetadata()
@@ -158,7 +153,6 @@ export class OidcSource implements CredentialSource {
   }
 }
 
-/** Whether the libraries found an ID token to be for somebody else. */
 function isOfOthers(error: unknown): boolean {
   return (error as { readonly code?: string }).code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'
 }

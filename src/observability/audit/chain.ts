@@ -4,7 +4,6 @@ import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { chainOf, type Fact, factOf, fileOf, macOf, split, withMac } from './line.ts'
 
-/** A folder, or what takes lines. */
 export type Place = string | ((lines: string) => void)
 
 /** Longer lines are never written, but for first ones: they name all files. */
@@ -30,8 +29,8 @@ export class Chain {
   }
 
   /**
-   * Writes its first line, which names the last `mac` of each other file: one that is cut or deleted
-   * later is missed.
+   * Its first line names the last `mac` of each other file: one that is cut or deleted later is
+   * missed.
    * @returns chains whose files were deleted, since nothing was written to them for `keepMs`
    * @throws what the file system throws
    */
@@ -55,23 +54,23 @@ export class Chain {
     }
   }
 
-  /** Whether its file is so large or so old that another one begins. */
   isFull(maxBytes: number): boolean {
     return this.#file !== undefined && (this.#bytes >= maxBytes || Date.now() >= this.#endAt)
   }
 
   /** @throws what the file system throws; then nothing more may be written to it */
   async write(facts: readonly Fact[]): Promise<void> {
-    let lines = ''
+    let [mac, lines] = [this.mac, '']
     for (const { at, json } of facts) {
       const head = JSON.stringify({ seq: ++this.#seq, chain: this.name, at }).slice(0, -1)
       const body = `${head},${json}`
-      this.mac = macOf(this.#key, this.mac, body)
-      lines += `${withMac(body, this.mac)}\n`
+      mac = macOf(this.#key, mac, body)
+      lines += `${withMac(body, mac)}\n`
     }
-    if (typeof this.#place !== 'string') return this.#place(lines)
-    await this.#file?.appendFile(lines)
+    if (typeof this.#place === 'string') await this.#file?.appendFile(lines)
+    else this.#place(lines)
     this.#bytes += Buffer.byteLength(lines)
+    this.mac = mac
   }
 
   async sync(): Promise<void> {

@@ -1,7 +1,6 @@
 /**
  * The audit ledger: signed lines, each of which holds on to the one before. A process begins a
- * chain of its own, in a file whose first line names the ends of all others; or it writes its chain
- * to standard output.
+ * chain of its own, in files, or on standard output.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -14,12 +13,11 @@ interface Options {
   readonly maxFileBytes: number
   /** Files that were last written longer ago are deleted; 0: none. */
   readonly keepMs: number
-  /** The end of each chain is stored there too. */
   readonly heads?: Heads | undefined
   readonly log: Pick<Logger, 'info' | 'error'>
 }
 
-/** Keeps the last `mac` of each chain where who can write the files cannot. */
+/** The last `mac` of each chain, where who can write the files cannot. */
 export interface Heads {
   readonly set: (chain: string, mac: string) => Promise<unknown>
   readonly remove: (chains: readonly string[]) => Promise<unknown>
@@ -31,7 +29,6 @@ export interface LedgerStatus {
   readonly headFailing?: string | undefined
   readonly waiting: number
   readonly lost: number
-  readonly written: number
 }
 
 const maxWaiting = 20_000
@@ -44,16 +41,15 @@ export class Ledger {
   readonly #waiting: Fact[] = []
   /** Whether somebody waits until all of it is on disk. */
   #mustSync = false
-  /** Undefined before its first line, and after its last one. */
+  /** Undefined before its first line, and after its last. */
   #chain: Chain | undefined
-  /** The end of what is written. */
-  #head: Pick<Chain, 'name' | 'mac'> | undefined
+  /** The chain that was written to last. */
+  #last: Chain | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
   readonly #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
     waiting: 0,
-    lost: 0,
-    written: 0
+    lost: 0
   }
   #writing: Promise<void> | undefined
   #batch: NodeJS.Timeout | undefined
@@ -70,7 +66,7 @@ export class Ledger {
     return { ...this.#status, waiting: this.#waiting.length }
   }
 
-  /** Records a fact soon. Never throws, never waits; what cannot be kept is counted. */
+  /** Never throws, never waits; what cannot be kept is counted. */
   append(entry: AuditEntry): void {
     if (this.#waiting.length >= maxWaiting) this.#status.lost++
     else this.#waiting.push(factOf(entry))
@@ -85,11 +81,7 @@ export class Ledger {
     if (failing !== undefined) throw new Error(failing.reason)
   }
 
-  /**
-   * Records a fact.
-   * @returns when its line is on disk
-   * @throws the reason where that failed; then the line waits
-   */
+  /** @returns when its line is on disk @throws the reason where that failed; then the line waits */
   async commit(entry: AuditEntry): Promise<void> {
     if (this.#status.failing !== undefined) this.append(entry)
     this.check()
@@ -99,7 +91,6 @@ export class Ledger {
     this.check()
   }
 
-  /** Writes what waits, as far as it can be written. */
   async close(): Promise<void> {
     clearInterval(this.#retry)
     await this.#write()
@@ -137,7 +128,7 @@ export class Ledger {
     const { to, key, keepMs, heads } = this.#options
     const chain = new Chain(to, key)
     const pruned = await chain.begin(keepMs)
-    this.#noteWritten(chain, 1)
+    this.#last = chain
     if (pruned.length > 0) void heads?.remove(pruned).catch(() => {})
     return chain
   }
@@ -146,12 +137,10 @@ export class Ledger {
     const batch = this.#waiting.slice(0, batchSize)
     const { lost } = this.#status
     const count = lost - this.#lostTold
-    const facts = count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch
-    await chain.write(facts)
+    await chain.write(count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch)
     if (this.#mustSync) await chain.sync()
     this.#waiting.splice(0, batch.length)
     this.#lostTold = lost
-    this.#noteWritten(chain, facts.length)
     // A first line alone may be long: it names all files.
     if (batch.length > 0 && chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
   }
@@ -159,14 +148,8 @@ export class Ledger {
   /** The next line begins another one. */
   async #end(chain: Chain): Promise<void> {
     await chain.write([factOf({ kind: 'closed' })])
-    this.#noteWritten(chain, 1)
     this.#chain = undefined
     await chain.close()
-  }
-
-  #noteWritten({ name, mac }: Chain, lines: number): void {
-    this.#head = { name, mac }
-    this.#status.written += lines
   }
 
   /** A batch that failed is written again, to a new file; what the old one got of it stays there. */
@@ -193,8 +176,8 @@ export class Ledger {
   /** Commands of one connection keep their order: no older end replaces a newer one. */
   async #storeHead(): Promise<void> {
     try {
-      if (this.#head !== undefined) {
-        await this.#options.heads?.set(this.#head.name, this.#head.mac)
+      if (this.#last !== undefined) {
+        await this.#options.heads?.set(this.#last.name, this.#last.mac)
       }
       this.#status.headFailing = undefined
     } catch (error) {

@@ -1,11 +1,10 @@
 /**
- * A line of the ledger: JSON whose last member, `mac`, is the HMAC of the line before's `mac` and
- * of this line's bytes, so that lines form a chain.
+ * A line of the ledger: JSON whose last member, `mac`, is the HMAC of the `mac` of the line before
+ * and of this line's bytes.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { escapeInJson } from '../unprintable.ts'
 
-/** Members that are texts, as docs/audit.md has them. */
 type Text =
   | 'user'
   | 'userId'
@@ -39,9 +38,7 @@ export type AuditEntry = { readonly [member in Text]?: string | undefined } & {
   readonly detail?: Readonly<Record<string, string | number | boolean | undefined>> | undefined
 }
 
-/** A line that is to be written. */
 export interface Fact {
-  /** ISO 8601. */
   readonly at: string
   /** From `kind` on, without its MAC. */
   readonly json: string
@@ -52,7 +49,6 @@ const maxMembers = 32
 const macLength = 43
 const suffixLength = withMac('', '').length + macLength
 
-/** @param fact an entry, or what the ledger says of itself */
 export function factOf(fact: object): Fact {
   const json = escapeInJson(JSON.stringify(fact, bounded).slice(1, -1))
   return { at: new Date().toISOString(), json }

@@ -15,7 +15,7 @@ export interface Finding {
 export interface Report {
   chains: number
   lines: number
-  /** Entries that could not be written, as the ledger says. */
+  /** Entries that could not be written. */
   lost: number
   /** ISO 8601, of the first and the last line. */
   since?: string
@@ -34,11 +34,9 @@ interface Options {
   readonly files: readonly string[]
   readonly isCollected: boolean
   readonly keys: readonly KeyObject[]
-  /** By chain. */
   readonly heads: Readonly<Record<string, Head>>
 }
 
-/** What is read of a line. */
 interface Line {
   readonly seq: number
   readonly chain: string
@@ -52,7 +50,6 @@ interface Line {
   readonly mac: string
 }
 
-/** A chain as far as it was read. */
 interface Chain extends Pick<Line, 'seq' | 'mac' | 'kind'> {
   readonly file: string
   readonly isFaulty: boolean
@@ -160,7 +157,6 @@ export class Verification {
   }
 }
 
-/** Undefined for what is no line of a ledger. */
 function readLine(bytes: Buffer): Line | undefined {
   const parts = split(bytes)
   if (parts === undefined) return undefined

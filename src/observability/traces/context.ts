@@ -8,18 +8,15 @@ import { ownText } from '../../bounded-map.ts'
 
 export type TraceContext = ReturnType<typeof contextOf>
 
-/** The caller's part of a context. */
 interface Parent {
   readonly traceId: string
   readonly spanId: string
   readonly sampled: boolean
 }
 
-/** Which traces are recorded. */
 export interface Sampler {
   /** Of all traces; the same trace gets the same decision everywhere. */
   readonly ratio: number
-  /** Whether the decision of a caller holds. */
   readonly followsCaller: boolean
 }
 
@@ -51,31 +48,28 @@ export function contextOf(
   const states = String(tracestate ?? '')
   const isPassed = parent !== undefined && states !== '' && states.length <= maxStateLength
   return {
-    /** 32 hexadecimal digits. */
     traceId,
-    /** Of the request's own span: 16 hexadecimal digits. */
+    /** Of the request's own span. */
     spanId: newSpanId(),
-    /** Of the caller's span. */
     parentId: parent?.spanId,
     /** The flag for upstreams: somebody records this trace. */
     sampled,
     /** Whether the gateway records its own spans of it. */
     isRecorded: sampled && isRecording,
-    /** Whether log lines have its id: somebody records it, the gateway or its caller. */
+    /** Whether log lines have its id: somebody records it. */
     isLogged: sampled && (isRecording || parent !== undefined),
     /** `tracestate` for upstreams, which read it: the gateway does not. */
     state: isPassed ? states : undefined
   }
 }
 
-/** By the last 52 bits, which are random. */
 function isSampled(traceId: string, ratio: number): boolean {
   return ratio === 1 || Number.parseInt(traceId.slice(19), 16) >= (1 - ratio) * 2 ** 52
 }
 
 /**
- * Reads `traceparent` strictly. Of a later version the members of this one are read. A header that
- * was sent twice is joined with a comma, and is malformed.
+ * Of a later version the members of this one are read. A header that was sent twice is joined with
+ * a comma, and malformed.
  */
 export function readTraceparent(header: string): Parent | undefined {
   const own = ownText(header.slice(0, traceparentLength))
@@ -87,8 +81,8 @@ export function readTraceparent(header: string): Parent | undefined {
 }
 
 /**
- * Writes the context into the headers for an upstream. Without spans of its own the gateway names
- * the caller's span, so that the upstream's span hangs on one that exists.
+ * Without spans of its own the gateway names the caller's span, so that the upstream's hangs on one
+ * that exists.
  * @param spanId of the call's own span, where it has one
  */
 export function writeContext(

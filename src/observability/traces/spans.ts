@@ -1,7 +1,7 @@
 /**
- * The spans of a request that has ended, written from its trail by OpenTelemetry's semantic
- * conventions for HTTP. Queries, header values, bodies, user names and addresses of clients stay
- * out: spans leave the machine.
+ * The spans of a request, written from its trail by OpenTelemetry's semantic conventions for HTTP.
+ * Queries, header values, bodies, user names and addresses of clients stay out: spans leave the
+ * machine.
  */
 import {
   type Attributes,
@@ -18,7 +18,6 @@ import packageJson from '../../../package.json' with { type: 'json' }
 import type { Trail } from '../trail.ts'
 import { newSpanId, type TraceContext } from './context.ts'
 
-/** A request whose spans are to be written. */
 export interface EndedRequest {
   readonly trail: Trail
   readonly trace: TraceContext
@@ -27,14 +26,12 @@ export interface EndedRequest {
   readonly template: string | undefined
 }
 
-/** A span of a step, or of the request itself. */
 interface Step {
   readonly id: string
   readonly name: string
   readonly kind: SpanKind
   readonly attributes: Attributes
   readonly isError?: boolean
-  /** As of `performance.now()`. */
   readonly startedAt: number
   readonly ms: number
 }
@@ -42,10 +39,7 @@ interface Step {
 const methods = new Set('CONNECT,DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT,QUERY,TRACE'.split(','))
 const otherMethod = '_OTHER'
 
-/**
- * @param hasRedis whether the steps of the store are asked of Redis
- * @returns gives a processor the request's span, and then those of its steps
- */
+/** @param hasRedis whether the steps of the store are asked of Redis */
 export function createSpans(
   processor: SpanProcessor,
   resource: Resource,

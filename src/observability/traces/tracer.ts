@@ -1,7 +1,6 @@
 /**
- * The traces of a process, as OpenTelemetry's environment variables ask for them: the context of each
- * request, and the export of its spans by OpenTelemetry's own exporter. That takes 26 MB and 140 ms
- * of CPU time, so it is loaded only where a collector is named.
+ * The traces of a process, as OpenTelemetry's environment variables ask for them. The exporter
+ * takes 26 MB and 140 ms of CPU time, so it is loaded only where a collector is named.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { hostname } from 'node:os'
@@ -15,7 +14,7 @@ import type { EndedRequest } from './spans.ts'
 export interface Tracer {
   /** The context of a request that begins; undefined where traces are turned off. */
   readonly begin: (headers: IncomingHttpHeaders) => TraceContext | undefined
-  /** Of a request that has ended, and whose trace is recorded. */
+  /** Of a request that has ended, and is recorded. */
   readonly add: (request: EndedRequest) => void
   /** Sends the last spans, within a bounded time. */
   readonly close: () => Promise<void>
@@ -30,7 +29,6 @@ const defaultSampler: Sampler = { ratio: 1, followsCaller: true }
 /** Less than the time that the end of a process has after its drain. */
 const flushMs = 2000
 
-/** A tracer that passes contexts on and records nothing. */
 export function contextsOnly(sampler = defaultSampler): Tracer {
   return {
     begin: headers => contextOf(headers, sampler, false),
@@ -39,7 +37,6 @@ export function contextsOnly(sampler = defaultSampler): Tracer {
   }
 }
 
-/** A wrong value is a warning. */
 export function openTracer(hasRedis: boolean, log: Log): Tracer {
   const warn = (problem: string) => log.warn({ event: 'traces.config' }, problem)
   if (process.env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true') {

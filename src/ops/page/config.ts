@@ -1,4 +1,3 @@
-/** Config: what runs, why files were refused, and what a reload would change. */
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
@@ -33,14 +32,10 @@ function filesCard({ files: running }: Config, { changes, risks, ...found }: Pla
   const isRefused = faults.length > 0
   const isSame = changes.length === 0
   const inWords = (isLate: boolean) =>
-    changes.filter(({ restart }) => restart === isLate).map(({ text }) => text)
-  const reload = act({
-    path: '/reload',
-    body: {},
-    label: 'Reload',
-    text: 'The files become the running config, if they have no fault.',
-    fields: html`<label><input type="checkbox" name="yes" /> Also if most users vanish</label>`
-  })
+    changes.filter(({ restart }) => restart === isLate).map(change => change.text)
+  const text = 'The files become the running config, if they have no fault.'
+  const fields = html`<label><input type="checkbox" name="yes" /> Also if most users vanish</label>`
+  const reload = act('Reload', text, ['/reload'], { fields })
   const state = pill('ok', isSame ? 'same' : 'different')
   return card(
     { title: 'Files', tools: [isRefused ? pill('bad', 'refused') : state, reload] },

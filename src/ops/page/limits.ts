@@ -1,4 +1,3 @@
-/** Limits: the number of each, how much of it was needed, and who was refused. */
 import type { LimitRow } from '../limits.ts'
 import { duration, number, percent } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'

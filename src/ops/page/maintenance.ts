@@ -1,11 +1,9 @@
-/** Maintenance: what is closed, and by whom; begins and ends it. */
 import type { ShownMaintenance } from '../maintenance.ts'
-import { maintenanceInWords } from '../../services/closing.ts'
+import { maintenanceInWords } from '../../services/maintenance.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, pill, table } from './parts.ts'
 
-const path = '/maintenance'
 const writing = ['POST', 'PUT', 'PATCH', 'DELETE']
 
 type Row = ShownMaintenance['operators'][number]
@@ -20,20 +18,10 @@ const columns: ReadonlyArray<Column<Row>> = [
 
 export function maintenancePage(shown: ShownMaintenance, routes: readonly string[]): Html {
   const { operators, info } = shown
-  const begin = act({
-    path,
-    body: {},
-    label: 'Begin maintenance',
-    text: 'Requests to what is closed are answered 503, with the message, until the end.',
-    fields: fieldsOf(routes),
-    isDanger: true
-  })
-  const end = act({
-    path: `${path}/end`,
-    body: {},
-    label: 'End all',
-    text: 'Opens all that operators closed, at once.'
-  })
+  const ofBegin = 'Requests to what is closed are answered 503, with the message, until the end.'
+  const look = { fields: fieldsOf(routes), isDanger: true }
+  const begin = act('Begin maintenance', ofBegin, ['/maintenance'], look)
+  const end = act('End all', 'Opens all that operators closed, at once.', ['/maintenance/end'])
   const state = operators.length > 0 ? pill('warn', 'closed') : pill('ok', 'open')
   return html`
     ${info !== undefined && html`<p class="notice warn">${info}</p>`}
@@ -60,12 +48,8 @@ function fieldsOf(routes: readonly string[]): Html {
 }
 
 function openRoute(route: string): Html {
-  return act({
-    path: `${path}/end`,
-    body: { routes: [route] },
-    label: `Open ${route}`,
-    text: `Users can work with ${route} again, at once.`
-  })
+  const text = `Users can work with ${route} again, at once.`
+  return act(`Open ${route}`, text, ['/maintenance/end', { routes: [route] }])
 }
 
 /** What the form of a begin says, for the body of its act. */

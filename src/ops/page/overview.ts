@@ -1,4 +1,3 @@
-/** Overview: the traffic of the last minutes, routes, upstreams, Redis and replicas. */
 import type { Now, Past } from '../../services/present.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
@@ -8,7 +7,6 @@ import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
 type Replica = ReplicasStatus['replicas'][number]
 
 const maxRoutes = 50
-/** Of a chart. */
 const width = 300
 const height = 60
 

@@ -1,16 +1,17 @@
 /** The pages' routes: a GET shows one; a form signs in or acts, and leads back to it. */
 import { readFileSync } from 'node:fs'
+import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { runAct } from '../routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { prepareError } from '../responses.ts'
 import { listLockouts } from '../lockouts.ts'
 import type { OperatorSignIn } from '../sign-in.ts'
-import { attention } from './attention.ts'
-import { frame, signInPage } from './frame.ts'
+import { attention, frame, signInPage } from './frame.ts'
 import { html } from '../../app/hooks/html.ts'
+import { sendHop } from '../../app/hooks/pages.ts'
+import { queryOf } from '../../app/sign-in/flows.ts'
 import { closingOf } from './maintenance.ts'
-import { addProviders } from './providers.ts'
 import { addressOf, type PageData, toPage, views } from './views.ts'
 
 const files = [
@@ -91,11 +92,7 @@ async function notices({ desk, state, replicas }: PageData) {
   return attention(state(), (await replicas()).replicas, total)
 }
 
-/**
- * Does what a form asks for.
- * @returns where to go on
- * @throws GatewayError
- */
+/** @returns where to go on @throws GatewayError */
 async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply): Promise<string> {
   const { request } = reply
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
@@ -136,5 +133,24 @@ function addFiles(ops: FastifyInstance): void {
     ops.get(`/ops/${file}`, { config: { isOpen: true } }, async (_request, reply) => {
       return await reply.type(type).header('cache-control', 'max-age=60').send(body)
     })
+  }
+}
+
+/** By three addresses, as at the console. */
+function addProviders(scope: FastifyInstance, { providers }: OperatorSignIn): void {
+  scope.register(cookie)
+  // A HEAD, of a program that looks at links, must not use a sign-in up.
+  const options = { config: { isOpen: true }, exposeHeadRoute: false }
+  for (const { path, begin, finish } of providers) {
+    scope.get(path, options, async (request, reply) => {
+      const { returnTo } = request.query as Record<string, unknown>
+      return reply.redirect(await begin(reply, toPage(returnTo)), 302)
+    })
+    scope.get(`${path}/callback`, options, (request, reply) =>
+      sendHop(reply, `${path}/finish?${queryOf(request)}`)
+    )
+    scope.get(`${path}/finish`, options, async (_request, reply) =>
+      reply.redirect((await finish(reply)) ?? '/ops/', 303)
+    )
   }
 }

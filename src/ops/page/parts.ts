@@ -1,4 +1,3 @@
-/** What the pages are made of: cards, tables, states, facts, and buttons that act. */
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'plain'
@@ -59,7 +58,6 @@ export function table<T>(
   </div>`
 }
 
-/** Facts without a value are left out. */
 export function facts(all: ReadonlyArray<readonly [name: string, value: Content]>): Html {
   const known = all.filter(([, value]) => value !== undefined && value !== false && value !== '')
   return html`<dl>
@@ -71,7 +69,6 @@ export function facts(all: ReadonlyArray<readonly [name: string, value: Content]
   </dl>`
 }
 
-/** Lines under a heading; nothing without lines. */
 export function list(title: string, lines: readonly Content[]): Html | false {
   return (
     lines.length > 0 &&
@@ -82,19 +79,22 @@ export function list(title: string, lines: readonly Content[]): Html | false {
   )
 }
 
-interface Act {
-  readonly path: string
-  readonly body: object
-  readonly label: string
-  /** What it does, said before it is done. */
-  readonly text: Content
+interface Look {
   readonly fields?: Content
   readonly isDanger?: boolean
 }
 
-/** A button that asks first, in a popover of the browser: without scripts. */
-export function act({ path, body, label, text, fields, isDanger = false }: Act): Html {
-  const json = JSON.stringify(body)
+/**
+ * A button that asks first, in a popover of the browser: without scripts.
+ * @param text says what it does before it is done
+ */
+export function act(
+  label: string,
+  text: Content,
+  [path, body]: readonly [path: string, body?: object],
+  { fields, isDanger = false }: Look = {}
+): Html {
+  const json = JSON.stringify(body ?? {})
   const id = encodeURIComponent(`act ${path} ${json}`)
   return html`<button popovertarget="${id}" class="${isDanger && 'danger'}">${label}</button>
     <form popover id="${id}" method="post">

@@ -1,4 +1,3 @@
-/** Requests: the last ones, and the story of one: what happened, and what to do about it. */
 import type { FoundRequests, KeptRequest, RequestQuery } from '../../observability/failures.ts'
 import { storyOf, type Step } from '../../observability/request-story.ts'
 import { duration, time } from './format.ts'

@@ -1,4 +1,3 @@
-/** Users: who is signed in, who is locked out, and everything about one of them. */
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
@@ -11,7 +10,6 @@ import type { LockoutJson } from '../lockouts.ts'
 import type { SessionsAnswer, ShownSession } from '../users.ts'
 import { requestsCard } from './requests.ts'
 
-/** Who is kept out. */
 interface KeptOut {
   readonly lockouts: readonly LockoutJson[]
   readonly blocks: readonly BlockJson[]
@@ -78,50 +76,31 @@ const keyColumns: ReadonlyArray<Column<KeyJson>> = [
 ]
 
 function revoke({ name }: KeyJson): Html {
-  return act({
-    path: '/keys/revoke',
-    body: { name },
-    label: 'Revoke',
-    text: `Scripts with the key ${name} are refused at once, at all replicas.`
-  })
+  const text = `Scripts with the key ${name} are refused at once, at all replicas.`
+  return act('Revoke', text, ['/keys/revoke', { name }])
 }
 
 function endSession({ id, user, userId, source }: ShownSession): Html {
-  return act({
-    path: '/sessions/close',
-    body: { user: userId, by: 'id', source, id },
-    label: 'End session',
-    text: `Signs ${user} out on this device, at once. Other sessions go on.`
-  })
+  const text = `Signs ${user} out on this device, at once. Other sessions go on.`
+  return act('End session', text, ['/sessions/close', { user: userId, by: 'id', source, id }])
 }
 
 function lift({ kind, account, address }: LockoutJson): Html {
-  return act({
-    path: '/lockouts/lift',
-    body: { account, address },
-    label: 'Lift',
-    text: `Forgets all failures of ${account ?? address} (${kind}).`
-  })
+  const text = `Forgets all failures of ${account ?? address} (${kind}).`
+  return act('Lift', text, ['/lockouts/lift', { account, address }])
 }
 
 function unblock({ name, source }: BlockJson): Html {
-  return act({
-    path: '/users/unblock',
-    body: { name, source },
-    label: 'Unblock',
-    text: `${name} may sign in again.`
-  })
+  return act('Unblock', `${name} may sign in again.`, ['/users/unblock', { name, source }])
 }
+
+const danger = { isDanger: true }
 
 export function usersPage(latest: Latest, search: string): Html {
   const { sessions, users = 0, lockouts, blocks, keys } = latest
-  const endAll = act({
-    path: '/sessions/close',
-    body: { everyone: true },
-    label: 'Sign everybody out',
-    text: `Ends the sessions of all ${users} users, at all replicas. They have to sign in again.`,
-    isDanger: true
-  })
+  const text = `Ends the sessions of all ${users} users, at all replicas. They have to sign in again.`
+  const everyone = { everyone: true }
+  const endAll = act('Sign everybody out', text, ['/sessions/close', everyone], danger)
   return html`
     ${filters(field('search', 'Name or id', search))}
     ${card(
@@ -139,26 +118,13 @@ export function usersPage(latest: Latest, search: string): Html {
 
 export function userPage(user: OneUser): Html {
   const { id, source, name, sessions, limits, lockouts, blocks, found } = user
-  const endAll = act({
-    path: '/sessions/close',
-    body: { user: id, by: 'id', source },
-    label: 'End all sessions',
-    text: `Signs ${name} out on all devices, at once. Sessions: ${sessions.length}.`,
-    isDanger: true
-  })
-  const block = act({
-    path: '/users/block',
-    body: { name: id, source },
-    label: 'Block',
-    text: `Signs ${name} out on all devices, and refuses sign-ins until the block is lifted.`,
-    isDanger: true
-  })
-  const reset = act({
-    path: '/limits/caller/reset',
-    body: { caller: id },
-    label: 'Count anew',
-    text: `All limits of ${name} count from zero.`
-  })
+  const ofAll = `Signs ${name} out on all devices, at once. Sessions: ${sessions.length}.`
+  const one = { user: id, by: 'id', source }
+  const endAll = act('End all sessions', ofAll, ['/sessions/close', one], danger)
+  const ofBlock = `Signs ${name} out on all devices, and refuses sign-ins until the block is lifted.`
+  const block = act('Block', ofBlock, ['/users/block', { name: id, source }], danger)
+  const ofReset = `All limits of ${name} count from zero.`
+  const reset = act('Count anew', ofReset, ['/limits/caller/reset', { caller: id }])
   return html`
     ${card(
       { title: 'Sessions', count: sessions.length, tools: sessions.length > 0 && endAll },

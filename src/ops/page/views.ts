@@ -1,6 +1,6 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
-import { createLanding } from '../../app/sign-in/landing.ts'
+import { createLanding } from '../../app/sign-in/flows.ts'
 import { listKeys } from '../../login/keys.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { Present } from '../../services/present.ts'

@@ -33,23 +33,20 @@ async function withOpsTls(t: Test) {
   return { gateway, renew, fingerprint }
 }
 
-t.test(
-  'with ops.tls the cookie is bound to the host, and a renewed certificate is taken',
-  async t => {
-    const { gateway, renew, fingerprint } = await withOpsTls(t)
-    t.match(gateway.opsUrl, /^https:/)
-    const { status, cookie, headers } = await signInToOps(gateway.opsUrl)
-    t.equal(status, 303)
-    t.match(headers['set-cookie']?.[0], /^__Host-console_ops=.*; Path=\/; HttpOnly; .*; Secure$/)
-    t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie } })).status, 200)
-    const plain = cookie.replace('__Host-', '')
-    t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie: plain } })).status, 401)
-    const before = await fingerprint()
-    renew()
-    t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
-    t.not(await fingerprint(), before)
-  }
-)
+t.test('with ops.tls the cookie has the prefix, and a new certificate is taken', async t => {
+  const { gateway, renew, fingerprint } = await withOpsTls(t)
+  t.match(gateway.opsUrl, /^https:/)
+  const { status, cookie, headers } = await signInToOps(gateway.opsUrl)
+  t.equal(status, 303)
+  t.match(headers['set-cookie']?.[0], /^__Host-console_ops=.*; Path=\/; HttpOnly; .*; Secure$/)
+  t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie } })).status, 200)
+  const plain = cookie.replace('__Host-', '')
+  t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie: plain } })).status, 401)
+  const before = await fingerprint()
+  renew()
+  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+  t.not(await fingerprint(), before)
+})
 
 t.test('a reload whose ops.tls cannot be taken changes nothing, and may be repeated', async t => {
   const { gateway, renew, fingerprint } = await withOpsTls(t)
@@ -76,28 +73,25 @@ t.test('a reload whose ops.tls cannot be taken changes nothing, and may be repea
   t.not(await fingerprint(), before)
 })
 
-t.test(
-  'behind a trusted proxy the origin is the proxy’s, and is believed from it alone',
-  async t => {
-    const files = (trustedProxies: readonly string[]) => ({
-      gateway: { ops: { role: 'admin', hosts: ['ops.example.com'], trustedProxies } }
-    })
-    const headers = {
-      'x-forwarded-proto': 'https',
-      'x-forwarded-host': 'ops.example.com',
-      'origin': 'https://ops.example.com'
-    }
-    const behind = await testGateway(t.after, files(['127.0.0.1']))
-    const signedIn = await signInToOps(behind.opsUrl, 'alice', { headers })
-    t.match(signedIn, { status: 303, headers: { 'set-cookie': [/^__Host-.*Secure$/] } })
-    const evil = {
-      ...headers,
-      'x-forwarded-host': 'evil.example',
-      'origin': 'https://evil.example'
-    }
-    t.equal((await signInToOps(behind.opsUrl, 'alice', { headers: evil })).status, 421)
-    t.equal((await signInToOps(behind.opsUrl)).status, 403, 'past the proxy, in clear')
-    const direct = await testGateway(t.after, files(['192.0.2.1']))
-    t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
+t.test('the origin that a trusted proxy tells is believed from it alone', async t => {
+  const files = (trustedProxies: readonly string[]) => ({
+    gateway: { ops: { role: 'admin', hosts: ['ops.example.com'], trustedProxies } }
+  })
+  const headers = {
+    'x-forwarded-proto': 'https',
+    'x-forwarded-host': 'ops.example.com',
+    'origin': 'https://ops.example.com'
   }
-)
+  const behind = await testGateway(t.after, files(['127.0.0.1']))
+  const signedIn = await signInToOps(behind.opsUrl, 'alice', { headers })
+  t.match(signedIn, { status: 303, headers: { 'set-cookie': [/^__Host-.*Secure$/] } })
+  const evil = {
+    ...headers,
+    'x-forwarded-host': 'evil.example',
+    'origin': 'https://evil.example'
+  }
+  t.equal((await signInToOps(behind.opsUrl, 'alice', { headers: evil })).status, 421)
+  t.equal((await signInToOps(behind.opsUrl)).status, 403, 'past the proxy, in clear')
+  const direct = await testGateway(t.after, files(['192.0.2.1']))
+  t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
+})

@@ -20,29 +20,26 @@ async function place(t: Test, ops: object = {}) {
   return { sockets, folder, command, begin: async () => await testGateway(t.after, folder) }
 }
 
-t.test(
-  'the socket is its owner’s alone, asks for no secret, and goes with the gateway',
-  async t => {
-    const { sockets, command, begin } = await place(t)
-    const gateway = await begin()
-    const [name = ''] = readdirSync(sockets)
-    t.match(name, /^console-gateway-[0-9a-f]{8}-[0-9a-f]{8}\.sock$/)
-    t.same([modeOf(sockets), modeOf(join(sockets, name))], ['700', '600'])
-    const asked = request({ socketPath: join(sockets, name), path: '/ops/api/me' }).end()
-    const me = new Promise<string>((resolve, reject) => {
-      asked.on('response', response => resolve(text(response))).on('error', reject)
-    })
-    t.same(JSON.parse(await me), { name: 'local', via: 'socket' })
-    t.match(await command('status'), { code: 0, out: /^gateway +\d/, err: '' })
-    t.equal((await callOps(gateway.opsUrl, '/ops/api/me', {})).status, 401, 'loopback is no right')
-    await gateway.stop()
-    t.same(readdirSync(sockets), [])
-    t.match(await command('status'), {
-      code: 1,
-      err: /^No gateway with the config folder .* runs here/
-    })
-  }
-)
+t.test('the socket is its owner’s, asks for no secret, and goes with the gateway', async t => {
+  const { sockets, command, begin } = await place(t)
+  const gateway = await begin()
+  const [name = ''] = readdirSync(sockets)
+  t.match(name, /^console-gateway-[0-9a-f]{8}-[0-9a-f]{8}\.sock$/)
+  t.same([modeOf(sockets), modeOf(join(sockets, name))], ['700', '600'])
+  const asked = request({ socketPath: join(sockets, name), path: '/ops/api/me' }).end()
+  const me = new Promise<string>((resolve, reject) => {
+    asked.on('response', response => resolve(text(response))).on('error', reject)
+  })
+  t.same(JSON.parse(await me), { name: 'local', via: 'socket' })
+  t.match(await command('status'), { code: 0, out: /^gateway +\d/, err: '' })
+  t.equal((await callOps(gateway.opsUrl, '/ops/api/me', {})).status, 401, 'loopback is no right')
+  await gateway.stop()
+  t.same(readdirSync(sockets), [])
+  t.match(await command('status'), {
+    code: 1,
+    err: /^No gateway with the config folder .* runs here/
+  })
+})
 
 t.test('of several processes each is asked and named; those of other configs are not', async t => {
   const { sockets, command, begin } = await place(t)
@@ -57,39 +54,33 @@ t.test('of several processes each is asked and named; those of other configs are
   t.match(await run(['status', '--config', '/nowhere']), { code: 1, err: /no folder \/nowhere/ })
 })
 
-t.test(
-  'a socket that a killed process left is removed by the next, and asked by nobody',
-  async t => {
-    const { sockets, folder, command, begin } = await place(t)
-    const killed = start(t.after, folder)
-    await killed.says('listening on')
-    killed.signal('SIGKILL')
-    await killed.ended
-    const [left = ''] = readdirSync(sockets)
-    t.match(await command('status'), { code: 1, err: /No gateway/ })
-    await begin()
-    t.notOk(existsSync(join(sockets, left)))
-    t.match(await command('status'), { code: 0, err: '' })
-  }
-)
+t.test('a socket that a killed process left is removed by the next', async t => {
+  const { sockets, folder, command, begin } = await place(t)
+  const killed = start(t.after, folder)
+  await killed.says('listening on')
+  killed.signal('SIGKILL')
+  await killed.ended
+  const [left = ''] = readdirSync(sockets)
+  t.match(await command('status'), { code: 1, err: /No gateway/ })
+  await begin()
+  t.notOk(existsSync(join(sockets, left)))
+  t.match(await command('status'), { code: 0, err: '' })
+})
 
-t.test(
-  'a folder that others can enter is closed to them, or not used where it is theirs',
-  async t => {
-    const { sockets, command, begin } = await place(t)
-    mkdirSync(sockets, { mode: 0o755 })
-    t.match(await command('status'), { code: 1 }, 'what stands in it is not believed')
-    await begin()
-    t.equal(modeOf(sockets), '700')
-    t.match(await command('status'), { code: 0 })
-    const shared = await place(t)
-    mkdirSync(shared.sockets, { mode: 0o755 })
-    writeFileSync(join(shared.sockets, 'of-others'), '')
-    await shared.begin()
-    t.equal(modeOf(shared.sockets), '755')
-    t.match(await shared.command('status'), { code: 1 })
-  }
-)
+t.test('a folder that others can enter is closed to them, or not used', async t => {
+  const { sockets, command, begin } = await place(t)
+  mkdirSync(sockets, { mode: 0o755 })
+  t.match(await command('status'), { code: 1 }, 'what stands in it is not believed')
+  await begin()
+  t.equal(modeOf(sockets), '700')
+  t.match(await command('status'), { code: 0 })
+  const shared = await place(t)
+  mkdirSync(shared.sockets, { mode: 0o755 })
+  writeFileSync(join(shared.sockets, 'of-others'), '')
+  await shared.begin()
+  t.equal(modeOf(shared.sockets), '755')
+  t.match(await shared.command('status'), { code: 1 })
+})
 
 t.test('without a place the gateway starts, with a warning; with false it wants none', async t => {
   const file = temporaryFolder()
@@ -110,19 +101,16 @@ t.test('without a place the gateway starts, with a warning; with false it wants 
   t.match(await none.command('status'), { code: 1, err: /ops\.socket is false.*--url/ })
 })
 
-t.test(
-  'the command ops prints a link that opens the page, and commands work where config is faulty',
-  async t => {
-    const { folder, begin } = await place(t)
-    const { opsUrl } = await begin()
-    const { code, out, err } = await runProcess(['ops', '--config', folder])
-    t.equal(code, 0)
-    t.match(err, /once, within two minutes/)
-    const link = out.trim()
-    t.ok(link.startsWith(`${opsUrl}/ops/link/`))
-    t.match(await callOps(opsUrl, link.slice(opsUrl.length), {}), {
-      status: 303,
-      headers: { 'set-cookie': [/^console_ops=/] }
-    })
-  }
-)
+t.test('the command ops prints a link that opens the page', async t => {
+  const { folder, begin } = await place(t)
+  const { opsUrl } = await begin()
+  const { code, out, err } = await runProcess(['ops', '--config', folder])
+  t.equal(code, 0)
+  t.match(err, /once, within two minutes/)
+  const link = out.trim()
+  t.ok(link.startsWith(`${opsUrl}/ops/link/`))
+  t.match(await callOps(opsUrl, link.slice(opsUrl.length), {}), {
+    status: 303,
+    headers: { 'set-cookie': [/^console_ops=/] }
+  })
+})

@@ -58,40 +58,37 @@ t.test('the last users, with their sessions, and those who have a text', async t
   t.match(await list(gateway, 'search=nobody'), { sessions: [], users: 2 })
 })
 
-t.test(
-  'with 100,000 users in Redis neither a page nor a search holds the loop for 10 ms',
-  async t => {
-    const { url } = await testRedis(t.after)
-    const names = Array.from({ length: 50 }, (_, index) => `clerk${index}`)
-    const gateway = await testGateway(
-      t.after,
-      {
-        gateway: { redis: { url }, session: { secrets: ['${SECRET}'] } },
-        users: {
-          users: Object.fromEntries(names.map(name => [name, { password: hashOf(password) }]))
-        }
-      },
-      secrets
-    )
-    const client = new Redis(url)
-    t.teardown(() => client.disconnect())
-    for (let at = 0; at < many; at += 1000) {
-      const members = Array.from({ length: 1000 }, (_, index) => {
-        const { source, id, username } = userAt(at + index)
-        return [Date.now() + 5 * minute, JSON.stringify([source, id, username])]
-      })
-      await client.zadd('{cg}:users', ...members.flat())
-    }
-    for (const name of names) await gateway.signIn(name)
-    t.equal((await list(gateway, '')).users, many + 50)
-    t.same(new Set(namesIn(await list(gateway, ''))), new Set(names), 'the last')
-    t.same(namesIn(await list(gateway, 'search=LERK49')), ['clerk49'], 'among all')
-    t.same(namesIn(await list(gateway, 'user=clerk7')), ['clerk7'])
-    for (const place of ['/ops/api/sessions', '/ops/users']) {
-      for (const query of ['', '?search=clerk', '?search=user', '?search=nobody']) {
-        const ms = await stretchOf(async () => await (await gateway.ops(place + query)).text())
-        t.ok(ms <= maxMs, `${place}${query}: ${ms.toFixed(1)} ms`)
+t.test('with 100,000 users in Redis no page and no search holds the loop for 10 ms', async t => {
+  const { url } = await testRedis(t.after)
+  const names = Array.from({ length: 50 }, (_, index) => `clerk${index}`)
+  const gateway = await testGateway(
+    t.after,
+    {
+      gateway: { redis: { url }, session: { secrets: ['${SECRET}'] } },
+      users: {
+        users: Object.fromEntries(names.map(name => [name, { password: hashOf(password) }]))
       }
+    },
+    secrets
+  )
+  const client = new Redis(url)
+  t.teardown(() => client.disconnect())
+  for (let at = 0; at < many; at += 1000) {
+    const members = Array.from({ length: 1000 }, (_, index) => {
+      const { source, id, username } = userAt(at + index)
+      return [Date.now() + 5 * minute, JSON.stringify([source, id, username])]
+    })
+    await client.zadd('{cg}:users', ...members.flat())
+  }
+  for (const name of names) await gateway.signIn(name)
+  t.equal((await list(gateway, '')).users, many + 50)
+  t.same(new Set(namesIn(await list(gateway, ''))), new Set(names), 'the last')
+  t.same(namesIn(await list(gateway, 'search=LERK49')), ['clerk49'], 'among all')
+  t.same(namesIn(await list(gateway, 'user=clerk7')), ['clerk7'])
+  for (const place of ['/ops/api/sessions', '/ops/users']) {
+    for (const query of ['', '?search=clerk', '?search=user', '?search=nobody']) {
+      const ms = await stretchOf(async () => await (await gateway.ops(place + query)).text())
+      t.ok(ms <= maxMs, `${place}${query}: ${ms.toFixed(1)} ms`)
     }
   }
-)
+})

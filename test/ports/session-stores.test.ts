@@ -1,0 +1,103 @@
+/** The adapters of the session store. After failovers: redis/journal.test.ts. */
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { MemoryStore } from '../../src/session/memory-store.ts'
+import type { Opening } from '../../src/session/store.ts'
+import { createSecretId, keyOf, type SignedIn } from '../../src/session/types.ts'
+import { passTime } from '../support/clock.ts'
+import { testRedis } from '../support/redis.ts'
+import { hour, minute, redisStore } from '../support/sessions.ts'
+import { sessionStoreContract } from './session-store.ts'
+
+const user: SignedIn = { source: 's', id: 'u', username: 'u' }
+const other: SignedIn = { source: 's', id: 'v', username: 'v' }
+const stored = { sealed: 'sealed', idleMs: 10 * minute, absoluteMs: hour }
+const openingOf = (whose: SignedIn, more: Partial<Opening> = {}): Opening => ({
+  key: keyOf(createSecretId(whose)),
+  stored,
+  user: whose,
+  max: 3,
+  refuse: false,
+  ...more
+})
+
+t.test('in memory', async t => {
+  let now = 1_000_000
+  const store = new MemoryStore(() => now)
+  sessionStoreContract(t, store, async ms => void (now += ms))
+})
+
+t.test('what is over leaves no memory behind', async t => {
+  let now = 1_000_000
+  const store = new MemoryStore(() => now)
+  const first = openingOf(user, { stored: { sealed: 'x', idleMs: 1000, absoluteMs: 2000 } })
+  await store.open(first)
+  now += 5 * minute
+  await store.open(openingOf(other))
+  t.match(await store.read(first.key), { sealed: 'x' }, 'for its reason')
+  now += 10 * minute
+  await store.open(openingOf(other))
+  now -= 10 * minute
+  t.equal(await store.read(first.key), undefined)
+  t.same(await store.keysOf(user), [])
+})
+
+t.test('in Redis, by a user with the rights of the docs', async t => {
+  const { url, port } = await testRedis(t.after)
+  const admin = new Redis(url)
+  t.after(() => admin.disconnect())
+  const docs = readFileSync('docs/operations.md', 'utf8')
+  const rights = /user gateway on >PASSWORD (.*)/.exec(docs)?.[1]?.split(' ') ?? []
+  await admin.call('ACL', 'SETUSER', 'gateway', 'on', '>password', ...rights)
+  const { store, refusals } = await redisStore(
+    t.after,
+    `redis://gateway:password@127.0.0.1:${port}`,
+    '{cg}:'
+  )
+  sessionStoreContract(t, store, async ms => await passTime(admin, ms))
+  t.same(refusals, [])
+})
+
+t.test('V1: bursts of 15 sign-ins at once over three replicas leave exactly three', async t => {
+  const { url } = await testRedis(t.after)
+  const replicas = await Promise.all([1, 2, 3].map(() => redisStore(t.after, url)))
+  const at = (index: number) => replicas[index % 3]!.store
+  /** @returns the keys of a burst, what each ended, and those of `all` that live */
+  const burstOf = async (whose: SignedIn, refuse: boolean, all: readonly string[] = []) => {
+    const openings = Array.from({ length: 15 }, () => openingOf(whose, { refuse }))
+    const ended = await Promise.all(openings.map(async (each, n) => await at(n).open(each)))
+    const keys = openings.map(({ key }) => key)
+    const known = [...all, ...keys]
+    const found = await Promise.all(known.map(async (key, n) => await at(n).read(key)))
+    const alive = known.filter((_, n) => 'sealed' in (found[n] ?? {}))
+    return { keys, ended: ended.flat(), alive }
+  }
+  const all: string[] = []
+  for (let burst = 0; burst < 20; burst++) {
+    const { keys, ended, alive } = await burstOf(user, false, all)
+    all.push(...keys)
+    t.equal(alive.length, 3)
+    t.ok(new Set(keys).isSupersetOf(new Set(alive)), 'of the latest burst')
+    t.equal(new Set(ended).size, burst === 0 ? 12 : 15, 'each ended once')
+    const refused = await burstOf({ ...user, id: `refused ${burst}` }, true)
+    t.equal(refused.ended.filter(each => each === 'full').length, 12)
+    t.equal(refused.alive.length, 3)
+  }
+})
+
+t.test('keys are named, in one slot, and end by themselves', async t => {
+  const { url } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  const opening = openingOf(user)
+  await store.open(opening)
+  await store.open(openingOf(user, { former: opening }))
+  await store.lock('renew', 'me', 1000)
+  const keys = await client.keys('*')
+  t.equal(keys.length, 5)
+  for (const key of keys) {
+    t.match(key, /^\{test\}:/)
+    if (!key.endsWith(':users')) t.ok((await client.pttl(key)) > 0, key)
+  }
+  t.notMatch(await client.get(`{test}:s:${opening.key}`), 'sealed', 'of an ended one the reason')
+})
