@@ -1,16 +1,18 @@
 /** One run: a gateway is attacked, and judged. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { callOnce } from '../../support/call.ts'
+import { faultyProxy } from '../../support/faulty-proxy.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { seedOf } from '../../support/random.ts'
+import { testRedis } from '../../support/redis.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { attackedConfig, users } from './config.ts'
 import { type Conversation, describe, plan, play } from './conversation.ts'
-import { heal, openSurroundings, trouble } from './faults.ts'
+import { heal, trouble } from './faults.ts'
 import { openUpstreams } from './upstreams.ts'
 import { atRest, judge } from './verdict.ts'
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number
   readonly seconds: number
   /** A module that is loaded into the gateway's process. */
@@ -29,13 +31,14 @@ export async function fuzz(
   { seed, seconds, preload }: FuzzOptions
 ) {
   const upstreams = await openUpstreams(cleanUp)
-  const surroundings = await openSurroundings(cleanUp)
+  const redis = await testRedis(cleanUp)
+  const proxy = await faultyProxy(cleanUp, redis.port)
   const config = await attackedConfig({
     places: upstreams.places,
-    redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
+    redis: { url: `redis://127.0.0.1:${proxy.port}` }
   })
   const gateway = await startGatewayProcess(cleanUp, { folder: config.folder, preload })
-  const parts = { ...surroundings, gateway, config, upstreams }
+  const parts = { redis, proxy, gateway, config, upstreams }
   const attack = createAttack(gateway, seed)
   const rest = async () => {
     await heal(parts)

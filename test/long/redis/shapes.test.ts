@@ -7,7 +7,7 @@ import { createRedisDialler } from '../../../src/services/redis.ts'
 import { lockoutsContract } from '../../ports/lockouts.ts'
 import { sessionStoreContract } from '../../ports/session-store.ts'
 import { testAuthority } from '../../support/authority.ts'
-import { passFailures, passTime } from '../../support/clock.ts'
+import { passTime } from '../../support/clock.ts'
 import { testCluster } from '../../support/cluster.ts'
 import { redisConfig } from '../../support/config.ts'
 import { redisCli } from '../../support/redis-cli.ts'
@@ -114,7 +114,7 @@ for (const [name, start] of Object.entries(shapes)) {
     await t.test('keeps the contract of lockouts', async t => {
       const { client } = await connected(t, given)
       const clock = await clockOf(t, given)
-      lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passFailures(clock, ms))
+      lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passTime(clock, ms))
     })
 
     await t.test('counts the limits of a caller, and resets them', async t => {
