@@ -1,8 +1,8 @@
-/** What pages of a console see in a real browser: frames, an outage, a socket of another site. */
+/** What pages of a console see in a real browser: frames, a socket of another site. */
 import t from 'tap'
 import { testBrowser } from '../../support/chromium.ts'
-import { password, testGateway } from '../../support/gateway.ts'
-import { json, testUpstream } from '../../support/upstream.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { testUpstream } from '../../support/upstream.ts'
 import { webSocketUpstream } from '../../support/websocket.ts'
 
 const browser = await testBrowser(t.after)
@@ -35,39 +35,6 @@ t.test('case 12: Chromium shows a page in a frame where its route says so', asyn
   t.ok(await shown.isVisible())
   const refused = page.frameLocator('#plain').locator('p').filter({ hasText: 'the report' })
   t.equal(await refused.count(), 0)
-})
-
-/** Gives the status of a request, and the titles of a list. */
-const inPage = `async (path, body) => {
-  const headers = { 'content-type': 'application/json' }
-  const post = body && { method: 'POST', headers, body: JSON.stringify(body) }
-  const response = await fetch(path, post)
-  const list = await response.json()
-  return [response.status, ...(Array.isArray(list) ? list.map(({ title }) => title) : [])]
-}`
-
-t.test('the bell shows the fixed list while the back-end is away', async t => {
-  const backend = await testUpstream(t.after, json(200, [{ title: 'Hello' }]))
-  const gateway = await testGateway(t.after, {
-    gateway: { console: { root: t.testdir({ 'index.html': '<!doctype html><title>x</title>' }) } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: {
-        notices: { path: '/api/notices', upstream: 'b', fallback: { body: [{ title: 'Away' }] } }
-      }
-    }
-  })
-  const page = await browser.newPage()
-  await page.goto(gateway.url)
-  const ask = async (path: string, body?: object) =>
-    await page.evaluate(`(${inPage})('/api/${path}', ${JSON.stringify(body)})`)
-  t.same(await ask('notices'), [401])
-  t.same(await ask('auth/admin/login', { username: 'alice', password }), [200])
-  t.same(await ask('notices'), [200, 'Hello'])
-  await backend.close()
-  t.same(await ask('notices'), [200, 'Away'])
-  t.same(await ask('account/logout', {}), [200])
-  t.same(await ask('notices'), [401], 'after sign-out nobody sees it')
 })
 
 t.test('a page of another site gets no socket, though the browser sends cookies', async t => {

@@ -1,14 +1,13 @@
 /** Redis is lost as a whole server, and another one takes over: gateways follow, and everybody is still signed in. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { testCluster } from '../../support/cluster.ts'
-import { type Loss, inStep, lose } from '../../support/failover.ts'
+import { inStep, lose } from '../../support/failover.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { patientMs, testSentinel } from '../../support/sentinel.ts'
 import { profile, replicas, startTrial } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
 
-const losses = ['killed', 'frozen'] as const
 const rounds = Number(process.env['CHAOS_FAILOVERS'] ?? 3)
 
 /** After the lost server is back, too. */
@@ -21,43 +20,40 @@ const worksAgain = async ([a, b]: readonly [TestGateway, TestGateway]) =>
     )
   })
 
-async function sentinelTrial(t: Test) {
-  const sentinel = await testSentinel(t.after)
-  const both = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
-  const failOver = async (how: Loss, name: string) => {
-    const at = await sentinel.primaryPort()
-    const [primary, heir] =
-      sentinel.servers[0].port === at ? sentinel.servers : sentinel.servers.toReversed()
-    if (primary === undefined || heir === undefined) throw new Error('there is no primary')
-    const trial = await startTrial(t, both, { name })
-    // Right after it came back a replica lags behind: what it has not heard is lost with the primary.
-    await inStep(primary.port, heir.port)
-    await trial.during(async () => {
-      await lose(primary, how)
-      await sentinel.downAfter(500)
-      await until(
-        'the replica is primary',
-        async () => (await sentinel.primaryPort()) === heir.port
-      )
-    })
-    await trial.over()
-    await sentinel.downAfter(patientMs)
-    if (how === 'frozen') primary.signal('SIGCONT')
-    else await primary.start()
-    await sentinel.settled()
-    // The old one is back: it must never be taken for the primary again.
-    t.equal(await sentinel.primaryPort(), heir.port)
+t.test(
+  `${rounds} times the primary is killed or frozen, and Sentinel makes the replica primary: the gateway follows each`,
+  async t => {
+    const { servers, sentinels, name, ...sentinel } = await testSentinel(t.after)
+    const both = await replicas(t, { sentinels, primary: name })
+    for (let n = 1; n <= rounds; n++) {
+      const how = n % 3 === 2 ? 'frozen' : 'killed'
+      const at = await sentinel.primaryPort()
+      const [primary, heir] = servers[0].port === at ? servers : servers.toReversed()
+      if (primary === undefined || heir === undefined) throw new Error('there is no primary')
+      const trial = await startTrial(t, both, { name: `failover ${n}, the primary ${how}` })
+      // Right after it came back a replica lags behind: what it has not heard is lost with the primary.
+      await inStep(primary.port, heir.port)
+      await trial.during(async () => {
+        await lose(primary, how)
+        await sentinel.downAfter(500)
+        await until(
+          'the replica is primary',
+          async () => (await sentinel.primaryPort()) === heir.port
+        )
+      })
+      await trial.over()
+      await sentinel.downAfter(patientMs)
+      if (how === 'frozen') primary.signal('SIGCONT')
+      else await primary.start()
+      await sentinel.settled()
+      // The old one is back: it must never be taken for the primary again.
+      t.equal(await sentinel.primaryPort(), heir.port)
+      await worksAgain(both)
+    }
   }
-  return { both, failOver }
-}
+)
 
-for (const how of losses) {
-  t.test(`the primary is ${how}, Sentinel makes the replica primary`, async t => {
-    const { both, failOver } = await sentinelTrial(t)
-    await failOver(how, `failover by Sentinel, the primary ${how}`)
-    await worksAgain(both)
-  })
-
+for (const how of ['killed', 'frozen'] as const) {
   t.test(`a primary of a Cluster is ${how}, its replica takes over`, async t => {
     const cluster = await testCluster(t.after)
     const both = await replicas(t, { cluster: cluster.nodes.slice(0, 2) })
@@ -87,13 +83,3 @@ for (const how of losses) {
     await worksAgain(both)
   })
 }
-
-t.test(
-  `${rounds} failovers by Sentinel, one after the other: the gateway follows each`,
-  async t => {
-    const { failOver } = await sentinelTrial(t)
-    for (let n = 1; n <= rounds; n++) {
-      await failOver(n % 3 === 0 ? 'frozen' : 'killed', `failover ${n}`)
-    }
-  }
-)
