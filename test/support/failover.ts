@@ -3,7 +3,7 @@ import { redisCli } from './redis-cli.ts'
 import type { TestRedis } from './redis.ts'
 import { until } from './until.ts'
 
-export type Loss = 'killed' | 'frozen'
+type Loss = 'killed' | 'frozen'
 
 export async function lose(server: TestRedis, how: Loss): Promise<void> {
   if (how === 'killed') await server.kill()
