@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { WebSocket, WebSocketServer, type ServerOptions } from 'ws'
 import { listen } from './ports.ts'
 
@@ -94,8 +95,7 @@ export interface DialOptions {
   readonly path?: string
 }
 
-/** A client that is open. @throws an error with the status of an ordinary response */
-export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
+function clientOf(url: string, options: DialOptions): WebSocket {
   const { cookie, protocols = [], headers = {}, compress = false, path } = options
   const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
     perMessageDeflate: compress,
@@ -105,11 +105,13 @@ export async function dial(url: string, options: DialOptions = {}): Promise<WebS
       request.end()
     }
   })
-  await new Promise<void>((resolve, reject) => {
-    socket.once('open', resolve)
-    socket.once('error', reject)
-  })
-  socket.on('error', () => {})
+  return socket.on('error', () => {})
+}
+
+/** A client that is open. @throws an error with the status of an ordinary response */
+export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
+  const socket = clientOf(url, options)
+  await once(socket, 'open')
   return socket
 }
 
@@ -127,17 +129,9 @@ export async function message(socket: WebSocket): Promise<string> {
 }
 
 /** The status of an upgrade that is refused, and the body. */
-export async function refusal(
-  url: string,
-  options: DialOptions = {}
-): Promise<{ readonly status: number; readonly body: string; readonly headers: object }> {
-  const { cookie, protocols = [], headers = {} } = options
-  const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
-    headers: { ...(cookie !== undefined && { cookie }), ...headers }
-  })
-  socket.on('error', () => {})
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
-  let body = ''
-  for await (const piece of response) body += String(piece)
-  return { status: response.statusCode ?? 0, body, headers: response.headers }
+export async function refusal(url: string, options: DialOptions = {}) {
+  const refused = once(clientOf(url, options), 'unexpected-response')
+  const [, response] = (await refused) as [unknown, IncomingMessage]
+  const { statusCode: status = 0, headers } = response
+  return { status, body: await text(response), headers: headers as object }
 }
