@@ -167,6 +167,11 @@ async function signIn(t: Test, call: Caller, username: string) {
 async function start(t: Test, prepare: Prepare, ports: Ports, call: Caller): Promise<void> {
   const [program, ...words] = prepare(t.testdir({}), ports)
   const proxy = running(t.after, program, words)
+  // Killed it would leave its own processes behind.
+  t.after(async () => {
+    proxy.signal('SIGTERM')
+    await proxy.ended
+  })
   const ended = proxy.ended.then(() => {
     throw new Error(`${program} ended:\n${proxy.written()}`)
   })
