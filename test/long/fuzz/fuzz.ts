@@ -105,15 +105,15 @@ function createAttack(gateway: GatewayProcess, seed: number) {
   async function keepSignedIn(runs: () => boolean): Promise<void> {
     for (let slot = 0; runs(); slot = (slot + 1) % cookieSlots) {
       const cookie = cookies[slot]
-      const username = users[slot % users.length]
       const isOpen =
         cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
-      if (!isOpen) await signIn(slot, username ?? '')
+      if (!isOpen) await signIn(slot)
       await wait(200)
     }
   }
 
-  async function signIn(slot: number, username: string): Promise<void> {
+  async function signIn(slot: number): Promise<void> {
+    const username = users[slot % users.length]
     const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, {
       json: { username, password }
     }).catch(() => undefined)
@@ -149,9 +149,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
     },
     begin: async () => {
-      for (let slot = 0; slot < cookieSlots; slot++) {
-        await signIn(slot, users[slot % users.length] ?? '')
-      }
+      for (let slot = 0; slot < cookieSlots; slot++) await signIn(slot)
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,
