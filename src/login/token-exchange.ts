@@ -1,5 +1,5 @@
 /** A token that a back-end gives the gateway for a user whom another source has signed in. */
-import type { ExchangeConfig } from '../config/schema/back-end-token.ts'
+import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { credentialIn } from '../session/credentials.ts'

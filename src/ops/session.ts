@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
-import { opsCookie } from '../config/schema/ops.ts'
+import { opsCookie } from '../config/schema/server.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Services } from '../services/services.ts'
 import type { Background } from '../services/shared.ts'

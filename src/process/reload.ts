@@ -6,7 +6,6 @@ import { fingerprintOf } from '../config/read/inputs.ts'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { massChange } from '../login/changed-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
@@ -72,7 +71,7 @@ export class Reloader {
   }
 
   /** Validates the config files; with the running config it finds the keys that need a restart. */
-  validate(running?: GatewayConfig): Promise<Validated> {
+  validate(running?: Config): Promise<Validated> {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
     return validate([...bases, folder], { ...environment }, running)
@@ -106,7 +105,7 @@ export class Reloader {
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<ReloadAnswer> {
     const { config: before } = this.#options.server.generations.current
     try {
-      const read = await this.validate(before.gateway)
+      const read = await this.validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
       const config = keepInstall(before, read.config)

@@ -1,6 +1,6 @@
 /** The gateway's health: what operators and load balancers see are views of it. */
 import packageJson from '../../package.json' with { type: 'json' }
-import { configHash } from '../config/config-hash.ts'
+import { configHash } from '../config/diff.ts'
 import type { Config } from '../config/schema/config.ts'
 import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'

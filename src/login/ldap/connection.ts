@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client } from 'ldapts'
-import type { LdapConfig } from '../../config/schema/ldap.ts'
+import type { LdapConfig } from '../../config/schema/login.ts'
 
 export interface Directory extends Omit<LdapConfig, 'ca'> {
   readonly ca?: string | undefined

@@ -1,4 +1,4 @@
-import type { OidcConfig } from '../../config/schema/oidc.ts'
+import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Identity } from '../../session/types.ts'
 import { invalid, isWritable } from '../login-response.ts'

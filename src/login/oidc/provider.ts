@@ -4,7 +4,7 @@ import type { createRemoteJWKSet, JWTPayload, JWTVerifyOptions } from 'jose'
 import type * as client from 'openid-client'
 import { BoundedMap } from '../../bounded-map.ts'
 import { isLoopback } from '../../config/schema/host-port.ts'
-import type { OidcConfig } from '../../config/schema/oidc.ts'
+import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { jose, openIdClient } from './libraries.ts'
 

@@ -1,7 +1,7 @@
 /** Credential source: an OpenID provider, at which users sign in (OpenID Connect Core 1.0 §3.1). */
 import type { JWTPayload } from 'jose'
 import type * as client from 'openid-client'
-import { type OidcConfig, oidcPath } from '../../config/schema/oidc.ts'
+import { type OidcConfig, oidcPath } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Credential, Renewed, Session } from '../../session/types.ts'
 import type { CredentialSource } from '../credential-source.ts'
