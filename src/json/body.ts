@@ -1,7 +1,13 @@
 /** Reads an upstream's JSON (coding, charset, all digits) and writes it. */
 import { isAscii, isUtf8 } from 'node:buffer'
+import {
+  brotliDecompressSync,
+  constants,
+  gunzipSync,
+  inflateSync,
+  zstdDecompressSync
+} from 'node:zlib'
 import { GatewayError } from '../errors/errors.ts'
-import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
 import type { Json } from './values.ts'
 
@@ -89,4 +95,40 @@ function notJson(reason: string) {
   return new GatewayError('shape.not-json', {
     cause: new Error(`the response is not valid JSON: ${reason}`)
   })
+}
+
+type Decode = (bytes: Buffer, limit: { readonly maxOutputLength: number }) => Buffer
+
+/** 8 MiB, the maximum of RFC 9659 §3; a frame may ask for gigabytes. */
+const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
+
+const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
+  ['', bytes => bytes],
+  ['identity', bytes => bytes],
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
+  ['zstd', (bytes, limit) => zstdDecompressSync(bytes, { ...limit, params: zstdParams })]
+])
+
+/** A label that is wrong is ignored, as browsers do. @throws GatewayError `shape.too-large` */
+export function decoded(
+  bytes: Buffer,
+  contentEncoding: string | string[] | undefined,
+  maxBytes: number,
+  onIgnored: (label: string) => void = () => {}
+): Buffer {
+  const coding = String(contentEncoding ?? '').toLowerCase()
+  const decode = decoders.get(coding)
+  try {
+    if (decode !== undefined) return decode(bytes, { maxOutputLength: maxBytes })
+    onIgnored(`its content coding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw new GatewayError('shape.too-large')
+    const fault = code === 'Z_BUF_ERROR' ? 'breaks off' : 'is not that of its bytes'
+    onIgnored(`its content coding ${coding} ${fault}`)
+  }
+  return bytes
 }

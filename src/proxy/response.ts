@@ -5,8 +5,7 @@
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { readJson } from '../json/body.ts'
-import { decoded } from '../json/coding.ts'
+import { decoded, readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { overloaded } from '../limits/slots.ts'
 

@@ -160,7 +160,7 @@ function startRelay(
     log.info(line, 'WebSocket closed')
   })
   over.push(
-    running.begin(relay),
+    running(relay),
     bindStream({
       live,
       route: name,
