@@ -122,19 +122,11 @@ export class GatewayError extends Error {
   }
 }
 
-/** Of Fastify, Node and plugins, caused by clients. Any other is an internal error. */
-const codeOfForeignError: Readonly<Record<string, ErrorCode>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.type',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.malformed',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'request.malformed',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'request.malformed',
-  FST_ERR_VALIDATION: 'request.malformed',
-  FST_ERR_BAD_URL: 'request.path',
-  FST_ERR_ASYNC_CONSTRAINT: 'request.malformed',
-  FST_ERR_MAX_PARAM_LENGTH: 'request.uri-too-long',
-  FST_ERR_HANDLER_TIMEOUT: 'upstream.timeout',
-  ECONNRESET: 'request.malformed'
+/** By the status of an error of Fastify or a plugin that a client caused; others are malformed. */
+const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
+  413: 'request.too-large',
+  414: 'request.uri-too-long',
+  415: 'request.type'
 }
 
 /** Whether an upstream or a provider failed, and neither the client nor the gateway. */
@@ -146,15 +138,9 @@ export function isOfUpstream(error: unknown): error is GatewayError {
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
-  const clientError =
-    typeof code === 'string' && Object.hasOwn(codeOfForeignError, code)
-      ? codeOfForeignError[code]
-      : undefined
-  if (clientError !== undefined) return new GatewayError(clientError, { cause: error })
-  if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
-  if (statusCode === 415) return new GatewayError('request.type', { cause: error })
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return new GatewayError('request.malformed', { cause: error })
-  }
-  return new GatewayError('gateway.fault', { cause: error })
+  const status = typeof statusCode === 'number' ? statusCode : 500
+  // The client's connection was reset while its request was read.
+  const isOfClient = code === 'ECONNRESET' || (status >= 400 && status < 500)
+  const ours = isOfClient ? (codeOfStatus[status] ?? 'request.malformed') : 'gateway.fault'
+  return new GatewayError(ours, { cause: error })
 }
