@@ -2,17 +2,10 @@
 import en from './texts.en.json' with { type: 'json' }
 import zh from './texts.zh.json' with { type: 'json' }
 
-/** Ant Design Pro's: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in. */
-type ShowType = 0 | 1 | 2 | 3 | 9
-
-interface ErrorKind {
-  readonly status: number
-  readonly showType: ShowType
-  readonly en: string
-  readonly zh: string
-}
-
-/** A code never changes its meaning; messages may be replaced by config. */
+/**
+ * HTTP status, and Ant Design Pro's way to show it: 0 silent, 1 warning, 2 message, 3 notification,
+ * 9 go to sign-in. A code never changes its meaning; messages may be replaced by config.
+ */
 const codes = {
   'session.none': [401, 9],
   'session.unknown': [401, 9],
@@ -71,7 +64,7 @@ const codes = {
   'upstream.timeout.connect': [504, 2],
   'upstream.timeout.idle': [504, 2],
   'upstream.timeout.total': [504, 2]
-} as const satisfies Record<string, readonly [status: number, showType: ShowType]>
+} as const satisfies Record<string, readonly [status: number, showType: 0 | 1 | 2 | 3 | 9]>
 
 export type ErrorCode = keyof typeof codes
 
@@ -81,7 +74,9 @@ export const errorKinds = Object.fromEntries(
     const [status, showType] = codes[code]
     return [code, { status, showType, en: en[code], zh: zh[code] }]
   })
-) as Readonly<Record<ErrorCode, ErrorKind>>
+) as Readonly<
+  Record<ErrorCode, Record<'status' | 'showType', number> & Record<'en' | 'zh', string>>
+>
 
 interface ErrorDetail {
   /** The reason, for the log only. */
