@@ -133,15 +133,11 @@ function createWarnOnce(log: Services['log']) {
   }
 }
 
-interface Needed extends Pick<Services, 'log'> {
-  readonly upstream: (name: string) => Upstream
-}
-
 function createSource(
   name: string,
   source: SourceConfig,
   { users, authorities }: Config,
-  { log, upstream }: Needed
+  { log, upstream }: Pick<Services, 'log'> & { readonly upstream: (name: string) => Upstream }
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':

@@ -152,14 +152,12 @@ export function slotsIn(counts: Map<string, number>) {
   }
 }
 
-interface Bound {
-  readonly limit: string
-  readonly limitMax: number
-  readonly message: string
-}
-
 /** @returns gives the place back, once. @throws GatewayError `limit.exceeded` */
-export function takePlace({ inFlight, counters }: Gateway, key: string, bound: Bound): () => void {
+export function takePlace(
+  { inFlight, counters }: Gateway,
+  key: string,
+  bound: { limit: string; limitMax: number; message: string }
+): () => void {
   const release = slotsIn(inFlight)(key, bound.limitMax)
   if (release !== undefined) return release
   counters.onRefused(bound.limit)
