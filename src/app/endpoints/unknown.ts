@@ -1,6 +1,5 @@
-/** Requests that no route takes: 405 for a known path, files and pages of the console, else 404. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { oidcPath } from '../../config/schema/oidc.ts'
+/** Requests that no route takes: 405 for a known path, a page for the console's, else 404. */
+import type { FastifyInstance } from 'fastify'
 import {
   contains,
   fromRouterPath,
@@ -10,11 +9,9 @@ import {
   takes,
   toRouterPath
 } from '../../config/schema/public-path.ts'
-import { fileIn } from '../../config/schema/resolved.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { RequestHook } from '../hooks/context.ts'
-import { sendHop } from '../hooks/pages.ts'
-import { isCrossSite } from '../hooks/same-origin.ts'
+import { opensPage } from './console.ts'
 
 export type KnownPaths = ReturnType<typeof collectMethods>
 
@@ -99,82 +96,5 @@ export function addUnknown(
       const isDoubled = target.startsWith(`${app.gateway.mount}/api/api/`)
       throw new GatewayError('route.unknown', isDoubled ? { message: doubledBase } : {})
     }
-  )
-}
-
-/** Build tools put a hash of the content into a file's name. */
-const hashed =
-  /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
-
-const consoleRoute = 'console'
-
-export function addConsole(app: FastifyInstance): void {
-  const { config, mount: prefix } = app.gateway
-  const { console: pages } = config.gateway
-  if (pages === undefined) return
-  const { contentSecurityPolicy, signIn } = pages
-  if (signIn !== undefined) sendToSignIn(app, signIn)
-  app.addHook('onRoute', route => {
-    if (route.url === `${prefix}/*` && route.config?.route === undefined) {
-      route.config = { ...route.config, route: consoleRoute }
-    }
-  })
-  // Imported only when there is a console.
-  app.register(import('@fastify/static'), {
-    root: fileIn(config, pages.root),
-    prefix: `${prefix}/`,
-    wildcard: true,
-    allowedPath: path => !isApi(path),
-    dotfiles: 'deny',
-    // `app.js.br` and `app.js.gz` beside `app.js`, as build tools make them.
-    preCompressed: true,
-    cacheControl: false,
-    setHeaders: (response, path) => {
-      response.header(
-        'cache-control',
-        hashed.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache'
-      )
-      response.header('content-security-policy', contentSecurityPolicy)
-    }
-  })
-}
-
-/** Sends navigations without a session to a source's sign-in; a call of a page could not follow. */
-function sendToSignIn(app: FastifyInstance, name: string): void {
-  const { config, mount, sessions, sessionKeyIn } = app.gateway
-  const source = config.gateway.login.sources[name]
-  if (source?.kind !== 'oidc') return
-  const start = mount + oidcPath(name, source)
-  app.addHook('onRequest', async function requireSignIn(request, reply) {
-    const { headers, routeConfig, raw, is404 } = request
-    if (headers['sec-fetch-dest'] !== 'document') return
-    if (is404 ? !opensPage(request) : routeConfig.route !== consoleRoute) return
-    const key = sessionKeyIn(headers.cookie ?? '')
-    try {
-      if (key !== undefined && 'live' in (await sessions.read(key))) return
-    } catch {
-      // Whoever cannot be known is not signed out.
-      return
-    }
-    const page = raw.url ?? ''
-    if (isCrossSite(request)) return sendHop(reply, page)
-    return reply.redirect(`${start}?returnTo=${encodeURIComponent(page)}`, 302)
-  })
-}
-
-/** No path under /api/ is a page. */
-function isApi(path: string) {
-  return path === '/api' || path.startsWith('/api/')
-}
-
-export function opensPage({ method, raw, headers, server }: FastifyRequest): boolean {
-  const { config, mount } = server.gateway
-  const path = raw.url ?? ''
-  return (
-    config.gateway.console !== undefined &&
-    (method === 'GET' || method === 'HEAD') &&
-    path.startsWith(`${mount}/`) &&
-    !isApi(path.slice(mount.length)) &&
-    headers.accept?.includes('text/html') === true
   )
 }
