@@ -10,7 +10,7 @@ interface Problem {
   readonly message: string
 }
 
-export function createAjv(options: { allErrors?: true; passContext?: true } = {}): Ajv2020 {
+function createAjv(options: { allErrors?: true; passContext?: true } = {}): Ajv2020 {
   // Loaded with the first contract: a gateway without contracts starts sooner.
   const require = createRequire(import.meta.url)
   const { Ajv2020: Ajv } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')

@@ -246,7 +246,7 @@ const conversions: Readonly<Record<string, (zone: string) => Conversion>> = {
   'date-text': fromText
 }
 
-export function conversion(kind: string): Conversion {
+function conversion(kind: string): Conversion {
   const [name = '', zone = 'Z'] = kind.split('@')
   const compile = conversions[name]
   if (compile === undefined) throw new Error(`there is no conversion "${kind}"`)
@@ -254,7 +254,7 @@ export function conversion(kind: string): Conversion {
 }
 
 /** Maps values by their text; `*` stands for every other value. */
-export function mapping(values: Readonly<Record<string, Json>>): Conversion {
+function mapping(values: Readonly<Record<string, Json>>): Conversion {
   const byText = new Map(Object.entries(values))
   const hasOther = byText.has('*')
   const other = byText.get('*')
