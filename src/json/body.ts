@@ -4,6 +4,7 @@ import {
   brotliDecompressSync,
   constants,
   gunzipSync,
+  inflateRawSync,
   inflateSync,
   zstdDecompressSync
 } from 'node:zlib'
@@ -70,9 +71,11 @@ function charsetOf([first, second]: Buffer, contentType: string): string {
 
 const utf8 = new TextDecoder()
 
-/** JSON is UTF-8 (RFC 8259 §8.1): such text beats a label. UTF-16 may be that by chance. */
+/** JSON is UTF-8 (RFC 8259 §8.1): such text beats a label. ISO-2022 and UTF-16 may be that by chance. */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
-  if (isUtf8(bytes) && !/^(?:utf-16|iso-2022)/.test(charset)) {
+  const mayBeOther =
+    charset.startsWith('iso-2022') || (charset.startsWith('utf-16') && bytes.includes(0))
+  if (isUtf8(bytes) && !mayBeOther) {
     if (isAscii(bytes)) return bytes.toString('latin1')
     const isRight = /^utf-?8$/.test(charset)
     if (!isRight) onIgnored(`its charset ${JSON.stringify(charset)} is not that of its bytes`)
@@ -102,12 +105,16 @@ type Decode = (bytes: Buffer, limit: { readonly maxOutputLength: number }) => Bu
 /** 8 MiB, the maximum of RFC 9659 §3; a frame may ask for gigabytes. */
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
+/** Some servers send raw deflate data, without the zlib format that is meant (RFC 9110 §8.4.1.2). */
+const isZlib = (bytes: Buffer): boolean =>
+  ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
+
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['', bytes => bytes],
   ['identity', bytes => bytes],
   ['gzip', gunzipSync],
   ['x-gzip', gunzipSync],
-  ['deflate', inflateSync],
+  ['deflate', (bytes, limit) => (isZlib(bytes) ? inflateSync : inflateRawSync)(bytes, limit)],
   ['br', brotliDecompressSync],
   ['zstd', (bytes, limit) => zstdDecompressSync(bytes, { ...limit, params: zstdParams })]
 ])

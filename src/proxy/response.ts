@@ -66,11 +66,20 @@ const maxPackedBytes = 256
 const maxBlanks = 64 * 1024
 const blanks = /^(?:\xef\xbb\xbf)?[ \t\r\n]*$/
 
-/** What holds no bytes, or only blanks, whatever its status. Not of 206, a part of something. */
-export function hasNoContent({ status, headers, body }: UpstreamResponse): boolean {
-  if (!Buffer.isBuffer(body)) return false
-  if (status === 204 || status === 205 || body.length === 0) return status !== 206
-  if (status === 206 || status >= 300) return false
+/** A part of a file. Others, such as PostgREST, also say 206 of a page of rows, which is whole. */
+export function isPart({ status, headers }: UpstreamResponse): boolean {
+  return status === 206 && /^bytes/i.test(String(headers['content-range'] ?? ''))
+}
+
+/**
+ * Whether a successful response has no content: that is what holds no bytes, or only blanks,
+ * whatever its status. Not of a part of a file.
+ */
+export function hasNoContent(response: UpstreamResponse): boolean {
+  const { status, headers, body } = response
+  if (!Buffer.isBuffer(body) || isPart(response)) return false
+  if (status === 204 || status === 205 || body.length === 0) return true
+  if (status >= 300) return false
   const encoding = headers['content-encoding']
   if (encoding === undefined) return isBlank(body)
   if (body.length > maxPackedBytes) return false

@@ -131,13 +131,15 @@ export function reasonOf({ message, cause }: Error): string {
   return typeof cause === 'string' ? `${message}: ${cause}` : message
 }
 
-/** The request as the console sent it. */
-export interface Sent {
+/** The request as the console sent it, and the headers of the response. */
+export interface Exchange {
   readonly target: string
   readonly body?: Buffer | undefined
+  /** Of the response. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }
 
-export interface ShapeUse extends Sent {
+export interface ShapeUse extends Exchange {
   readonly route: string
   readonly user?: User | undefined
 }

@@ -1,7 +1,6 @@
 /** The operations of a shape, compiled into one function when the app is built. */
 import type { RoutesConfig } from '../config/schema/routes.ts'
-import { flatten } from '../config/schema/shape-steps.ts'
-import type { openDialects, ShapeStep } from '../config/schema/shapes.ts'
+import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
@@ -205,14 +204,23 @@ function lift(path: readonly string[]): Operation {
   return value => replaceAt(value, path.slice(0, -1), liftIn)
 }
 
-function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
-  return value => {
+function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
+  return (value, { headers }) => {
     const result: JsonRecord = {}
-    const nested = count === undefined ? value : asList(value)
-    put(result, as, nested)
-    if (count !== undefined) put(result, count, (nested as readonly Json[]).length)
+    if (count === undefined) put(result, as, value)
+    else {
+      const list = asList(value)
+      put(result, as, list)
+      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
+    }
     return result
   }
+}
+
+/** `319`, or the end of a `Content-Range` such as `items 0-24/319`. */
+function totalIn(header: string | string[] | undefined): number | undefined {
+  const digits = /^(?:[^/]{1,64}\/)?(\d{1,15})$/.exec(String(header))?.[1]
+  return digits === undefined ? undefined : Number(digits)
 }
 
 /** Each with the paths of its message; its failures are 502. */

@@ -53,7 +53,7 @@ export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
   const method = withHead(route.methods)
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
-    await sendShaped(reply.code(route.status), route.initialValue(request.live), shape, merge)
+    await sendShaped(reply.code(route.status), route.initialValue(request.live), shape, { merge })
     return reply
   }
   for (const path of route.paths) {

@@ -4,13 +4,13 @@ import type { PartConfig } from '../../config/schema/proxied.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Live } from '../../session/types.ts'
-import type { Sent } from '../../shaping/module.ts'
+import type { Exchange } from '../../shaping/module.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import { hasNoContent, invalid, responseError } from '../../proxy/response.ts'
+import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { Compiling } from './credentials.ts'
@@ -19,7 +19,7 @@ import type { Compiling } from './credentials.ts'
  * @throws GatewayError where the body reports an error @returns a promise where it has own code
  * @param body undefined without content, of which neither code nor contract is asked
  */
-export type ShapeBody = (body: unknown, live: Live | undefined, sent: Sent) => unknown
+export type ShapeBody = (body: unknown, live: Live | undefined, exchange: Exchange) => unknown
 
 type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig>
 type Parts = NonNullable<ReturnType<typeof compileParts>>
@@ -90,8 +90,8 @@ function compileFetch(
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
-    if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    if (isPart(response)) throw invalid('a part of a file (206), which was not requested')
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target, headers })
     return shaped ?? part.default ?? null
   }
 }

@@ -1,7 +1,7 @@
 /** The response of an upstream, from its headers to its last byte, as the client gets it. */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
+import { plainCookies, sealedCookies } from '../../config/schema/route.ts'
 import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
@@ -10,6 +10,7 @@ import {
   discard,
   hasNoContent,
   invalid,
+  isPart,
   isBodiless,
   isEventStream,
   isJson,
@@ -155,7 +156,7 @@ function relay(
   }
   if (reply.request.method === 'HEAD') return void reply.send()
   if (Buffer.isBuffer(body)) {
-    const isWhole = status < 300 && status !== 206
+    const isWhole = status < 300 && !isPart(response)
     if (observe !== undefined && isWhole && isJson(headers) && !hasNoContent(response)) {
       observe(body, headers)
     }
@@ -174,7 +175,7 @@ async function respondShaped(
   parts: Promise<Merge> | undefined
 ): Promise<void> {
   const { status } = response
-  if (status === 304 || status === 206) {
+  if (status === 304 || isPart(response)) {
     throw invalid(`${status}, although neither a condition nor a range was sent`)
   }
   if (isRedirect(status)) {
@@ -185,12 +186,13 @@ async function respondShaped(
     if (parts === undefined) return void reply.send()
     reply.code(200)
   }
+  if (status === 206) reply.code(200)
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
   const merge = await parts
   reply.request.trail.shapeAt = performance.now()
   const value = hasNoContent(response) ? undefined : readResponse(response, shaping)
-  return sendShaped(reply, value, shaping.shape, merge)
+  return sendShaped(reply, value, shaping.shape, { merge, headers: response.headers })
 }
 
 function readResponse({ headers, body }: UpstreamResponse, shaping: Shaping): unknown {
@@ -206,14 +208,14 @@ export async function sendShaped(
   reply: FastifyReply,
   value: unknown,
   shape: Shaping['shape'],
-  merge?: Merge
+  { merge, headers }: { merge: Merge | undefined; headers?: UpstreamResponse['headers'] }
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
   // A fixed answer of config is not timed: its shaping is no step that anyone looks for in a trace.
   if (trail.shapeAt === 0 && merge !== undefined) trail.shapeAt = performance.now()
-  const sent = { target: request.raw.url ?? '', body: request.clientBody }
-  const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
+  const use = { target: request.raw.url ?? '', body: request.clientBody, headers }
+  const shapeWhole = (whole: unknown) => shape(whole, request.live, use)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
   if (trail.shapeAt > 0) trail.shapeMs = performance.now() - trail.shapeAt
