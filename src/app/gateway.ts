@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
-import { mountOf } from '../config/schema/resolved.ts'
+
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
@@ -125,7 +125,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     forwardedHost: createForwardedHost(server.hosts),
     warnOnce: createWarnOnce(log),
     /** `server.mount`, the prefix of every public path. */
-    mount: mountOf(config)
+    mount: config.gateway.server.mount ?? ''
   }
 }
 

@@ -15,7 +15,7 @@ import type { Folders } from '../config/read/files.ts'
 import { createInputs, decodeText, NotUtf8Error } from '../config/read/inputs.ts'
 import { loadConfig } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
-import { ConfigError, type Fault } from '../config/schema/faults.ts'
+import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
 /** @throws CommandError when it is not UTF-8: characters of it would be lost */
@@ -63,11 +63,7 @@ export function cannotWrite(file: string, error: unknown): CommandError {
 }
 
 /** @param texts by absolute path, in the place of those of the files */
-export function faultsWith(
-  folders: Folders,
-  texts: ReadonlyMap<string, string>,
-  env: Environment
-): Fault[] {
+export function faultsWith(folders: Folders, texts: ReadonlyMap<string, string>, env: Environment) {
   try {
     loadConfig(folders, env, { inputs: createInputs(texts) })
     return []
