@@ -1,6 +1,6 @@
 /**
- * The session of an operator in a browser: a sealed cookie of one hour, and no store. Each request
- * holds it against what is true then: it ends with the password, the role, a block or a sign-out.
+ * The session of an operator: a sealed cookie of one hour, and no store. Each request holds it
+ * against what is true then: it ends with the password, the role, a block or a sign-out.
  */
 import { randomUUID } from 'node:crypto'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'

@@ -57,7 +57,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     upstreams: upstreams.addresses(),
     /** Credential sources that did not answer when they were asked last. */
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
-    ledger: ledger?.status(),
+    ledger,
     refusing: refusingOf(config, services),
     maintenance: maintenance
       .entries()

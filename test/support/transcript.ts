@@ -7,7 +7,7 @@
  *     [3]                              its exit code, if that is not 0
  *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
  *     200, 429 limit.exceeded          its status, and the code of an error
- *     ? limits.reset                   the last line of the log with this event, or of this ID
+ *     ? ops.act                        the last line of the log with this event, or of this ID
  *     ? backend                        the last request that the back-end got
  *     ? users.yaml                     the text of a file
  *     ! limits.yaml max: 5 → max: 50   changes a file

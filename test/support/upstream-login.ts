@@ -1,13 +1,10 @@
 /** Parts of tests of sign-in at a back-end. */
-import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/read/load.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
-import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
 import { textFolder } from './config-files.ts'
 import { signInAt } from './sign-in.ts'
-import { upstreamConfig } from './upstream-config.ts'
 
 export const credential: Credential = { token: 't-1', refreshToken: 'r&=1', cookies: 'sid=abc' }
 
@@ -21,12 +18,6 @@ export function signInConfig(
   const { b: source } = loadConfig(textFolder(cleanUp, files), {}).gateway.login.sources
   if (source?.kind !== 'upstream-login') throw new Error('no such source')
   return { ...source, ...over }
-}
-
-export function upstreamOf(t: Test, url: string) {
-  const upstream = createUpstream(upstreamConfig(t.after, { url }))
-  t.after(() => upstream.close())
-  return upstream
 }
 
 export function sessionWith(held?: Credential): Session {

@@ -1,5 +1,6 @@
 /** Finds members of a response by their names: what it tells are paths and codes, no other values. */
 import { isRawNumber, isRecord, type Json, textOf } from '../../json/values.ts'
+import type { Reply } from './client.ts'
 
 interface Member {
   readonly path: string
@@ -147,8 +148,10 @@ function roleIn(role: Json): string | undefined {
   return find(items[0], 'role', 1)?.path
 }
 
+const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
+
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
-export function shapeOf(body: Json, messageOfErrors?: string) {
+export function shapeOf({ body, headers }: Reply, messageOfErrors?: string) {
   const code = codeOf(body)
   const member = membersOf(body, 1).find(({ name }) => /^(message|msg|errorMessage)$/.test(name))
   const message = member?.path ?? messageOfErrors
@@ -157,7 +160,9 @@ export function shapeOf(body: Json, messageOfErrors?: string) {
   const status = { path: code?.path, ok: [code?.value], message }
   const steps: object[] = hasEnvelope ? [{ status }] : []
   if (Array.isArray(body)) {
-    return { isList: true, steps: [{ nest: { as: 'rows', count: 'total' } }], found: 'a bare list' }
+    const countHeader = totalHeaders.find(name => /\d$/.test(String(headers[name])))
+    const found = `a bare list${countHeader ? `, total in the header ${countHeader}` : ''}`
+    return { isList: true, steps: [{ nest: { as: 'rows', count: 'total', countHeader } }], found }
   }
   const total = find(body, 'total')?.path
   const unnamed = total && membersOf(body).find(({ value }) => isRows(value))

@@ -54,7 +54,10 @@ const operations = {
   nest: s.optional(
     {
       as: s.text('The name of the member.'),
-      count: s.may.text('The name of another member: how many items the list has.')
+      count: s.may.text('The name of another member: how many items the list has.'),
+      countHeader: s.may.header(
+        'The response’s header with that number, such as x-total-count or content-range.'
+      )
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),

@@ -120,8 +120,7 @@ for (const [name, start] of Object.entries(shapes)) {
 
     await t.test('counts the limits of a caller, and resets them', async t => {
       const { client } = await connected(t, given)
-      const onForeignKey = (key: string) => t.fail(key)
-      const counts = createRedisCounts({ redis: client, prefix: '{cg}:', onForeignKey })
+      const counts = createRedisCounts(client, '{cg}:')
       const caller = 'a:192.0.2.1'
       const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
       await counts.tell(`${caller} told`, rate, 2)
