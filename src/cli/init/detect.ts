@@ -1,6 +1,6 @@
 /** Finds members of a response by their names: what it tells are paths and codes, no other values. */
 import { isRawNumber, isRecord, type Json, textOf } from '../../json/values.ts'
-import type { Reply } from './client.ts'
+import type { RawResponse } from '../../login/login-response.ts'
 
 interface Member {
   readonly path: string
@@ -149,6 +149,8 @@ function roleIn(role: Json): string | undefined {
 }
 
 const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
+
+type Reply = Pick<RawResponse, 'headers'> & { readonly body?: Json }
 
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
 export function shapeOf({ body, headers }: Reply, messageOfErrors?: string) {
