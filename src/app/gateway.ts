@@ -5,7 +5,6 @@ import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
 import { headerName } from '../config/schema/primitives.ts'
-import { mountOf } from '../config/schema/resolved.ts'
 import { credentialOf, type RoutesConfig, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
@@ -121,7 +120,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     forwardedHost: createForwardedHost(server.hosts),
     warnOnce: createWarnOnce(log),
     /** `server.mount`, the prefix of every public path. */
-    mount: mountOf(config)
+    mount: config.gateway.server.mount ?? ''
   }
 }
 

@@ -3,13 +3,7 @@ import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { memoized } from '../../bounded-map.ts'
 import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import {
-  pathsOf,
-  queryMapsOf,
-  routeSettings,
-  timeoutOf,
-  upstreamPathOf
-} from '../../config/schema/resolved.ts'
+import { pathsOf, queryMapsOf, routeSettings } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Contract } from '../../contract/drift.ts'
 import { readJson } from '../../json/body.ts'
@@ -175,9 +169,9 @@ function targetOf(gateway: Compiling, name: string, written: Written) {
     upstream,
     upstreamName,
     credentials: gateway.credentialsOf(upstreamName),
-    rewrite: createRewrite(paths, upstreamPathOf(written), base),
+    rewrite: createRewrite(paths, written.rewrite ?? written.path, base),
     /** The longest wait for a byte of the response. */
-    timeoutMs: timeoutOf(written, config),
+    timeoutMs: written.timeout ?? config.responseTimeout,
     maxBody: routeSettings(gateway.config, name, written).maxBody,
     /** Whether the upstream is called with GET and without a body, whatever the client's method. */
     isReadOnly,
