@@ -1,4 +1,3 @@
-/** `routes add`: makes one call through a configured upstream, and prints a route and a shape for it. */
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'

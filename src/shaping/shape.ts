@@ -1,7 +1,6 @@
 /** The operations of a shape, compiled into one function when the app is built. */
 import type { RoutesConfig } from '../config/schema/routes.ts'
-import { flatten } from '../config/schema/shape-steps.ts'
-import type { openDialects, ShapeStep } from '../config/schema/shapes.ts'
+import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'

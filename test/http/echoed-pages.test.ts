@@ -36,11 +36,9 @@ t.test('case C1: the list has the page that the console asked for', async t => {
     const { json: body } = await gateway.call(`/api/list${query}`)
     t.strictSame(body.data, { ...data, ...numbers }, query)
   }
+  const four = { current: 4, size: 50 }
   for (const [sent, numbers] of [
-    [
-      { current: 4, size: '50', name: '' },
-      { current: 4, size: 50 }
-    ],
+    [{ ...four, size: '50', name: '' }, four],
     [{ current: -1, size: null }, {}],
     [{ current: 1.5, size: [10] }, {}],
     [[1], {}]

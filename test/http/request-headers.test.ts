@@ -459,7 +459,7 @@ t.test('a route opens a refused field by its full name, for itself alone', async
   }
 })
 
-t.test('check says where a listed header is one too many, or one too few', async t => {
+t.test('check says where a listed header is one too many', async t => {
   const reports = (upstream: object, route: object) =>
     reportsOf({
       routes: {
@@ -468,8 +468,6 @@ t.test('check says where a listed header is one too many, or one too few', async
       }
     }).join('\n')
   t.match(reports({}, { passHeaders: ['accept'] }), '"accept" passes anyway')
-  const lacks = reports({ passHeaders: ['accept'] }, { methods: ['POST'] })
-  t.match(lacks, 'upstreams.b.passHeaders: warning: does not list content-type')
 })
 
 t.end()

@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { deflateSync, brotliCompressSync, constants, gzipSync, zstdCompressSync } from 'node:zlib'
+import {
+  deflateRawSync,
+  deflateSync,
+  brotliCompressSync,
+  constants,
+  gzipSync,
+  zstdCompressSync
+} from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'
@@ -51,6 +58,7 @@ t.test('a content coding is undone, up to the bound', async t => {
   }
   const members = [text.subarray(0, 700), text.subarray(700)].map(part => gzipSync(part))
   t.same(read(Buffer.concat(members), coding('gzip')), value, 'two members')
+  t.same(read(deflateRawSync(text), coding('deflate')), value, 'as some servers send it')
 })
 
 t.test('a coding that is cut, broken, unknown or not the only one is told as such', async t => {

@@ -1,7 +1,7 @@
 /** Serves the console's files, so that page and gateway share an origin; hashed ones for a year. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fileIn } from '../../config/schema/resolved.ts'
-import { oidcPath } from '../../config/schema/oidc.ts'
+import { oidcPath } from '../../config/schema/login.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 

@@ -1,6 +1,6 @@
 /** The session: what is left of it, refresh, extension, end, the list, the check of proxies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { closeBody } from '../../config/schema/request-bodies.ts'
+import { closeBody } from '../../config/schema/own-endpoints.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'

@@ -1,7 +1,7 @@
 /** Records each sign-in and each unsafe request to a back-end in the ledger when it has ended. */
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { AuditConfig, HowToShow } from '../../config/schema/audit.ts'
+import type { AuditConfig, HowToShow } from '../../config/schema/gateway.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { readJson } from '../../json/body.ts'
 import { type Json, textAt } from '../../json/values.ts'

@@ -159,7 +159,7 @@ export async function abandonSession(request: FastifyRequest, opened: Live): Pro
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { live, ended } = request
   const { sessions } = request.server.gateway
-  if (live !== undefined) await sessions.end(live, 'revoked', { cause: 'signed-out' })
+  if (live !== undefined) await sessions.end(live, 'revoked')
   // A Redis that has just forgotten it may give its place to one that has not.
   if (ended?.reason === 'unknown') await sessions.store.end(undefined, [ended.key], 'revoked')
   clearSessionCookie(reply)

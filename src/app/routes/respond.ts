@@ -1,7 +1,7 @@
 /** The response of an upstream, from its headers to its last byte, as the client gets it. */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
+import { plainCookies, sealedCookies } from '../../config/schema/route.ts'
 import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'

@@ -6,7 +6,7 @@ import type {
   FastifySchemaValidationError
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
-import { loginBody } from '../../config/schema/request-bodies.ts'
+import { loginBody } from '../../config/schema/own-endpoints.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/values.ts'
 import { takesPasswords } from '../../login/credential-source.ts'

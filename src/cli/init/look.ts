@@ -42,7 +42,6 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   return access
 }
 
-/** The ways in which back-ends take a token, the most common first; else cookies alone. */
 function likelyAccess(session: BackendSession): Access[] {
   const { token, cookies, source } = session
   const ofCookies = cookies === undefined ? [] : [{ credential: { cookies }, as: 'cookies' }]
