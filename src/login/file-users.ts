@@ -52,10 +52,7 @@ export function createFileUsers() {
     activate: (sources: Sources): void => {
       files = filesOf(sources)
     },
-    /**
-     * A session as the file has its user now; undefined where the user was removed, disabled, or
-     * has another password, or the source is gone.
-     */
+    /** As the file has the user now; undefined for one who is gone or has another password. */
     review: <S extends Reviewed>(session: S): S | undefined => {
       const { source, identity, password } = session
       if (files === undefined || source === keySource) return session

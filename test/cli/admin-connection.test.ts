@@ -154,21 +154,7 @@ t.test(
   }
 )
 
-t.test('a response without an end, or one that breaks off, is said in one line', async t => {
-  const endless = await trap(t, (_request, response) => {
-    response.on('error', () => {})
-    const mebibyte = Buffer.alloc(1024 * 1024, '[')
-    const more = () => {
-      if (response.destroyed) return
-      if (response.write(mebibyte)) setImmediate(more)
-      else response.once('drain', more)
-    }
-    more()
-  })
-  t.match(await run(['status', '--url', endless.url], { env }), {
-    code: 1,
-    err: /^No gateway answers on \S+: its response is longer than 64 MiB\. .*\n$/
-  })
+t.test('a response that breaks off is said in one line', async t => {
   const cut = await trap(t, (_request, response) => {
     response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
   })

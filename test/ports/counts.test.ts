@@ -18,8 +18,7 @@ async function inRedis(t: Test) {
   const redis = new Redis(server.url)
   redis.on('error', () => {})
   t.after(() => redis.disconnect())
-  const onForeignKey = (key: string) => t.fail(key)
-  return { redis, store: createRedisCounts({ redis, prefix: '{cg}:', onForeignKey }) }
+  return { redis, store: createRedisCounts(redis, '{cg}:') }
 }
 
 /** Each of them is free again after whole quarters, so that what a test itself takes decides nothing. */

@@ -5,7 +5,7 @@ import { type Bucket, createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { createRedisLockouts, lockoutsWithFallback } from '../../src/limits/redis-lockouts.ts'
 import { createRedisDialler } from '../../src/services/redis.ts'
 import { bucketOf, lockoutsContract } from './lockouts.ts'
-import { passFailures, stopClock } from '../support/clock.ts'
+import { passTime, stopClock } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +32,7 @@ t.test('in memory', async t => {
 t.test('in Redis, with rights to its own keys alone', async t => {
   const { redis } = await connected(t)
   await redis.call('ACL', 'SETUSER', 'default', 'resetkeys', '~{cg}:*')
-  lockoutsContract(t, createRedisLockouts(redis, '{cg}:'), ms => passFailures(redis, ms))
+  lockoutsContract(t, createRedisLockouts(redis, '{cg}:'), ms => passTime(redis, ms))
 })
 
 t.test('Redis decides as memory does', async t => {
@@ -59,7 +59,7 @@ t.test('Redis decides as memory does', async t => {
       for (const { take, giveBack, pass: ms } of steps) {
         if (ms !== undefined) {
           passHere(ms)
-          await passFailures(redis, ms)
+          await passTime(redis, ms)
         }
         if (giveBack !== undefined) {
           for (const each of both) await each.giveBack(giveBack, { isTaken: true, waitMs: [] })

@@ -1,6 +1,7 @@
 /** Parts of tests of sign-in at a back-end. */
 import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/read/load.ts'
+import type { UpstreamConfig } from '../../src/config/schema/routes.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
 import { textFolder } from './config-files.ts'
@@ -18,6 +19,17 @@ export function signInConfig(
   const { b: source } = loadConfig(textFolder(cleanUp, files), {}).gateway.login.sources
   if (source?.kind !== 'upstream-login') throw new Error('no such source')
   return { ...source, ...over }
+}
+
+/** The config of an upstream as a file would give it, with all defaults. */
+export function upstreamConfig(
+  cleanUp: (undo: () => unknown) => void,
+  written: Record<string, unknown>
+): UpstreamConfig {
+  const text = stringify({ upstreams: { b: written } })
+  const { b } = loadConfig(textFolder(cleanUp, { 'routes.yaml': text }), {}).routes.upstreams
+  if (b === undefined) throw new Error('no upstream')
+  return b
 }
 
 export function sessionWith(held?: Credential): Session {

@@ -42,13 +42,16 @@ t.test(
   }
 )
 
-t.test('a list of 1 MB is looked at', async t => {
+t.test('a list of 1 MB, and its total in a header, are looked at', async t => {
   const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(1000) }))
-  const backend = await testUpstream(t.after, json(200, rows))
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.setHeader('X-Total-Count', 2500).end(JSON.stringify(rows))
+  })
   const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
   const { folder } = await runInit(t.after, words, 'a long pass phrase')
   const added = await run(['routes', 'add', 'GET', '/x', '-c', folder])
-  t.match(added, { code: 0, out: '# a bare list' })
+  t.match(added, { code: 0, out: '# a bare list, total in the header x-total-count' })
+  t.match(added.out, /countHeader: x-total-count/)
 })
 
 t.test('a wrong password, no data and a wrong call are told', async t => {

@@ -116,7 +116,7 @@ t.test('another preset is used after a restart: until then reloads are refused',
     'gateway.yaml': 'extends: ant-design-pro',
     'routes.yaml': routes
   })
-  const { gateway: running } = loadConfig(folder, {})
+  const running = loadConfig(folder, {})
   writeTexts(folder, {
     'gateway.yaml': 'log: {}\nextends: tdesign\nbackend: drf',
     'routes.yaml': routes
