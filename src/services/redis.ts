@@ -16,8 +16,6 @@ const tracking = {
   connectionName: 'console-gateway-news'
 } satisfies RedisOptions
 
-type RedisDialler = ReturnType<typeof createRedisDialler>
-
 /** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
 export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`

@@ -200,22 +200,6 @@ t.test('who leaves while Redis is asked for the session keeps no place', async t
   t.equal(backend.begun(), begun + 1, 'nothing goes to a back-end for it')
 })
 
-t.test('what else stands under a key of limits in Redis gives way', async t => {
-  const tries = { by: 'address', max: 2, window, routes: ['login'] }
-  const { server, own } = await withRedis(t, { limits: { tries } })
-  const redis = new Redis(server.url)
-  t.after(() => redis.disconnect())
-  const foreign = '{cg}:l:a:198.51.100.1'
-  await redis.lpush(foreign, 'x')
-  const guess = (address: string): Call => [
-    login,
-    { headers: { 'x-forwarded-for': address }, json: { username: 'alice', password: 'wrong' } }
-  ]
-  const calls = [1, 1, 1, 2].map(last => guess(`198.51.100.${last}`))
-  t.same(await statuses(own, calls), [401, 401, 429, 401])
-  for (const key of [foreign, '{cg}:l:a:198.51.100.2']) t.ok(await redis.hexists(key, 'tries'))
-})
-
 t.test('sign-in has budgets of its own: whoever used up all others can still sign in', async t => {
   const own = await testGateway(t.after, {
     routes: { upstreams, routes: { open: { path: '/api/slow', access: 'public', upstream: 'b' } } },

@@ -195,16 +195,6 @@ t.test('a Redis that hangs costs one attempt its time-out, not each', async t =>
   t.same([seen.asked, seen.away.length], [1, 1])
 })
 
-t.test('a right password that Redis counted before an outage is no failure after it', async t => {
-  const { lockouts, failures, stop, goOn, attempts } = await withOutages(t, 300)
-  const both = [await lockouts.take([x]), await lockouts.take([x])]
-  t.equal(await failures(), 2)
-  stop()
-  for (const taken of both) await lockouts.giveBack([x], taken)
-  await goOn()
-  t.same(await attempts(4), [true, true, true, false])
-})
-
 t.test('a refund that Redis refuses with NOPERM does not keep counts local', async t => {
   const { redis, lockouts, failures, seen, attempts } = await withOutages(t)
   const taken = await lockouts.take([x])
