@@ -43,12 +43,10 @@ const open = (name: string, more: object = {}) => ({
   }
 })
 const shapes = parse(`
-list: &list
+list:
   - unwrap: items
   - each: [{ rename: { subject: title } }, { pick: [id, title] }]
   - wrap: list
-raw: *list
-own: *list
 page:
   - status: { path: code, ok: [0], statuses: { 40400: 404 } }
   - unwrap: data
@@ -71,8 +69,8 @@ const gateway = await testGateway(t.after, {
     upstreams: { b: { url: backend.url }, raws: { url: raws.url } },
     routes: {
       ...Object.assign({}, ...Object.keys(shapes).map(name => open(name))),
-      ...open('raw', { upstream: 'raws' }),
-      ...open('own', { access: undefined }),
+      ...open('raw', { upstream: 'raws', shape: 'list' }),
+      ...open('own', { access: undefined, shape: 'list' }),
       ...open('plain', { shape: undefined }),
       ...open('ok', { shape: 'page', errorStatus: 'ok' }),
       parts: {

@@ -3,11 +3,10 @@
  * are cut off when config says so and not before, and keep nothing from others.
  */
 import { once } from 'node:events'
-import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import t from 'tap'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
 import { type Line, open, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
@@ -25,9 +24,10 @@ const backend = await testUpstream(t.after, (question, response, seen) => {
   else json(200, { ok: 1 })(question, response, seen)
 })
 const shaped = { path: '/api/shaped/*', access: 'public', upstream: 'backend', shape: 'same' }
-const gatewayWith = async (server: object) => {
-  const folder = await configFolder({
-    gateway: { server, console: { root: '.' } },
+const gatewayWith = async (server: object) =>
+  await testGateway(t.after, {
+    gateway: { server, console: { root: 'dist' } },
+    code: { 'dist/large.bin': '0'.repeat(size) },
     limits: {
       sizes: { shape: '16MiB' },
       limits: { all: { by: 'address', max: 1_000_000, window: '1h' } }
@@ -37,9 +37,6 @@ const gatewayWith = async (server: object) => {
       shapes: { same: [{ drop: ['nothing'] }] }
     }
   })
-  writeFileSync(join(folder, 'large.bin'), Buffer.alloc(size))
-  return await testGateway(t.after, folder)
-}
 const hasty = await gatewayWith({ requestTimeout: '1s', keepAlive: '800ms' })
 const impatient = await gatewayWith({ idleTimeout: `${idleMs}ms` })
 const patient = await gatewayWith({ requestTimeout: '2m', keepAlive: '2m', idleTimeout: '2m' })
