@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { isOfUpstream } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
@@ -102,11 +103,6 @@ export class SourceFaults {
   }
 }
 
-interface SigningOut {
-  readonly log: { warn: (fields: object, message: string) => void }
-  readonly trail?: Trail
-}
-
 /** An upstream that gives a session a token of its own, whatever its source is. */
 export interface TokenExchange extends Pick<CredentialSource, 'signOut'> {
   readonly upstream: string
@@ -163,7 +159,7 @@ function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
 export function signOutAtSource(
   options: SignOutOptions,
   ended: Session | readonly Session[],
-  { log, trail }: SigningOut
+  { log, trail }: { log: Pick<Logger, 'warn'>; trail?: Trail }
 ): void {
   const signOutInTurn = async () => {
     const sessions = [ended].flat()

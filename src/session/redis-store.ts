@@ -29,8 +29,6 @@ interface Options {
   readonly tracking: Pick<Tracking, 'follow' | 'isFollowed'>
 }
 
-type Names = ReturnType<typeof createNames>
-
 function createNames(prefix: string) {
   // Changes of what begins so are announced, the epoch among them.
   const record = (key: string) => `${prefix}s:${key}`
@@ -63,7 +61,7 @@ const othersFollowMs = 2000
 
 export class RedisStore implements SessionStore {
   readonly #redis: Redis | Cluster
-  readonly #names: Names
+  readonly #names: ReturnType<typeof createNames>
   readonly #tracking: Options['tracking']
   readonly #journal = new Journal()
   /** Until then other processes may have to write again what they opened. */
