@@ -1,34 +1,26 @@
 /** The operators' listener, with liveness, readiness, metrics and OpenAPI. */
 import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
-import { createTrust } from '../app/hooks/address.ts'
-import { readForwardedProto } from '../app/hooks/address.ts'
-import { readJsonBodies } from '../app/hooks/validation.ts'
-import { schemaController } from '../app/hooks/validation.ts'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { openApi } from '../api-docs/openapi.ts'
+import { createTrust, readForwardedProto } from '../app/hooks/address.ts'
+import { readJsonBodies, schemaController } from '../app/hooks/validation.ts'
 import { toGatewayError } from '../errors/errors.ts'
-import { addApiDescription } from './routes.ts'
-import { type GatewayState, version } from '../services/gateway-state.ts'
-import type { Services } from '../services/services.ts'
+import { version } from '../services/gateway-state.ts'
 import type { createAccess } from './access.ts'
-import { partsOf } from './health.ts'
+import { partsOf } from './state.ts'
+import { addApiDescription, type Desk } from './routes.ts'
 import { opsHeaders, sendOpsError, sendRouterError } from './responses.ts'
-
-interface Options {
-  readonly state: () => GatewayState
-  readonly openApi: () => object
-  readonly access: ReturnType<typeof createAccess>
-  readonly services: Pick<Services, 'metrics' | 'ledger' | 'log'>
-  readonly ops: Pick<GatewayConfig['ops'], 'trustedProxies' | 'openMetrics'>
-}
 
 const maxBody = 64 * 1024
 
 /** `/healthz` never asks Redis: a restart of the gateway does not repair it. */
-export function createOpsServer(options: Options): FastifyInstance {
-  const { state, openApi, access } = options
-  const { metrics, ledger, log } = options.services
-  const ops = createOpsApp(options.ops.trustedProxies)
+export function createOpsServer(
+  desk: Desk,
+  access: ReturnType<typeof createAccess>
+): FastifyInstance {
+  const { metrics, ledger, log, state, config } = desk
+  const { trustedProxies, openMetrics } = config().gateway.ops
+  const ops = createOpsApp(trustedProxies)
   ops.decorate('actsTo', { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
@@ -57,12 +49,12 @@ export function createOpsServer(options: Options): FastifyInstance {
     const parts = operator === undefined ? {} : partsOf(current)
     return await reply.code(ready ? 200 : 503).send({ status, ...parts })
   })
-  const ofMetrics = { isOpen: options.ops.openMetrics, isProbe: true }
+  const ofMetrics = { isOpen: openMetrics, isProbe: true }
   ops.get('/metrics', { config: ofMetrics }, async (_request, reply) => {
     const { type, body } = await metrics.text()
     return reply.type(type).send(body)
   })
-  ops.get('/openapi.json', { config: { isProbe: true } }, () => openApi())
+  ops.get('/openapi.json', { config: { isProbe: true } }, () => openApi(config()))
   ops.setNotFoundHandler(({ id }, reply) =>
     reply.code(404).send({
       error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.',

@@ -4,12 +4,13 @@ import { configChanges } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
 import { fingerprintOf } from '../config/read/inputs.ts'
 import type { Environment } from '../config/read/references.ts'
+import { comparePlan } from '../config/risks.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
 import { massChange } from '../login/changed-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
-import type { ReloadAnswer } from '../ops/state-schemas.ts'
+import type { PlanAnswer, ReloadAnswer } from '../ops/state-schemas.ts'
 import type { ReloadState } from '../services/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
@@ -70,8 +71,16 @@ export class Reloader {
     return this.#state
   }
 
-  /** Validates the config files; with the running config it finds the keys that need a restart. */
-  validate(running?: Config) {
+  /** What the files would change. */
+  async plan(): Promise<PlanAnswer> {
+    const { config } = this.#options.server.generations.current
+    const read = await this.#validate()
+    if ('config' in read) return { ...comparePlan(config, read.config), faults: [] }
+    return { changes: [], risks: [], faults: read.faults.map(describeFault) }
+  }
+
+  /** With the running config it finds the keys that need a restart. */
+  #validate(running?: Config) {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
     return validate([...bases, folder], { ...environment }, running)
@@ -105,7 +114,7 @@ export class Reloader {
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<ReloadAnswer> {
     const { config: before } = this.#options.server.generations.current
     try {
-      const read = await this.validate(before)
+      const read = await this.#validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
       const config = keepInstall(before, read.config)

@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, what needs attention, and the operator. */
 import type { Operator } from '../operator.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
-import { partsOf } from '../health.ts'
+import { partsOf } from '../state.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 import { time } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'

@@ -1,12 +1,16 @@
-/** Views of the gateway's state: what readiness says of its parts, and its status. */
+/** What runs, and how it is: of the process, its config files, its replicas. */
+import type { FastifyInstance } from 'fastify'
+import { stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
-
-export const stateTexts = {
-  up: 'works',
-  open: 'does not work: requests failed',
-  unhealthy: 'does not work: health checks fail'
-}
+import { addAct, addRead, type Desk } from './routes.ts'
+import {
+  planAnswer,
+  reloadAnswer,
+  reloadBody,
+  replicasAnswer,
+  statusAnswer
+} from './state-schemas.ts'
 
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const { phase, config, redis, ledger, maintenance, upstreams, sourceFaults } = state
@@ -61,7 +65,36 @@ function upstreamText(all: readonly AddressUse[]): string {
   return `degraded, ${down.length} of ${all.length} addresses: ${list}`
 }
 
-export function statusOf(state: GatewayState) {
+export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
+  addRead(ops, {
+    path: '/status',
+    summary: 'What runs: version, config, state.',
+    answer: statusAnswer,
+    read: () => statusOf(desk.state())
+  })
+  addRead(ops, {
+    path: '/replicas',
+    summary: 'All replicas: host, version, config, faults.',
+    answer: replicasAnswer,
+    read: desk.replicas
+  })
+  addRead(ops, {
+    path: '/plan',
+    summary: 'Where the files differ from what runs, and what they would change.',
+    answer: planAnswer,
+    read: desk.plan
+  })
+  addAct(ops, {
+    path: '/reload',
+    kind: 'config.reload',
+    summary: 'Reads the config files and runs their config.',
+    body: reloadBody,
+    answer: reloadAnswer,
+    run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
+  })
+}
+
+function statusOf(state: GatewayState) {
   const { version, startedAt, ready, upstreams, config } = state
   return {
     version,
