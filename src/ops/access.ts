@@ -7,8 +7,8 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import { keepCookies } from '../proxy/cookie-header.ts'
-import { isLocal } from './listener.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
+import { isLocal } from './server.ts'
 
 interface Options {
   readonly ops: Pick<GatewayConfig['ops'], 'secret' | 'hosts'>

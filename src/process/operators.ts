@@ -5,21 +5,19 @@ import { createFlows } from '../app/sign-in/flows.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createAccess } from '../ops/access.ts'
-import { addBlockRoutes } from '../ops/blocked-users.ts'
 import { addKeyRoutes } from '../ops/keys.ts'
 import { addLimitRoutes } from '../ops/limits.ts'
 import type { Desk } from '../ops/routes.ts'
-import { createOpsListener } from '../ops/listener.ts'
 import { addLockoutRoutes } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
 import { addRequestRoutes } from '../ops/requests.ts'
-import { createOpsServer } from '../ops/server.ts'
+import { createOpsListener, createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
 import { addStateRoutes } from '../ops/state.ts'
-import { addSessionRoutes } from '../ops/users.ts'
+import { addUserRoutes } from '../ops/users.ts'
 import type { Fleet } from '../services/fleet.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import type { Present } from '../services/present.ts'
@@ -82,8 +80,7 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
     memoMethod: desk.plan
   })
   addRequestRoutes(app, desk)
-  addSessionRoutes(app, desk)
-  addBlockRoutes(app, desk)
+  addUserRoutes(app, desk)
   addKeyRoutes(app, desk)
   addLimitRoutes(app, desk)
   addLockoutRoutes(app, desk)
