@@ -14,7 +14,6 @@ interface Options {
   readonly ops: Pick<GatewayConfig['ops'], 'secret' | 'hosts'>
   /** `__Host-` where it goes over https alone. */
   readonly cookie: string
-  /** The operator of a cookie's value. */
   readonly operatorOf: (value: string) => Promise<Operator | undefined>
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }

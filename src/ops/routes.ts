@@ -33,7 +33,6 @@ const maxText = 512
 type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
 type OfServer = 'metrics' | 'ledger' | 'log'
 
-/** What routes and pages of operators read, and act on. */
 export interface Desk extends Pick<Services, Used | OfServer> {
   readonly config: () => Config
   readonly state: () => GatewayState
@@ -48,7 +47,6 @@ export interface Desk extends Pick<Services, Used | OfServer> {
 
 interface Route {
   readonly path: string
-  /** One line for OpenAPI. */
   readonly summary: string
   /** The message for a request that does not fit; without it the common one. */
   readonly hint?: string
@@ -75,7 +73,6 @@ interface Act<A extends TSchema, B extends TSchema> extends Route {
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** One line for OpenAPI. */
     summary?: string
   }
   interface FastifyInstance {
@@ -99,7 +96,6 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   })
 }
 
-/** An act stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>

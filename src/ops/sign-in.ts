@@ -62,7 +62,6 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     form: role === undefined ? nameless : byName,
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
-    /** By the form of a page. @throws GatewayError */
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
       const typedSecret = form.get('secret')
       const typed = { username: form.get('username') ?? '', password: form.get('password') ?? '' }

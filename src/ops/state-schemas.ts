@@ -1,4 +1,3 @@
-/** What the operators' API answers of the gateway's state, its config and its replicas. */
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
 import type { FilesState } from '../services/gateway-state.ts'

@@ -1,4 +1,3 @@
-/** What runs, and how it is: of the process, its config files, its replicas. */
 import type { FastifyInstance } from 'fastify'
 import { stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'

@@ -1,4 +1,3 @@
-/** Sessions of users, and the blocks that keep users out of any credential source. */
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'

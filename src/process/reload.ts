@@ -20,7 +20,6 @@ import { validate } from './validate.ts'
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
 interface Asking {
-  /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
   readonly operator?: Pick<Operator, 'name' | 'via'> | undefined
 }
@@ -71,7 +70,6 @@ export class Reloader {
     return this.#state
   }
 
-  /** What the files would change. */
   async plan(): Promise<PlanAnswer> {
     const { config } = this.#options.server.generations.current
     const read = await this.#validate()
@@ -133,7 +131,6 @@ export class Reloader {
     }
   }
 
-  /** @throws where it cannot be built */
   async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<ReloadAnswer> {
     const { server, onBuilt } = this.#options
     const { number, config: before } = server.generations.current

@@ -1,7 +1,4 @@
-/**
- * The public server: its services, its listeners, and the generation that takes requests: one built
- * app with its requests. Another replaces it, then it drains and closes.
- */
+/** The public server. A generation is one built app: another replaces it, then it drains. */
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -94,7 +91,6 @@ export function createPublicServer(config: Config, log: Log) {
   return {
     services,
     generations,
-    /** @throws when it cannot be built */
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, outliving),
     activate: (generation: Generation): void => {
@@ -158,7 +154,6 @@ async function createGeneration(
     handle: (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
     requests: running.size,
     vouching: createVouching(app.gateway),
-    /** Signs sessions of a user that have ended out at their back-ends. */
     signOut: (ended: readonly Session[]) => signOutAtSource(app.gateway, ended, services),
     /** Closes when the last request has ended; streams are told to end after ten minutes. */
     retire: () => (closed ??= close()),
@@ -278,10 +273,7 @@ async function closeServer(server: Server, lingerMs: number): Promise<void> {
   await closed.promise
 }
 
-/**
- * The sockets of sd_listen_fds(3), by their names. Programs that this process starts must not take
- * them too.
- */
+/** The sockets of sd_listen_fds(3), by name. Programs that this one starts must not take them. */
 export function takeListenFds(environment = process.env, pid = process.pid): HeldSockets {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete environment[name]
@@ -296,10 +288,8 @@ export function takeListenFds(environment = process.env, pid = process.pid): Hel
 }
 
 /**
- * Sets V8's memory flags, for good. Its defaults suit programs that keep their objects; most
- * objects of a proxy end with their request.
- * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench case transfer,
- * by turns).
+ * V8's defaults suit programs that keep their objects; most of a proxy's end with their request.
+ * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench: transfer).
  */
 export function tuneV8(): void {
   // Objects of requests survive a few collections while the heap is small: later ones would be

@@ -59,7 +59,6 @@ export function chainHeads({ redis, prefix, folder }: Place) {
   }
 }
 
-/** Each session that was ended, and by whom. */
 export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
   return ({ user, by, address, requestId, reason, sessions }) => {
     const { id: userId, username, source } = user

@@ -7,7 +7,6 @@ interface Sample {
   readonly at: number
   /** Since the sample before. */
   readonly routes: ReadonlyMap<string, RouteCounts>
-  /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
 }
 

@@ -28,7 +28,6 @@ function createTracer(sampler?: Sampler, exporting?: ReturnType<typeof openExpor
     /** The context of a request that begins; undefined where traces are turned off. */
     begin: (headers: IncomingHttpHeaders): TraceContext | undefined =>
       sampler && contextOf(headers, sampler, exporting !== undefined),
-    /** Of a request that has ended, and is recorded. */
     add: (request: EndedRequest): void => void exporting?.then(({ add }) => add(request)),
     /** Sends the last spans, within a bounded time. */
     close: async (): Promise<void> => {

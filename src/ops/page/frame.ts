@@ -1,4 +1,3 @@
-/** The frame of every page: navigation, what needs attention, and the operator. */
 import type { Operator } from '../operator.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
 import { partsOf } from '../state.ts'
@@ -25,7 +24,6 @@ export interface Page {
   readonly main?: Content
 }
 
-/** @param said what the last act did */
 export function frame(
   page: Page,
   operator: Operator,

@@ -71,7 +71,6 @@ function addressOf({ url }: FastifyRequest): URL {
   return new URL(`http://ops${url}`)
 }
 
-/** Of a name that comes twice, the last value. */
 function asked(request: FastifyRequest): Readonly<Record<string, string | undefined>> {
   return Object.fromEntries(addressOf(request).searchParams)
 }
@@ -173,14 +172,12 @@ async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply):
   return page.pathname + page.search
 }
 
-/** The page that was asked for, without what the last act said. */
 function pageOf(request: FastifyRequest): string {
   const page = addressOf(request)
   for (const name of ['done', 'link']) page.searchParams.delete(name)
   return toPage(page.pathname + page.search)
 }
 
-/** The body of an act: what its button says, and the fields beside it. */
 function bodyOf(form: URLSearchParams): object {
   return {
     ...(JSON.parse(form.get('body') ?? '{}') as object),
