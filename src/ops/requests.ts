@@ -6,6 +6,7 @@ import { addRead, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 
 const query = object({
+  id: optional(text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' })),
   status: optional(
     text('`failed`, `4xx` or `404`.', { pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$' })
   ),
@@ -28,25 +29,15 @@ const answer = Type.Unsafe<FoundRequests>(
 export function addRequestRoutes(ops: FastifyInstance, { failures }: Desk): void {
   addRead(ops, {
     path: '/requests',
-    summary: 'Requests that failed, were slow or changed something, newest first.',
+    summary:
+      'Requests that failed, were slow or changed something, with what to do about an error.',
     hint: 'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20',
     query,
     answer,
-    read: async ({ last = '50', ...wanted }) =>
-      await failures.find({ ...wanted, last: Number(last) })
-  })
-  addRead(ops, {
-    path: '/requests/:id',
-    summary: 'All requests of one id, each with what to do about its error.',
-    hint: 'A request id has up to 64 letters, digits, and _ . -',
-    params: object({ id: text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' }) }),
-    answer,
-    read: async ({ id }) => {
-      const found = await failures.find({ id })
-      return {
-        ...found,
-        requests: found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
-      }
+    read: async ({ last = '50', ...wanted }) => {
+      const found = await failures.find({ ...wanted, last: Number(last) })
+      const requests = found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
+      return { ...found, requests }
     }
   })
 }

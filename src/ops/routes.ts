@@ -55,9 +55,6 @@ interface Route {
 interface Read<A extends TSchema, Q extends TSchema> extends Route {
   readonly answer: A
   readonly query?: Q
-  /** Of a path with parameters. */
-  readonly params?: Q
-  /** @param asked the query or the parameters */
   readonly read: (asked: Static<Q>) => Static<A> | Promise<Static<A>>
 }
 
@@ -85,15 +82,14 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   ops: FastifyInstance,
   route: Read<A, Q>
 ): void {
-  const { query, params, answer, read } = route
-  const schema = {
-    ...(query && { querystring: query }),
-    ...(params && { params }),
-    response: { 200: answer }
-  }
-  addRoute(ops, 'GET', { ...route, schema }, async request => {
-    return await read((params ? request.params : request.query) as Static<Q>)
-  })
+  const { query, answer, read } = route
+  const schema = { ...(query && { querystring: query }), response: { 200: answer } }
+  addRoute(
+    ops,
+    'GET',
+    { ...route, schema },
+    async request => await read(request.query as Static<Q>)
+  )
 }
 
 export function addAct<A extends TSchema, B extends TSchema>(

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { isSameSecret } from './access.ts'
+import { isSame } from './access.ts'
 import { addRoute, doAct } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { reasonOf } from '../app/hooks/errors.ts'
@@ -63,10 +63,9 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
-      const typedSecret = form.get('secret')
-      const typed = { username: form.get('username') ?? '', password: form.get('password') ?? '' }
-      if (typedSecret === null) await byPassword(options, reply, typed)
-      else await bySecret(options, reply, typedSecret)
+      const typed = form.get('secret')
+      if (typed === null) await byPassword(options, reply, form)
+      else await bySecret(options, reply, typed)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
@@ -78,21 +77,14 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   }
 }
 
-async function byPassword(
-  options: Options,
-  reply: FastifyReply,
-  typed: Readonly<Record<'username' | 'password', string>>
-): Promise<void> {
-  const { vouching, sessions, ops } = options
-  const { username, password } = typed
+async function byPassword(options: Options, reply: FastifyReply, form: URLSearchParams) {
+  const { vouching, sessions } = options
+  const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
   const isShort = username.length <= maxName && password.length <= maxPassword
   if (username === '' || password === '' || !isShort) {
     throw malformed('Give a user name and a password.')()
   }
-  if (ops.role === undefined) {
-    const message = 'Nobody signs in by name here: ops.role is not set.'
-    throw new GatewayError('ops.role', { message })
-  }
+  const typed = { username, password }
   const leaving = leavingOf(reply.raw).signal
   await signIn(options, reply, username, async () => {
     return await vouching().user(reply.request, typed, sessions.isOperator, leaving)
@@ -103,8 +95,7 @@ async function bySecret(options: Options, reply: FastifyReply, secret: string): 
   const { vouching, ops } = options
   const { role, secret: ofConfig } = ops
   await signIn(options, reply, secretOperator.name, async () => {
-    const isKnown = role === undefined && ofConfig !== undefined
-    const isRight = isKnown && isSameSecret(ofConfig)(secret)
+    const isRight = role === undefined && isSame(secret, ofConfig)
     await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
     return secretOperator
   })
