@@ -14,8 +14,7 @@ import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { OidcSource } from '../login/oidc/source.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
-import type { Entrant, OperatorSessions } from './session.ts'
-import type { Vouching } from './vouching.ts'
+import type { Entrant, OperatorSessions, Vouching } from './session.ts'
 
 interface Options {
   readonly sessions: OperatorSessions

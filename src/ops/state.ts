@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { stateTexts } from '../observability/request-story.ts'
+import { Type } from 'typebox'
+import type { FoundRequests } from '../observability/failures.ts'
+import { adviceOf, stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
+import { flag, list, name, object, optional, text, time } from './schemas.ts'
 import {
   planAnswer,
   reloadAnswer,
@@ -10,6 +13,27 @@ import {
   replicasAnswer,
   statusAnswer
 } from './state-schemas.ts'
+
+const requestQuery = object({
+  id: optional(text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' })),
+  status: optional(
+    text('`failed`, `4xx` or `404`.', { pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$' })
+  ),
+  route: optional(name('Of the config.')),
+  user: optional(name('Name or id of a user.')),
+  last: optional(
+    text('So many, at most 500; or 50.', { pattern: '^(?:[1-9][0-9]?|[1-4][0-9]{2}|500)$' })
+  )
+})
+
+const requestsAnswer = Type.Unsafe<FoundRequests>(
+  object({
+    requests: list(object({}), 'Newest first; docs/observability.md has their members.'),
+    hasMore: flag({ description: 'Whether more fit.' }),
+    oldestAt: optional(time),
+    problem: optional(text('Why those of other replicas are missing.'))
+  })
+)
 
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const { phase, config, redis, ledger, maintenance, upstreams, sourceFaults } = state
@@ -91,13 +115,25 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     answer: reloadAnswer,
     run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
   })
+  addRead(ops, {
+    path: '/requests',
+    summary:
+      'Requests that failed, were slow or changed something, with what to do about an error.',
+    hint: 'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20',
+    query: requestQuery,
+    answer: requestsAnswer,
+    read: async ({ last = '50', ...wanted }) => {
+      const found = await desk.failures.find({ ...wanted, last: Number(last) })
+      const requests = found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
+      return { ...found, requests }
+    }
+  })
 }
 
 function statusOf(state: GatewayState) {
   const { version, startedAt, ready, upstreams, config } = state
   return {
     version,
-    node: process.version,
     pid: process.pid,
     startedAt,
     ready,

@@ -11,7 +11,6 @@ import type { Desk } from '../ops/routes.ts'
 import { addLockoutRoutes } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
-import { addRequestRoutes } from '../ops/requests.ts'
 import { createOpsListener, createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
@@ -79,7 +78,6 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
     ttl: planFreshMs,
     memoMethod: desk.plan
   })
-  addRequestRoutes(app, desk)
   addUserRoutes(app, desk)
   addKeyRoutes(app, desk)
   addLimitRoutes(app, desk)

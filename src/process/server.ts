@@ -13,7 +13,7 @@ import { createShedLog, type ShedLog } from '../app/hooks/metrics.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { signOutAtSource } from '../login/credential-source.ts'
-import { createVouching } from '../ops/vouching.ts'
+import { createVouching } from '../ops/session.ts'
 import { createServices, type Log, type Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
 

@@ -116,7 +116,7 @@ function describe(
   present: Options['present']
 ) {
   const { generation, hash: configHash, files, restartNeeded } = config
-  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = present.read()
+  const { requestsPerSecond, errorShare, p99Ms } = present.read()
   return {
     version,
     pid: process.pid,
@@ -125,8 +125,10 @@ function describe(
     generation,
     configHash,
     files: files.state,
-    ...(files.state === 'refused' && { since: files.since, fault: files.faults[0] }),
+    ...(files.state === 'refused' && { fault: files.faults[0] }),
     restartNeeded: [...restartNeeded],
-    ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
+    requestsPerSecond,
+    errorShare,
+    p99Ms
   }
 }
