@@ -115,8 +115,12 @@ t.test('a new certificate and its key are taken once both are there', async t =>
 
 t.test('half a pair, and TLS for plain http, are faults', async t => {
   for (const [url, tls, fault] of [
-    ['https://b', { certificate: 'client.pem' }, /b\.tls: .*"key" is missing/],
-    ['https://b', { key: 'file:client.key' }, /b\.tls: .*"certificate" is missing/],
+    ['https://b', { certificate: join(folder, 'client.pem') }, /b\.tls: .*"key" is missing/],
+    [
+      'https://b',
+      { key: `file:${join(folder, 'client.key')}` },
+      /b\.tls: .*"certificate" is missing/
+    ],
     ['http://b', {}, /b\.tls: .*no effect/]
   ] as const) {
     t.match(reportsOf({ routes: { upstreams: { b: { url, tls } } } }).join(' '), fault)
