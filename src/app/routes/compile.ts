@@ -7,13 +7,13 @@ import { pathsOf, queryMapsOf, routeSettings } from '../../config/schema/resolve
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Contract } from '../../contract/drift.ts'
 import { readJson } from '../../json/body.ts'
-import { isRecord } from '../../json/values.ts'
+import { isRecord, type Json } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer, fillCurrentUser } from '../../shaping/answer.ts'
+import type { User } from '../../shaping/own-code.d.ts'
 import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Compiling, createCredentials } from './credentials.ts'
@@ -200,13 +200,16 @@ function answerOf(
   }
 }
 
-function bodyMappingOf(gateway: Gateway, name: string, route: Written): BodyMapping | undefined {
+function bodyMappingOf(gateway: Gateway, name: string, route: Written) {
   if (route.body === undefined) return undefined
   const { shape: shapeName, as } = route.body
   const shape = shapeName === undefined ? undefined : shapeOf(gateway, shapeName)
   return {
+    /** Of the body as it comes, and of what it unpacks to. */
     maxBytes: gateway.config.limits.sizes.shape,
-    shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
+    shape: (value: Json, user: User | undefined): Json =>
+      shape?.apply(value, { target: '', route: name, user }) ?? value,
+    /** The type for the upstream; the client's own without it. */
     as
   }
 }
