@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../config/schema/config.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
-import { mountOf } from '../config/schema/resolved.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { isRecord, stepsOfReference, valueAt } from '../json/values.ts'
@@ -52,7 +51,7 @@ export function openApi(config: Config): Members {
     }
   }
   const document = {
-    servers: [{ url: mountOf(config) || '/' }],
+    servers: [{ url: config.gateway.server.mount ?? '/' }],
     tags: [
       { name: 'account', description: 'Endpoints of the gateway itself.' },
       { name: 'routes', description: 'Endpoints of back-ends.' }

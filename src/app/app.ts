@@ -1,29 +1,38 @@
 /** The map: every hook in its order, every endpoint. Nothing else decides order. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import Fastify, { type FastifyInstance, LogController } from 'fastify'
 import cookie from '@fastify/cookie'
-import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
-import { addBackChannelLogout, addLogoutPage } from './endpoints/provider-logout.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addBodiless, addJwks } from './endpoints/own.ts'
+import { addBackChannelLogout, addLogoutPage } from './endpoints/provider-logout.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown, collectMethods, type KnownPaths } from './endpoints/unknown.ts'
-import { createFastify } from './fastify.ts'
-import { createGateway, type GatewayServices } from './gateway.ts'
+import { createGateway, type Gateway, type GatewayServices } from './gateway.ts'
 import { addAccessLog } from './hooks/access-log.ts'
+import { createTrust, readForwardedProto } from './hooks/address.ts'
 import { addAudit } from './hooks/audit.ts'
-import { addCors, addCompression, addSending } from './hooks/sending.ts'
 import type { RequestHook } from './hooks/context.ts'
+import { createErrorHandler } from './hooks/errors.ts'
 import { createGuard, createMaintenance } from './hooks/guard.ts'
-import { redirectToHttps, requestPolicy, refuseUnderPressure } from './hooks/request-policy.ts'
 import { createLimits } from './hooks/limits.ts'
+import {
+  maxHeaderSize,
+  readable,
+  redirectToHttps,
+  refuseUnderPressure,
+  requestPolicy
+} from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
+import { addCompression, addCors, addSending } from './hooks/sending.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
-import { readForms, readJsonBodies } from './hooks/validation.ts'
+import { readForms, readJsonBodies, schemaController } from './hooks/validation.ts'
 import { compileRoutes, type Route } from './routes/compile.ts'
 import { addForwarded, addOwnRoute } from './routes/handler.ts'
+import { addOidc } from './sign-in/flows.ts'
 import { addLogin } from './sign-in/login.ts'
-import { addOidc } from './sign-in/oidc.ts'
 
 /** `services` outlive the app. @throws when it cannot be built; nothing is open then */
 export async function buildApp(
@@ -128,4 +137,42 @@ async function addRoutes(scope: FastifyInstance, isHere: (route: Route) => boole
 
 function addHooks(scope: FastifyInstance, hooks: Hooks): void {
   for (const hook of hooks) scope.addHook('onRequest', hook)
+}
+
+function createFastify(gateway: Gateway): FastifyInstance {
+  const { config, log } = gateway
+  const { trustedProxies } = config.gateway.server
+  const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
+  const app = Fastify({
+    // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'requestId'
+    }),
+    trustProxy: trust ?? false,
+    childLoggerFactory: (_none, bindings) => log.child(bindings),
+    requestIdHeader: false,
+    genReqId: requestId(trust),
+    exposeHeadRoutes: false,
+    bodyLimit: config.limits.sizes.body,
+    schemaController,
+    rewriteUrl: ({ url = '' }) => readable(url),
+    routerOptions: { maxParamLength: maxHeaderSize },
+    // A build yields to requests, so plugins may take their time.
+    pluginTimeout: 0
+  })
+  app.log = log
+  app.decorate('gateway', gateway)
+  if (trust !== undefined) readForwardedProto(app)
+  app.setErrorHandler(createErrorHandler(gateway))
+  return app
+}
+
+/** A client that bypasses the load balancer must not choose the id that stands in the log. */
+function requestId(trust?: (address: string) => boolean) {
+  return ({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string => {
+    const id = headers['x-request-id']
+    if (typeof id !== 'string' || trust?.(socket.remoteAddress ?? '') !== true) return randomUUID()
+    return /^[A-Za-z0-9_.-]{8,64}$/.test(id) ? id : randomUUID()
+  }
 }

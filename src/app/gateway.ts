@@ -1,10 +1,13 @@
 /** The services and settings of one generation, which its hooks, endpoints and routes share. */
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
-import { mountOf } from '../config/schema/resolved.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import { headerName } from '../config/schema/primitives.ts'
+import { credentialOf, type RoutesConfig, type UpstreamConfig } from '../config/schema/routes.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { isRecord } from '../json/values.ts'
 import type { CredentialSource, TokenExchange } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
 import { createLdap } from '../login/ldap/source.ts'
@@ -16,13 +19,14 @@ import { createTokenExchange } from '../login/token-exchange.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { tokenNamesOf } from '../proxy/query.ts'
+import type { Call } from '../proxy/receiver.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import { credentialIn } from '../session/credentials.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
 import { createAnswer, fillUser } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import type { Modules } from '../shaping/module.ts'
+import type { Modules, OwnCode } from '../shaping/module.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import type { BindStream } from './hooks/context.ts'
 import { createCounters, type ShedLog } from './hooks/metrics.ts'
@@ -31,7 +35,6 @@ import {
   createSessionCookieReader,
   sessionCookie
 } from './hooks/session-cookie.ts'
-import { withOwnCode } from './own-code.ts'
 
 type Shared =
   | 'log'
@@ -50,10 +53,8 @@ type Shared =
 export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
   readonly failures: Pick<Services['failures'], 'add'>
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
-  readonly running: {
-    /** @param member is destroyed where it may run no longer @returns ends the registration */
-    readonly begin: (member: { readonly destroy: () => unknown }) => () => void
-  }
+  /** @param member is destroyed where it may run no longer @returns ends the registration */
+  readonly running: (member: { readonly destroy: () => unknown }) => () => void
   readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
@@ -84,10 +85,13 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   const { login, logout, profile, refresh } = config.routes.endpoints
   const { log, sessions } = services
   // In the order of the config.
-  const sources = services.sources ?? createSources(config, services)
+  const written = Object.entries(config.gateway.login.sources)
+  const sources: readonly CredentialSource[] =
+    services.sources ??
+    written.map(([name, source]) => createSource(name, source, config, services))
   const tokens = createBackEndTokens(config, name => services.upstream(name))
   const { exchanges } = tokens
-  const answerOf = (written: AnswerConfig | undefined) => written && createAnswer(config, written)
+  const answerOf = (answer: AnswerConfig | undefined) => answer && createAnswer(config, answer)
   return {
     ...services,
     config,
@@ -116,7 +120,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     forwardedHost: createForwardedHost(server.hosts),
     warnOnce: createWarnOnce(log),
     /** `server.mount`, the prefix of every public path. */
-    mount: mountOf(config)
+    mount: config.gateway.server.mount ?? ''
   }
 }
 
@@ -128,20 +132,11 @@ function createWarnOnce(log: Services['log']) {
   }
 }
 
-interface Needed extends Pick<Services, 'log'> {
-  readonly upstream: (name: string) => Upstream
-}
-
-function createSources(config: Config, services: Needed): CredentialSource[] {
-  const sources = Object.entries(config.gateway.login.sources)
-  return sources.map(([name, source]) => createSource(name, source, config, services))
-}
-
 function createSource(
   name: string,
   source: SourceConfig,
   { users, authorities }: Config,
-  { log, upstream }: Needed
+  { log, upstream }: Pick<Services, 'log'> & { readonly upstream: (name: string) => Upstream }
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':
@@ -227,5 +222,60 @@ function claimsOf(config: Config, claims: object, session: Session) {
     name,
     roles,
     ...(fillUser(config, claims, session) as object)
+  }
+}
+
+const inAscii = /^[\x20-\x7e]*$/
+
+type Ask = (name: string, config: UpstreamConfig) => Upstream
+type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
+
+/** @returns the upstream of a name in config; own code adds headers to its calls */
+function withOwnCode(
+  ask: Ask,
+  modules: Modules,
+  { upstreams }: RoutesConfig
+): (name: string) => Upstream {
+  return name => {
+    const config = upstreams[name]
+    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
+    const upstream = ask(name, config)
+    const { module: file = '' } = config
+    const code = modules.get(file)
+    if (code === undefined) return upstream
+    /** A call that is sent again shall not hold the headers of its first time. */
+    const signed = async <C extends Added>(call: C, path = call.path): Promise<C> => ({
+      ...call,
+      headers: { ...call.headers, ...(await headersBy(file, code, { ...call, path })) }
+    })
+    return {
+      ...upstream,
+      send: async call => upstream.send(await signed(call)),
+      connect: async call => upstream.connect(await signed(call)),
+      fetchWhole: async request =>
+        upstream.fetchWhole(await signed(request, upstream.base + request.path))
+    }
+  }
+}
+
+/** @throws GatewayError `upstream.module` */
+async function headersBy(
+  file: string,
+  code: OwnCode,
+  call: Added
+): Promise<Record<string, string>> {
+  const { method, path, headers, body, recorded } = call
+  const text = body instanceof Readable || body === null ? undefined : body?.toString()
+  try {
+    const route = recorded?.trail.route ?? ''
+    const added = await code({ method, path, headers: { ...headers }, body: text }, { route })
+    if (!isRecord(added)) throw new TypeError(`${file}: it returned no object of headers`)
+    for (const [name, value] of Object.entries(added)) {
+      if (headerName.test(name) && typeof value === 'string' && inAscii.test(value)) continue
+      throw new TypeError(`${file}: "${name}" is no header in lower case with text in ASCII`)
+    }
+    return added as Record<string, string>
+  } catch (cause) {
+    throw new GatewayError('upstream.module', { cause })
   }
 }

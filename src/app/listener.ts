@@ -16,11 +16,10 @@ import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { endSlowBodies, endStalledConnections, responsesOf, beginResponse } from './connections.ts'
-import { maxHeaderSize } from './fastify.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
 import { countingErrors } from './hooks/metrics.ts'
-import { canMeet, maxHeaders } from './hooks/request-policy.ts'
+import { canMeet, maxHeaders, maxHeaderSize } from './hooks/request-policy.ts'
 import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 
 const headersTimeout = 10_000

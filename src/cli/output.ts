@@ -9,11 +9,7 @@ export function jsonText(value: unknown): string {
   return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
 }
 
-export function paint(
-  style: Parameters<typeof styleText>[0],
-  text: string,
-  stream: Output
-): string {
+export function paint(style: Parameters<typeof styleText>[0], text: string, stream: Output) {
   return styleText(style, text, { stream })
 }
 

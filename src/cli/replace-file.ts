@@ -1,27 +1,17 @@
 /** Changes of files: what faults they would make, and their replacement as a whole. */
 import { randomUUID } from 'node:crypto'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync
-} from 'node:fs'
+import * as fs from 'node:fs'
 import type { Folders } from '../config/read/files.ts'
 import { createInputs, decodeText, NotUtf8Error } from '../config/read/inputs.ts'
 import { loadConfig } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
-import { ConfigError, type Fault } from '../config/schema/faults.ts'
+import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
 /** @throws CommandError when it is not UTF-8: characters of it would be lost */
 export function readText(file: string): string {
   try {
-    return decodeText(readFileSync(file))
+    return decodeText(fs.readFileSync(file))
   } catch (error) {
     if (!(error instanceof NotUtf8Error)) throw error
     throw new CommandError(`${file}:${error.line}: ${error.message}.`)
@@ -35,17 +25,18 @@ export function readText(file: string): string {
  * @throws CommandError when it cannot be written; the old file is unchanged then
  */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
-  const target = existsSync(file) ? realpathSync(file) : file
-  const former = statSync(target, { throwIfNoEntry: false })
+  const target = fs.existsSync(file) ? fs.realpathSync(file) : file
+  const former = fs.statSync(target, { throwIfNoEntry: false })
   const draft = `${target}.${randomUUID()}.tmp`
   try {
-    writeFileSync(draft, content, { flag: 'wx', flush: true, mode: 0o600 })
-    chmodSync(draft, former === undefined ? mode : former.mode & 0o777)
+    fs.writeFileSync(draft, content, { flag: 'wx', flush: true, mode: 0o600 })
+    fs.chmodSync(draft, former === undefined ? mode : former.mode & 0o777)
     // Only root may give a file to others; for everyone else it is their own already.
-    if (former !== undefined && process.getuid?.() === 0) chownSync(draft, former.uid, former.gid)
-    renameSync(draft, target)
+    const isRoot = process.getuid?.() === 0
+    if (former !== undefined && isRoot) fs.chownSync(draft, former.uid, former.gid)
+    fs.renameSync(draft, target)
   } catch (error) {
-    if (existsSync(draft)) rmSync(draft)
+    if (fs.existsSync(draft)) fs.rmSync(draft)
     throw cannotWrite(file, error)
   }
 }
@@ -63,11 +54,7 @@ export function cannotWrite(file: string, error: unknown): CommandError {
 }
 
 /** @param texts by absolute path, in the place of those of the files */
-export function faultsWith(
-  folders: Folders,
-  texts: ReadonlyMap<string, string>,
-  env: Environment
-): Fault[] {
+export function faultsWith(folders: Folders, texts: ReadonlyMap<string, string>, env: Environment) {
   try {
     loadConfig(folders, env, { inputs: createInputs(texts) })
     return []

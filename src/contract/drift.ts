@@ -3,8 +3,12 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
 import type { Counter, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
-import { type CompiledContract, compileContract, type Deviation } from './check.ts'
-import type { JsonSchema } from './schema.ts'
+import {
+  type CompiledContract,
+  compileContract,
+  type Deviation,
+  type JsonSchema
+} from './schema.ts'
 
 /** @throws GatewayError `contract.broken` if `strict`; in `observe` it may be read later */
 export type Contract = (read: () => unknown) => void

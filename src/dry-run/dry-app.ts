@@ -110,7 +110,7 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     sourceFaults: new SourceFaults(),
     inFlight: new Map(),
     rates: new RequestRates(),
-    running: { begin: () => () => {} },
+    running: () => () => {},
     shed: { count: () => {} },
     bindStream: () => () => {},
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },

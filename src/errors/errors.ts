@@ -2,17 +2,10 @@
 import en from './texts.en.json' with { type: 'json' }
 import zh from './texts.zh.json' with { type: 'json' }
 
-/** Ant Design Pro's: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in. */
-type ShowType = 0 | 1 | 2 | 3 | 9
-
-interface ErrorKind {
-  readonly status: number
-  readonly showType: ShowType
-  readonly en: string
-  readonly zh: string
-}
-
-/** A code never changes its meaning; messages may be replaced by config. */
+/**
+ * HTTP status, and Ant Design Pro's way to show it: 0 silent, 1 warning, 2 message, 3 notification,
+ * 9 go to sign-in. A code never changes its meaning; messages may be replaced by config.
+ */
 const codes = {
   'session.none': [401, 9],
   'session.unknown': [401, 9],
@@ -71,7 +64,7 @@ const codes = {
   'upstream.timeout.connect': [504, 2],
   'upstream.timeout.idle': [504, 2],
   'upstream.timeout.total': [504, 2]
-} as const satisfies Record<string, readonly [status: number, showType: ShowType]>
+} as const satisfies Record<string, readonly [status: number, showType: 0 | 1 | 2 | 3 | 9]>
 
 export type ErrorCode = keyof typeof codes
 
@@ -81,7 +74,9 @@ export const errorKinds = Object.fromEntries(
     const [status, showType] = codes[code]
     return [code, { status, showType, en: en[code], zh: zh[code] }]
   })
-) as Readonly<Record<ErrorCode, ErrorKind>>
+) as Readonly<
+  Record<ErrorCode, Record<'status' | 'showType', number> & Record<'en' | 'zh', string>>
+>
 
 interface ErrorDetail {
   /** The reason, for the log only. */
@@ -122,19 +117,11 @@ export class GatewayError extends Error {
   }
 }
 
-/** Of Fastify, Node and plugins, caused by clients. Any other is an internal error. */
-const codeOfForeignError: Readonly<Record<string, ErrorCode>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.type',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.malformed',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'request.too-large',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'request.malformed',
-  FST_ERR_CTP_INVALID_JSON_BODY: 'request.malformed',
-  FST_ERR_VALIDATION: 'request.malformed',
-  FST_ERR_BAD_URL: 'request.path',
-  FST_ERR_ASYNC_CONSTRAINT: 'request.malformed',
-  FST_ERR_MAX_PARAM_LENGTH: 'request.uri-too-long',
-  FST_ERR_HANDLER_TIMEOUT: 'upstream.timeout',
-  ECONNRESET: 'request.malformed'
+/** By the status of an error of Fastify or a plugin that a client caused; others are malformed. */
+const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
+  413: 'request.too-large',
+  414: 'request.uri-too-long',
+  415: 'request.type'
 }
 
 /** Whether an upstream or a provider failed, and neither the client nor the gateway. */
@@ -146,15 +133,9 @@ export function isOfUpstream(error: unknown): error is GatewayError {
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
-  const clientError =
-    typeof code === 'string' && Object.hasOwn(codeOfForeignError, code)
-      ? codeOfForeignError[code]
-      : undefined
-  if (clientError !== undefined) return new GatewayError(clientError, { cause: error })
-  if (statusCode === 413) return new GatewayError('request.too-large', { cause: error })
-  if (statusCode === 415) return new GatewayError('request.type', { cause: error })
-  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return new GatewayError('request.malformed', { cause: error })
-  }
-  return new GatewayError('gateway.fault', { cause: error })
+  const status = typeof statusCode === 'number' ? statusCode : 500
+  // The client's connection was reset while its request was read.
+  const isOfClient = code === 'ECONNRESET' || (status >= 400 && status < 500)
+  const ours = isOfClient ? (codeOfStatus[status] ?? 'request.malformed') : 'gateway.fault'
+  return new GatewayError(ours, { cause: error })
 }

@@ -57,17 +57,9 @@ const usualMessages = ['errorMessage', 'message', 'msg', 'error']
 /** Bounds: everything here is the back-end's text, and goes to the browser. */
 const bounds = { fields: 50, textsPerField: 10, text: 500, name: 100, depth: 6 }
 
-interface ErrorBody {
-  readonly message?: string
-  readonly fieldErrors?: Readonly<Record<string, readonly string[]>>
-}
-
 type NamedText = readonly [name: string, text: string]
 
-export function readErrorBody(
-  body: Json,
-  format?: keyof typeof errorFormats | ErrorFormat
-): ErrorBody {
+export function readErrorBody(body: Json, format?: keyof typeof errorFormats | ErrorFormat) {
   const { message: paths, fields }: ErrorFormat =
     typeof format === 'string' ? errorFormats[format] : (format ?? { message: [] })
   const texts = fields === undefined ? [] : namedTexts(body, fields)

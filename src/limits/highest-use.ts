@@ -5,18 +5,11 @@ export interface Use {
   readonly caller: string
 }
 
-export interface LimitUse {
-  readonly hour: Use | undefined
-  readonly day: Use | undefined
-  /** Those of this hour that were over the limit, the last first. */
-  readonly over: readonly string[]
-  /** The nearest first. */
-  readonly nearest: readonly Use[]
-}
-
 interface Hour {
   readonly number: number
+  /** The nearest to the limit first. */
   nearest: readonly Use[]
+  /** Callers that were over it, the last first. */
   over: readonly string[]
 }
 
@@ -43,7 +36,7 @@ export class HighestUse {
     hour.nearest = [...others, { used, caller }].toSorted(byUse).slice(0, callersKept)
   }
 
-  read(limit: string): LimitUse {
+  read(limit: string) {
     const { nearest, over } = this.#hour(limit)
     const highest = (this.#hours.get(limit) ?? []).flatMap(hour => hour.nearest.slice(0, 1))
     return { hour: nearest[0], day: highest.toSorted(byUse)[0], over, nearest }

@@ -22,10 +22,6 @@ export class SignInLines {
   readonly #lockouts: Pick<Lockouts, 'take'>
   readonly #lines = new Map<string, Line>()
 
-  get size(): number {
-    return this.#lines.size
-  }
-
   constructor(lockouts: Pick<Lockouts, 'take'>) {
     this.#lockouts = lockouts
   }

@@ -7,9 +7,7 @@ export interface ChangedUser extends SignedIn {
   readonly change: 'removed' | 'disabled' | 'password changed'
 }
 
-export interface ReviewedUser extends ChangedUser {
-  readonly closed: number
-}
+export type ReviewedUser = Awaited<ReturnType<typeof reviewChanged>>[number]
 
 const minChanged = 5
 
@@ -53,12 +51,11 @@ export function massChange(before: Sources, after: Sources): string | undefined 
 export async function reviewChanged(
   sessions: Pick<Sessions, 'endReviewed'>,
   changed: readonly ChangedUser[]
-): Promise<ReviewedUser[]> {
-  const reviewed: ReviewedUser[] = []
-  for (const user of changed) {
-    reviewed.push({ ...user, closed: await sessions.endReviewed(user) })
-  }
-  return reviewed
+) {
+  return await Array.fromAsync(changed, async user => ({
+    ...user,
+    closed: await sessions.endReviewed(user)
+  }))
 }
 
 /** The same for users that changed while this process did not run. @throws StoreUnavailable */

@@ -2,7 +2,6 @@
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Session } from '../session/types.ts'
 import { ask, type BackEnd, withLowerNames } from './back-end-call.ts'
@@ -24,10 +23,28 @@ const usualOutcomes: readonly OutcomeTest[] = [
 
 export function createTokenExchange(options: Options): TokenExchange {
   const { upstream, config } = options
-  const { logout } = config
+  const { path, format, headers, logout } = config
+  const outcomes = withUsualOutcomes(config.outcomes, usualOutcomes)
   return {
     upstream,
-    renew: async (session, trail) => ({ credential: await requestToken(options, session, trail) }),
+    renew: async (session, trail) => {
+      const raw = await ask(options, {
+        method: 'POST',
+        path,
+        format,
+        body: options.bodyOf(session),
+        headers: withLowerNames(headers),
+        timeoutMs: callMs,
+        purpose: 'renewal',
+        trail
+      })
+      const response = new LoginResponse({ ...config, outcomes }, raw)
+      const outcome = response.outcome()
+      if (outcome === 'success') return { credential: response.credential({}) }
+      const reason = `the exchange for a token was answered with status ${raw.status}`
+      if (outcome === undefined) throw invalid(reason)
+      throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+    },
     ...(logout !== undefined && {
       signOut: async (session, trail) => {
         const credential = credentialIn(session, upstream)
@@ -35,26 +52,4 @@ export function createTokenExchange(options: Options): TokenExchange {
       }
     })
   }
-}
-
-/** @throws GatewayError `route.unknown-user` for a refused user; `upstream.*` if it cannot tell */
-async function requestToken(options: Options, session: Session, trail: Trail | undefined) {
-  const { path, format, headers } = options.config
-  const raw = await ask(options, {
-    method: 'POST',
-    path,
-    format,
-    body: options.bodyOf(session),
-    headers: withLowerNames(headers),
-    timeoutMs: callMs,
-    purpose: 'renewal',
-    trail
-  })
-  const outcomes = withUsualOutcomes(options.config.outcomes, usualOutcomes)
-  const response = new LoginResponse({ ...options.config, outcomes }, raw)
-  const outcome = response.outcome()
-  if (outcome === 'success') return response.credential({})
-  const reason = `the exchange for a token was answered with status ${raw.status}`
-  if (outcome === undefined) throw invalid(reason)
-  throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
 }

@@ -9,8 +9,6 @@ export type { Counter, Histogram }
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
 
 interface Readable {
-  /** A gauge without it. */
-  readonly type?: 'counter' | 'gauge'
   readonly name: string
   readonly help: string
   readonly labelNames?: readonly string[]
@@ -41,9 +39,9 @@ export class Metrics {
     return existing ?? new Histogram(options)
   }
 
-  read({ type = 'gauge', name, help, labelNames = [], read }: Readable): void {
+  read({ name, help, labelNames = [], read }: Readable): void {
     const options = this.#options(name, help, labelNames)
-    const metric = type === 'counter' ? new Counter(options) : new Gauge(options)
+    const metric = new Gauge(options)
     const collect = async () => {
       const values = await read()
       metric.reset()

@@ -37,7 +37,7 @@ export async function createGeneration(
     ...services,
     shed,
     upstream: lease.upstream,
-    running: { begin: running.enter },
+    running: running.enter,
     bindStream: streams.add
   }).catch(async (error: unknown) => {
     await lease.release()

@@ -14,7 +14,7 @@ import type { ReloadState } from '../services/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
-import { validate, type Validated } from './validate.ts'
+import { validate } from './validate.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
@@ -71,7 +71,7 @@ export class Reloader {
   }
 
   /** Validates the config files; with the running config it finds the keys that need a restart. */
-  validate(running?: Config): Promise<Validated> {
+  validate(running?: Config) {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
     return validate([...bases, folder], { ...environment }, running)

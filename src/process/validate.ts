@@ -9,17 +9,8 @@ import type { Config } from '../config/schema/config.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import { tryConfig } from '../dry-run/try-config.ts'
 
-export type Validated = {
-  /** Every file that was read, or is missing, with its fingerprint then. */
-  readonly inputs: Readonly<Record<string, string>>
-} & ({ readonly config: Config } | { readonly faults: readonly Fault[] })
-
 /** @param running has the install config of the process; by default that of the files */
-export async function validate(
-  folders: Folders,
-  environment: Environment,
-  running?: Config
-): Promise<Validated> {
+export async function validate(folders: Folders, environment: Environment, running?: Config) {
   const inputs = createInputs()
   let faults: readonly Fault[]
   try {

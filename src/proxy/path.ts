@@ -50,28 +50,23 @@ function refused(cause: unknown): GatewayError {
   return new GatewayError('request.path', { cause })
 }
 
-export interface Rewrite {
-  /** Without query. @throws GatewayError `request.path` for another spelling of the public path */
-  readonly toUpstream: (target: string) => string
-  /** Upstream path → public path; undefined where no public path leads there. */
-  readonly toPublic: (path: string) => string | undefined
-}
+export type Rewrite = ReturnType<typeof createRewrite>
 
 /**
  * @param publicPaths the path of the route and its aliases
  * @param upstreamPath ends in `/*` if they do; its `:name` segments are among theirs
  * @param base prefix of every upstream path, without a slash at its end
  */
-export function createRewrite(
-  publicPaths: readonly string[],
-  upstreamPath: string,
-  base: string
-): Rewrite {
+export function createRewrite(publicPaths: readonly string[], upstreamPath: string, base: string) {
   const [first = ''] = publicPaths
   const there = publicPaths.toSorted(nearerFirst).map(path => mapping(path, base + upstreamPath))
   const back = mapping(base + upstreamPath, first)
   return {
-    toUpstream: target => {
+    /**
+     * Of a public target; without query.
+     * @throws GatewayError `request.path` for another spelling of the public path
+     */
+    toUpstream: (target: string): string => {
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)
       for (const map of there) {
@@ -80,7 +75,8 @@ export function createRewrite(
       }
       throw new GatewayError('request.path')
     },
-    toPublic: path => {
+    /** Undefined where no public path leads there. */
+    toPublic: (path: string): string | undefined => {
       const mapped = back(path)
       // Browsers read `//host/…` as another host.
       return mapped?.startsWith('//') === true ? undefined : mapped

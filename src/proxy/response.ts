@@ -5,8 +5,7 @@
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { readJson } from '../json/body.ts'
-import { decoded } from '../json/coding.ts'
+import { decoded, readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { overloaded } from '../limits/slots.ts'
 
@@ -97,37 +96,26 @@ function isBlank(bytes: Buffer): boolean {
   return (first <= 0x20 || first === 0xef) && blanks.test(bytes.toString('latin1'))
 }
 
-const codes = new Map<string, ErrorCode>([
-  ['ECONNREFUSED', 'upstream.refused'],
-  ['ENOTFOUND', 'upstream.refused'],
-  ['EAI_AGAIN', 'upstream.refused'],
-  ['EHOSTUNREACH', 'upstream.refused'],
-  ['EHOSTDOWN', 'upstream.refused'],
-  ['ENETUNREACH', 'upstream.refused'],
-  ['ENETDOWN', 'upstream.refused'],
-  ['EPERM', 'upstream.refused'],
-  ['EPROTO', 'upstream.refused'],
-  ['ECONNRESET', 'upstream.reset'],
-  ['EPIPE', 'upstream.reset'],
-  ['UND_ERR_SOCKET', 'upstream.reset'],
-  ['ETIMEDOUT', 'upstream.timeout.connect'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'upstream.timeout.connect'],
-  ['UND_ERR_CLOSED', 'gateway.stopping'],
-  ['UND_ERR_DESTROYED', 'gateway.stopping'],
-  ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'request.malformed'],
-  ['UND_ERR_INVALID_ARG', 'request.malformed']
-])
+/** By the codes of failures; the last are of TLS. Any other makes a response invalid. */
+const codes: ReadonlyArray<readonly [RegExp, ErrorCode]> = [
+  [/^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPERM|EPROTO)$/, 'upstream.refused'],
+  [/^E(?:HOST|NET)(?:UNREACH|DOWN)$/, 'upstream.refused'],
+  [/^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'upstream.reset'],
+  [/^(?:ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'upstream.timeout.connect'],
+  [/^UND_ERR_(?:CLOSED|DESTROYED)$/, 'gateway.stopping'],
+  [/^UND_ERR_(?:REQ_CONTENT_LENGTH_MISMATCH|INVALID_ARG)$/, 'request.malformed'],
+  [/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/, 'upstream.refused']
+]
 /** This machine has no sockets left. */
 const noSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
-const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
 /** An invalid certificate counts as refused, an unreadable response as invalid. */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
   if (noSockets.has(code)) return overloaded(`no socket for the upstream: ${code}`, 'sockets')
-  const unlisted = ofTls.test(code) ? 'upstream.refused' : 'upstream.invalid'
-  return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
+  const [, listed = 'upstream.invalid'] = codes.find(([pattern]) => pattern.test(code)) ?? []
+  return new GatewayError(listed, { cause: error })
 }
 
 /** An AggregateError of a dual-stack connection attempt has no code of its own. */

@@ -4,7 +4,6 @@ import type { Cluster, Redis } from 'ioredis'
 import { Ledger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Head } from '../observability/audit/verify.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import type { Revoked } from '../session/types.ts'
 import { writeLines } from './logger.ts'
 import type { Background, Basis } from './shared.ts'
@@ -29,22 +28,12 @@ export function openLedger(
     heads: redis && chainHeads({ redis, prefix, folder }),
     log
   })
-  measureLedger(metrics, ledger)
-  return ledger
-}
-
-function measureLedger(metrics: Metrics, ledger: Ledger): void {
-  metrics.read({
-    type: 'counter',
-    name: 'console_gateway_audit_lost_total',
-    help: 'Entries of the audit ledger that could not be written.',
-    read: () => ledger.lost
-  })
   metrics.read({
     name: 'console_gateway_audit_writable',
     help: 'Whether the audit ledger can be written: 1 or 0.',
     read: () => (ledger.failing === undefined ? 1 : 0)
   })
+  return ledger
 }
 
 interface Place extends Background {

@@ -93,7 +93,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
   t.match(
     gateway.log.filter(({ act }) => act === 'lockouts.lift'),
     [
-      { event: 'ops.act', detail: { account: 'alice', lifted: 3 } },
+      { event: 'ops.act', detail: { account: 'ALICE', lifted: 3 } },
       { event: 'ops.act', detail: { address: /^2001:db8::/, lifted: 1 } }
     ]
   )

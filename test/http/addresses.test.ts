@@ -9,7 +9,6 @@ import { stringify } from 'yaml'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { killUnderLoad } from '../support/upstream-kills.ts'
 import { until } from '../support/until.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -367,11 +366,4 @@ t.test('checks end with a reload that asks for none', async t => {
     return old.checks() === before
   })
   t.same(first.changes(), [])
-})
-
-/** A short run of what `test/long/upstreams.chaos.ts` does for a minute. */
-t.test('addresses that are killed under load cost no collected GET', async t => {
-  const { kills, requests } = await killUnderLoad(t, 5)
-  // A busy machine makes fewer of both.
-  t.ok(kills > 1 && requests > 10 * kills, `${kills} kills, ${requests} requests`)
 })

@@ -221,14 +221,6 @@ t.test('each pipelined request is judged on its own, and answered in its turn', 
   t.same(statusesOf(whole), [200, 401, 200])
   const paths = backend.seen.slice(before).map(({ url }) => url)
   t.same(paths, ['/internal/notices', '/internal/notices'], 'one without a session went nowhere')
-  const ids = Array.from({ length: 150 }, (_, index) => `/api/nothing-${index}`)
-  const many = await raw(gateway.url, ids.map(path => request(`GET ${path}`)).join(''), {
-    enough: received => answers(received) === ids.length
-  })
-  // Those beyond what one address may have at once are refused, each in its place.
-  const statuses = new Set(statusesOf(many.whole)).difference(new Set([429]))
-  t.same([...statuses], [404])
-  t.ok(many.closed || statusesOf(many.whole).length === ids.length)
 })
 
 t.test('a refusal is no answer to an earlier request, nor stands within one', async t => {

@@ -75,21 +75,6 @@ t.test(
   }
 )
 
-t.test('a sign-out holds also where the sign-in is written again after it', async t => {
-  const { url, port } = await testRedis(t.after)
-  const opener = await redisStore(t.after, url)
-  const closer = await redisStore(t.after, url)
-  const [first, later] = [openingOf(user), openingOf(user)]
-  await opener.store.open(first)
-  // As a new primary that has not heard of the sign-in.
-  await redisCli(port, 'FLUSHALL')
-  await closer.store.end(user, [first.key], 'revoked')
-  opener.store.replay(true)
-  await opener.store.open(later)
-  t.same(await closer.store.read(first.key), { ended: 'revoked' })
-  t.match(await closer.store.read(later.key), { sealed: 'sealed' })
-})
-
 t.test('a Redis that lost what was written gets it again: openings, ends, everyone', async t => {
   const redis = await testRedis(t.after)
   const [a, b] = [await redisStore(t.after, redis.url), await redisStore(t.after, redis.url)]

@@ -1,8 +1,7 @@
 import t from 'tap'
 import { parse } from 'yaml'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
-import { compileContract } from '../../src/contract/check.ts'
-import { type JsonSchema, schemaProblem } from '../../src/contract/schema.ts'
+import { compileContract, type JsonSchema, schemaProblem } from '../../src/contract/schema.ts'
 
 const notices = parse(`
 type: array

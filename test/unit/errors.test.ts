@@ -58,7 +58,6 @@ t.test('what Fastify and its plugins throw at a client’s mistake has a code of
     [{ code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE', statusCode: 415 }, 'request.type'],
     [{ code: 'FST_ERR_CTP_BODY_TOO_LARGE', statusCode: 413 }, 'request.too-large'],
     [{ code: 'FST_ERR_CTP_EMPTY_JSON_BODY', statusCode: 400 }, 'request.malformed'],
-    [{ code: 'FST_ERR_BAD_URL', statusCode: 400 }, 'request.path'],
     [{ code: 'FST_ERR_MAX_PARAM_LENGTH', statusCode: 414 }, 'request.uri-too-long'],
     [{ code: 'FST_ERR_SOMETHING_NEW', statusCode: 413 }, 'request.too-large'],
     [{ code: 'ECONNRESET' }, 'request.malformed'],

@@ -14,8 +14,7 @@ const name = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('data', 'code', '0', 'length', '__proto__', 'toString') }
 )
 const path = fc.array(name, { minLength: 1, maxLength: 2 }).map(names => names.join('.'))
-const texts = ['', 'x', '0', '1', ' 5', '007', '1e3', 'true', 'No', '404']
-const scalar = fc.constantFrom(null, true, false, 0, 1, 7, 200, -1, 1.5, 1e21, ...texts)
+const scalar = fc.constantFrom(null, true, 0, 7, '', 'x', '404')
 const { value } = fc.letrec<{ value: unknown }>(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small' },
@@ -27,7 +26,6 @@ const { value } = fc.letrec<{ value: unknown }>(tie => ({
 }))
 const named = <T>(detail: fc.Arbitrary<T>, key: fc.Arbitrary<string> = name) =>
   fc.dictionary(key, detail, { minKeys: 1, maxKeys: 3, noNullPrototype: true })
-const table = fc.dictionary(fc.constantFrom('*', 'true', 'null', ...texts), scalar, { minKeys: 1 })
 const names = fc.uniqueArray(name, { minLength: 1, maxLength: 4 })
 /** The config's check refuses two sources of one target, and a move into itself. */
 const isFit = (moves: Record<string, string>) =>
@@ -44,11 +42,6 @@ const { steps } = fc.letrec<{ steps: ShapeStep[] }>(tie => ({
       fc.record({ move: named(path, path).filter(isFit) }),
       fc.constantFrom({ move: { a: 'b', b: 'a' } }, { move: { a: 'data', b: 'data.a' } }),
       fc.record({ lift: path }),
-      fc.record({ nest: fc.record({ as: name, count: name }, { requiredKeys: ['as'] }) }),
-      fc.record({ default: named(scalar) }),
-      fc.record({ constant: named(scalar) }),
-      fc.record({ map: named(table) }),
-      fc.record({ echo: fc.record({ page: name, size: name }) }),
       fc.constant({ use: 'other' }),
       fc.record({ each: tie('steps') }),
       fc.record({ at: fc.record({ path, operations: tie('steps') }) })
@@ -56,28 +49,8 @@ const { steps } = fc.letrec<{ steps: ShapeStep[] }>(tie => ({
     { minLength: 1, maxLength: 3, depthIdentifier: 'steps' }
   )
 }))
-const tail = fc.oneof(
-  fc.record({ wrap: fc.constantFrom('envelope', 'list', 'flat') }),
-  fc.record({
-    paging: fc.record(
-      { list: path, total: path, current: path, pageSize: path, each: steps },
-      { requiredKeys: ['list'] }
-    )
-  })
-)
-const shape = fc
-  .tuple(steps, fc.option(tail))
-  .map(all => all.flat().filter(each => each !== null) as ShapeStep[])
 /** Without `use`, which would lead to itself. */
 const other = steps.filter(all => !JSON.stringify(all).includes('"use"'))
-const query = fc.constantFrom('', 'p=3', 'p=03&s=x', 's=50&p=2&p=9', 'p=-1&s=20')
-
-const wrap = (data: unknown, extra?: object, placement?: string) => ({
-  wrapped: data,
-  ...extra,
-  placement
-})
-const paging = { page: 'p', size: 's', firstPage: 1 as const }
 
 /** What a shape would change of its input throws. */
 const frozen = (body: unknown): unknown => {
@@ -92,13 +65,10 @@ const plain = (result: unknown): unknown => JSON.parse(JSON.stringify(result))
 
 t.test('a shape does what the docs say of each operation', async () => {
   fc.assert(
-    fc.property(shape, other, value, query, (configured, used, body, sent) => {
-      const shapes = { other: used }
-      const { apply } = compileShape(configured, { wrap, shapes, paging })
-      const result = apply(frozen(body), { target: `/api/x?${sent}`, route: 'r' })
-      const given = { shapes, wrap, paging, query: sent }
-      const expected = reference(configured as unknown as Step[], body, given as never)
-      return isDeepStrictEqual(plain(result), plain(expected))
+    fc.property(steps, other, value, (configured, used, body) => {
+      const { apply } = compileShape(configured, { wrap: each => each, shapes: { other: used } })
+      const expected = reference(configured as Step[], body, used as Step[])
+      return isDeepStrictEqual(plain(apply(frozen(body))), plain(expected))
     }),
     { numRuns: pairs, seed: 20_261_128 }
   )

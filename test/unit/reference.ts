@@ -1,101 +1,55 @@
 /**
  * What docs/shaping.md says of operations that take values from one place to another, plain and
- * slow; `convert`, `open` and `status` are in the tables of shape.test.ts. Nothing changes its
+ * slow; those that make a value of another are in the tables of shape.test.ts. Nothing changes its
  * input: every operation builds new objects along the path that it changes, by `{ ...object }` and
  * Object.fromEntries, which make own members of all names.
  */
 
 export type Step = Record<string, any>
-export interface Given {
-  shapes: Record<string, Step[]>
-  wrap: (data: unknown, extra?: Record<string, unknown>, placement?: 'data' | 'flat') => unknown
-  query: string
-  paging?: { page: string; size?: string }
-}
 type Members = Record<string, unknown>
 
-export function reference(steps: Step[], value: unknown, given: Given): unknown {
-  for (const step of steps) value = apply(step, value, given)
+/** @param used the steps of the shape that `use` names */
+export function reference(steps: Step[], value: unknown, used: Step[] = []): unknown {
+  for (const step of steps) value = apply(step, value, used)
   return value
 }
 
-function apply(step: Step, value: unknown, given: Given): unknown {
+function apply(step: Step, value: unknown, used: Step[]): unknown {
   const [name, argument] = Object.entries(step)[0]!
   switch (name) {
     case 'unwrap':
       return read(value, argument) ?? null
     case 'lift':
       return lift(value, argument.split('.'))
-    case 'nest':
-      return nest(argument, value)
     case 'use':
-      return reference(
-        Object.hasOwn(given.shapes, argument) ? given.shapes[argument]! : [],
-        value,
-        given
-      )
+      return reference(used, value)
     case 'each':
       return Array.isArray(value)
-        ? value.map(item => reference(argument, item, given))
+        ? value.map(item => reference(argument, item, used))
         : isObject(value) && Object.keys(value).length > 0
-          ? reference(argument, value, given)
+          ? reference(argument, value, used)
           : value
     case 'at': {
       const found = read(value, argument.path)
-      return found === undefined
-        ? value
-        : replaced(value, argument.path.split('.'), () =>
-            reference(argument.operations, found, given)
-          )
-    }
-    case 'paging':
-      return page(argument, value, given)
-    case 'wrap': {
-      if (argument === 'envelope') return given.wrap(value)
-      if (argument === 'flat') return given.wrap(value, undefined, 'flat')
-      const list = toList(value)
-      return given.wrap(list, { total: list.length })
+      const inner = () => reference(argument.operations, found, used)
+      return found === undefined ? value : replaced(value, argument.path.split('.'), inner)
     }
   }
   // The others change the members of an object, and nothing else.
   if (!isObject(value)) return value
+  const membersWhere = (fits: (member: string) => boolean) =>
+    Object.fromEntries(Object.entries(value).filter(([member]) => fits(member)))
   switch (name) {
     case 'pick':
-      return Object.fromEntries(
-        Object.entries(value).filter(([member]) => argument.includes(member))
-      )
+      return membersWhere(member => argument.includes(member))
     case 'drop':
-      return Object.fromEntries(
-        Object.entries(value).filter(([member]) => !argument.includes(member))
-      )
+      return membersWhere(member => !argument.includes(member))
     case 'rename':
       return rename(argument, value)
     case 'move':
       return move(argument, value)
-    case 'default':
-      return changed(value, argument, (old, preset) => old ?? preset)
-    case 'constant':
-      return changed(value, argument, (_, preset) => preset)
-    case 'map':
-      return changed(value, argument, (old, table) =>
-        old === undefined ? undefined : mapped(old, table)
-      )
-    case 'echo': {
-      const query = new URLSearchParams(given.query)
-      let result = value
-      for (const [member, parameter] of [
-        [argument.page, given.paging?.page],
-        [argument.size, given.paging?.size]
-      ]) {
-        const sent = parameter === undefined ? null : query.get(parameter)
-        if (sent !== null && /^\d{1,15}$/.test(sent)) {
-          result = withMember(result, member, Number(sent))
-        }
-      }
-      return result
-    }
   }
-  return value
+  throw new Error(`${name} is none of these`)
 }
 
 // Members and paths. Only objects have members: lists and texts have none, not even '0' or 'length'.
@@ -137,41 +91,11 @@ function replaced(value: unknown, path: string[], content: () => unknown): unkno
     : value.map((item, index) => (String(index) === member ? rest(item) : item))
 }
 
-/** Each member that `settings` names gets what `change` makes of it; undefined leaves it out. */
-function changed(
-  value: Members,
-  settings: Members,
-  change: (old: unknown, setting: any) => unknown
-): Members {
-  let result = value
-  for (const [member, setting] of Object.entries(settings)) {
-    const now = change(own(value, member), setting)
-    if (now !== undefined) result = withMember(result, member, now)
-  }
-  return result
-}
-
-function withMember(object: Members, member: string, value: unknown): Members {
-  return { ...object, [member]: value }
-}
-
 function without(object: Members, member: string): Members {
   return Object.fromEntries(Object.entries(object).filter(([name]) => name !== member))
 }
 
-function toList(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value
-  if (value === null || value === undefined || value === '') return []
-  if (isObject(value) && Object.keys(value).length === 0) return []
-  return [value]
-}
-
 // The operations.
-
-/** undefined for what has no text: a list or an object. */
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'object' && value !== null ? undefined : String(value)
-}
 
 /** All at once: `{ a: b, b: a }` swaps. */
 function rename(names: Record<string, string>, value: Members): Members {
@@ -221,31 +145,4 @@ function lift(value: unknown, path: string[]): unknown {
   const inner = own(holder, path.at(-1)!)
   if (!isObject(holder) || !isObject(inner)) return value
   return replaced(value, before, () => ({ ...inner, ...without(holder, path.at(-1)!) }))
-}
-
-function nest(argument: any, value: unknown): unknown {
-  if (argument.count === undefined) return { [argument.as]: value }
-  const list = toList(value)
-  return { [argument.as]: list, [argument.count]: list.length }
-}
-
-function page(argument: any, value: unknown, given: Given): unknown {
-  const number = (path: string | undefined): number | undefined => {
-    const found = path === undefined ? undefined : read(value, path)
-    return /^\d{1,15}$/.test(textOf(found) ?? '') ? Number(found) : undefined
-  }
-  const rows = toList(read(value, argument.list)).map(row =>
-    reference(argument.each ?? [], row, given)
-  )
-  const extra: Members = { total: number(argument.total) ?? rows.length }
-  for (const member of ['current', 'pageSize']) {
-    const found = number(argument[member])
-    if (found !== undefined) extra[member] = found
-  }
-  return given.wrap(rows, extra)
-}
-
-function mapped(old: unknown, table: Members): unknown {
-  const key = typeof old === 'object' && old !== null ? '*' : String(old)
-  return Object.hasOwn(table, key) ? table[key] : Object.hasOwn(table, '*') ? table['*'] : old
 }

@@ -19,6 +19,7 @@ t.test('the newest secret seals, older ones still open', async t => {
   const newest = createSeal([young, old]).close('key', record)
   t.equal(createSeal([old]).open('key', newest), undefined, 'sealed with the newest')
   t.equal(createSeal([young]).open('key', sealed), undefined, 'a dropped secret opens nothing')
+  t.throws(() => createSeal([]), { message: 'a seal needs a secret' })
 })
 
 t.test(

@@ -4,7 +4,7 @@ import t from 'tap'
 import { loadConfig } from '../../src/config/read/load.ts'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
-import { isoDate } from '../../src/shaping/convert.ts'
+import { isoDate } from '../../src/shaping/members.ts'
 import { compileShape, type ShapeContext } from '../../src/shaping/shape.ts'
 import { configFolder } from '../support/gateway.ts'
 import { seed } from '../support/seed.ts'
@@ -33,6 +33,9 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
   [[{ map: { a: { 1: 'read' } } }], { a: '1', b: 1 }, { a: 'read', b: 1 }],
   [[{ map: { a: { '': 'none', '*': 'some' } } }], { a: '' }, { a: 'none' }],
   [[{ map: { a: { null: 'none' } } }], { a: null }, { a: 'none' }],
+  [[{ map: { a: { '*': 1, 'true': 2 } } }], { a: { b: 1 } }, { a: 1 }],
+  [[{ map: { a: { x: 1 } } }], { a: 'toString' }, { a: 'toString' }],
+  [[{ default: { a: 1 } }, { constant: { b: 2 } }], ['no object'], ['no object']],
   [[{ convert: { a: 'number', b: 'string' } }], { a: ' 12 ', b: true }, { a: 12, b: 'true' }],
   [
     [{ move: { 'user.name': 'by' } }],
@@ -51,6 +54,9 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
   ],
   [[{ lift: 'attributes' }], { id: 7, attributes: { id: 1, title: 'Hi' } }, { id: 7, title: 'Hi' }],
   [[{ nest: { as: 'rows', count: 'total' } }], [1, 2], { rows: [1, 2], total: 2 }],
+  [[{ nest: { as: 'rows', count: 'total' } }], '', { rows: [], total: 0 }],
+  [[{ nest: { as: 'rows', count: 'total' } }], { a: 1 }, { rows: [{ a: 1 }], total: 1 }],
+  [[{ nest: { as: 'row' } }], null, { row: null }],
   [[{ each: [{ pick: ['a'] }] }], [{ a: 1, x: 0 }, null, 7], [{ a: 1 }, null, 7]],
   // One item in the place of a list shows nothing that its operations leave out.
   [[{ each: [{ pick: ['id'] }] }], { id: 1, secret: 'x' }, { id: 1 }],
@@ -70,7 +76,13 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
     [{ paging: { list: 'list', total: 'n', current: 'no', each: [{ pick: ['id'] }] } }],
     { list: [{ id: 1, x: 2 }], n: 37, no: '2' },
     { success: true, data: [{ id: 1 }], total: 37, current: 2 }
-  ]
+  ],
+  [
+    [{ paging: { list: 'a.list', total: 'n', pageSize: 'size' } }],
+    { a: { list: { id: 1 } }, n: 'many', size: -1 },
+    { success: true, data: [{ id: 1 }], total: 1 }
+  ],
+  [[{ paging: { list: 'list' } }], { list: null }, { success: true, data: [], total: 0 }]
 ]
 
 t.test('each operation does what the docs say of it', async t => {

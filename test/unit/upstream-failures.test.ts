@@ -27,7 +27,7 @@ t.test(
     for (const [code, names] of Object.entries(codes)) {
       for (const name of names.split(' ')) {
         const error = upstreamError(foreign(name))
-        t.match(error, { code, cause: { message: inside } }, name)
+        t.equal(error.code, code, name)
         t.notMatch(error.message, '10.1.2.3')
       }
     }

@@ -40,7 +40,7 @@ export function addAccessLog(app: FastifyInstance): void {
     if (aliases.size > 0) request.trail.alias = aliases.get(routeConfig.url)
     if (trace?.isLogged === true) request.log = request.log.child({ traceId: trace.traceId })
     rates.inFlight++
-    const endings = [running.begin(reply.raw)]
+    const endings = [running(reply.raw)]
     request.onResponseClose = endings
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {

@@ -78,7 +78,7 @@ export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
     const isPublic = request.routeConfig.access === 'public'
     const ended = session === undefined && !isPublic ? endedIdOf(request) : undefined
-    const full = acquireSlot(gateway, request, reply, ended && `ended:${ended}`)
+    const full = acquireSlot(gateway, request, reply, ended)
     if (full !== undefined) return done(full)
     const limits =
       ended === undefined ? plan.of(route, method, session) : plan.ofEnded(route, method)
@@ -152,25 +152,24 @@ export function slotsIn(counts: Map<string, number>) {
   }
 }
 
-interface Bound {
-  readonly limit: string
-  readonly limitMax: number
-  readonly message: string
-}
-
-/** @returns gives the place back, once. @throws GatewayError `limit.exceeded` */
-export function takePlace({ inFlight, counters }: Gateway, key: string, bound: Bound): () => void {
+/** @returns what gives the place back, once; or the refusal */
+export function takePlace(
+  { inFlight, counters }: Gateway,
+  key: string,
+  bound: { limit: string; limitMax: number; message: string }
+): (() => void) | GatewayError {
   const release = slotsIn(inFlight)(key, bound.limitMax)
   if (release !== undefined) return release
   counters.onRefused(bound.limit)
-  throw new GatewayError('limit.exceeded', { retryAfter: 1, ...bound })
+  return new GatewayError('limit.exceeded', { retryAfter: 1, ...bound })
 }
 
+/** @returns the refusal */
 function acquireSlot(
   gateway: Gateway,
   request: FastifyRequest,
   reply: FastifyReply,
-  subject: string | undefined
+  ended: string | undefined
 ): GatewayError | undefined {
   // If the client left during the lookup, `close` has fired already and the slot would leak.
   if (reply.raw.closed) return undefined
@@ -178,13 +177,11 @@ function acquireSlot(
   const limit = isSignIn ? 'inFlightSignIns' : 'inFlightPerUser'
   const limitMax = gateway.config.limits[limit]
   const message = 'Too many requests at the same time. Please wait for some to finish.'
-  try {
-    const key = subject ?? inFlightKey(request, isSignIn)
-    request.onResponseClose.push(takePlace(gateway, key, { limit, limitMax, message }))
-    return undefined
-  } catch (error) {
-    return error as GatewayError
-  }
+  const key = ended === undefined ? inFlightKey(request, isSignIn) : `ended:${ended}`
+  const place = takePlace(gateway, key, { limit, limitMax, message })
+  if (place instanceof GatewayError) return place
+  request.onResponseClose.push(place)
+  return undefined
 }
 
 function inFlightKey(request: FastifyRequest, isSignIn: boolean): string {

@@ -14,6 +14,20 @@ import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
 export const maxHeaders = 100
+/** Of a request, its target among them; Node's parser refuses more. */
+export const maxHeaderSize = 16 * 1024
+
+/** The router would answer what it cannot decode before any hook: the policy refuses `//`. */
+export function readable(target: string): string {
+  if (!target.startsWith('/')) return '//'
+  if (!target.includes('%')) return target
+  try {
+    decodeURI(target.split('?', 1)[0] ?? '')
+    return target
+  } catch {
+    return '//'
+  }
+}
 
 /** @returns a hook that refuses, and never repairs, what could be read in two ways */
 export function requestPolicy(

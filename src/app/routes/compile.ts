@@ -3,23 +3,17 @@ import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { memoized } from '../../bounded-map.ts'
 import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import {
-  pathsOf,
-  queryMapsOf,
-  routeSettings,
-  timeoutOf,
-  upstreamPathOf
-} from '../../config/schema/resolved.ts'
+import { pathsOf, queryMapsOf, routeSettings } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Contract } from '../../contract/drift.ts'
 import { readJson } from '../../json/body.ts'
-import { isRecord } from '../../json/values.ts'
+import { isRecord, type Json } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer, fillCurrentUser } from '../../shaping/answer.ts'
+import type { User } from '../../shaping/own-code.d.ts'
 import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Compiling, createCredentials } from './credentials.ts'
@@ -175,9 +169,9 @@ function targetOf(gateway: Compiling, name: string, written: Written) {
     upstream,
     upstreamName,
     credentials: gateway.credentialsOf(upstreamName),
-    rewrite: createRewrite(paths, upstreamPathOf(written), base),
+    rewrite: createRewrite(paths, written.rewrite ?? written.path, base),
     /** The longest wait for a byte of the response. */
-    timeoutMs: timeoutOf(written, config),
+    timeoutMs: written.timeout ?? config.responseTimeout,
     maxBody: routeSettings(gateway.config, name, written).maxBody,
     /** Whether the upstream is called with GET and without a body, whatever the client's method. */
     isReadOnly,
@@ -206,13 +200,16 @@ function answerOf(
   }
 }
 
-function bodyMappingOf(gateway: Gateway, name: string, route: Written): BodyMapping | undefined {
+function bodyMappingOf(gateway: Gateway, name: string, route: Written) {
   if (route.body === undefined) return undefined
   const { shape: shapeName, as } = route.body
   const shape = shapeName === undefined ? undefined : shapeOf(gateway, shapeName)
   return {
+    /** Of the body as it comes, and of what it unpacks to. */
     maxBytes: gateway.config.limits.sizes.shape,
-    shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
+    shape: (value: Json, user: User | undefined): Json =>
+      shape?.apply(value, { target: '', route: name, user }) ?? value,
+    /** The type for the upstream; the client's own without it. */
     as
   }
 }

@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { mapBody } from '../../proxy/body-mapping.ts'
-import type { Call } from '../../proxy/receiver.ts'
-import { requestHeaders } from '../../proxy/request-headers.ts'
+import { readJson, writeJson } from '../../json/body.ts'
+import { isRecord, type Json, textOf } from '../../json/values.ts'
 import { compileQuery } from '../../proxy/query.ts'
+import type { Call } from '../../proxy/receiver.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
+import { requestHeaders } from '../../proxy/request-headers.ts'
+import type { User } from '../../shaping/own-code.d.ts'
 import type { Gateway } from '../gateway.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { ForwardedRoute, Target } from './compile.ts'
@@ -95,4 +97,86 @@ export async function readOutgoingBody(
   return body.length === 0
     ? null
     : await mapBody(body, headers, mapping, request.live?.session.identity)
+}
+
+type Headers = Record<string, string | string[]>
+
+type BodyMapping = NonNullable<Target['body']>
+
+const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
+
+/** @returns the new text; mends the headers that describe it. @throws GatewayError `request.*` */
+async function mapBody(
+  bytes: Buffer,
+  headers: Headers,
+  { maxBytes, shape, as }: BodyMapping,
+  user?: User
+): Promise<string> {
+  const { type, name } = typeOf(headers['content-type'])
+  const value = type === 'json' ? readRequest(bytes, headers, maxBytes) : readForm(bytes, headers)
+  const shaped = (await shape(value, user)) ?? null
+  const target = as ?? type
+  const body = target === 'json' ? writeJson(shaped) : writeForm(shaped)
+  // The client's own, such as `application/merge-patch+json`; what is written is UTF-8.
+  headers['content-type'] = target === type ? name : contentTypes[target]
+  headers['content-length'] = String(Buffer.byteLength(body))
+  delete headers['content-encoding']
+  return body
+}
+
+function typeOf(contentType: string | string[] | undefined) {
+  const [written = ''] = String(contentType ?? '').split(';', 1)
+  const name = written.trim().toLowerCase()
+  const isForm = name === contentTypes.form
+  const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(name)
+  if (!isForm && !isJson) throw new GatewayError('request.type')
+  return { type: isForm ? 'form' : 'json', name } as const
+}
+
+function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
+  try {
+    return readJson(bytes, headers, maxBytes)
+  } catch (cause) {
+    const isTooLarge = cause instanceof GatewayError && cause.code === 'shape.too-large'
+    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', { cause })
+  }
+}
+
+/** A name that comes twice has a list of its values. @throws GatewayError `request.*` */
+function readForm(bytes: Buffer, headers: Headers): Json {
+  if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
+  const text = bytes.toString('utf8')
+  const parameters = new URLSearchParams(text)
+  // In another charset each letter would become this one.
+  const holds = (each: string) => each.includes('\ufffd')
+  if (!/%ef%bf%bd/i.test(text) && [...parameters].flat().some(holds)) {
+    throw new GatewayError('request.malformed', { cause: new Error('the form is not UTF-8') })
+  }
+  const members = Map.groupBy(parameters, ([name]) => name)
+  return Object.fromEntries(
+    Array.from(members, ([name, all]) => {
+      const values = all.map(([, value]) => value)
+      return [name, values.length === 1 ? values[0] : values]
+    })
+  )
+}
+
+/** @throws GatewayError `request.malformed` for what has no form: a list or text, nested objects */
+function writeForm(value: Json): string {
+  if (!isRecord(value)) throw noForm()
+  const form = new URLSearchParams()
+  for (const [name, member] of Object.entries(value)) {
+    for (const each of Array.isArray(member) ? (member as Json[]) : [member]) {
+      if (each === null || each === undefined) continue
+      const text = textOf(each)
+      if (text === undefined) throw noForm()
+      form.append(name, text)
+    }
+  }
+  return form.toString()
+}
+
+function noForm(): GatewayError {
+  const cause = new Error('the body does not fit a form')
+  return new GatewayError('request.malformed', { cause })
 }

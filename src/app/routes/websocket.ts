@@ -60,6 +60,7 @@ export function createOpening(
     const offered = protocolsOf(raw)
     if (upgrade.isBroken) throw malformed(tooEarly)
     const release = takePlace(gateway, `websocket:${route.name}:${subject}`, maxPerUser)
+    if (release instanceof GatewayError) throw release
     let isKept = false
     try {
       const end = leavingOf(reply.raw)
@@ -160,7 +161,7 @@ function startRelay(
     log.info(line, 'WebSocket closed')
   })
   over.push(
-    running.begin(relay),
+    running(relay),
     bindStream({
       live,
       route: name,

@@ -19,10 +19,6 @@ import type { AttemptHandle } from './guard.ts'
 /** Members of a session that are set when it is opened. */
 export const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
 
-interface Asking extends Pick<FastifyRequest, 'log'> {
-  readonly sourceFaults: SourceFaults
-}
-
 /**
  * The first refusal that tells more than a wrong password counts, else the first: a wrong captcha
  * at one source does not end the search. @throws the refusal, or the failure of a source
@@ -31,7 +27,7 @@ export async function mustVouch(
   sources: readonly PasswordSource[],
   signIn: SignInAttempt,
   attempt: AttemptHandle,
-  { log, sourceFaults }: Asking
+  { log, sourceFaults }: Pick<FastifyRequest, 'log'> & { readonly sourceFaults: SourceFaults }
 ): Promise<Session> {
   const refusals: Array<Refusal & { readonly source: string }> = []
   let failure: unknown
@@ -52,8 +48,8 @@ export async function mustVouch(
   const wasGuess = refusals.some(({ kind, isUnknown }) => kind !== 'challenge' && !isUnknown)
   if (telling === undefined && failure !== undefined) {
     // An unreachable source must not count as a failed sign-in. But if another one refused the
-    // password, its users could be guessed at without end meanwhile: the address counts at once, the
-    // account after a bound. A request that made the source fail counts as refused.
+    // password, its users could be guessed at meanwhile: the address counts at once, the account
+    // after a bound. A request that made the source fail counts as refused.
     if (wasGuess) await attempt.undecided(toGatewayError(failure).status < 500)
     else await attempt.refund()
     throw failure

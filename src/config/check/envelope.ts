@@ -27,7 +27,6 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   }
   const { custom } = envelope
   if (custom === undefined) return
-  checkMembers(custom, report)
   checkErrors(custom, envelope, report)
   checkRefreshCodes(custom, envelope, report)
 }
@@ -59,19 +58,6 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
   if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], message)
   for (const [name, { errorStatus }] of Object.entries(routes.routes)) {
     if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], message)
-  }
-}
-
-function checkMembers({ members }: CustomEnvelope, report: Report): void {
-  const places = new Map<string, string>()
-  for (const [key, name] of Object.entries(members)) {
-    if (name === false) continue
-    const other = places.get(name)
-    if (other !== undefined) {
-      const message = `"${name}" is the name of \`${other}\`, too: each member needs its own`
-      report(['envelope', 'custom', 'members', key], message)
-    }
-    places.set(name, key)
   }
 }
 

@@ -34,12 +34,7 @@ export function openFolder(
 }
 
 /** @param named gets the names that stand in the tree */
-export function readTree(
-  schema: Node,
-  tree: Tree,
-  reading: FolderReading,
-  named: Named[] = []
-): unknown {
+export function readTree(schema: Node, tree: Tree, reading: FolderReading, named: Named[] = []) {
   const { environment, inputs, faults } = reading
   return read(schema, tree.value, {
     environment,
@@ -119,10 +114,7 @@ export function readUsersFiles(folders: Folders, environment: Environment): stri
 }
 
 /** `ops.socket`; undefined for its default. The files may be faulty, for the same reason. */
-export function readOpsSocket(
-  folders: Folders,
-  environment: Environment
-): string | false | undefined {
+export function readOpsSocket(folders: Folders, environment: Environment) {
   const all = [folders].flat()
   const written = all.map(folder => opsSocketIn(folder, environment))
   const socket = written.findLast(each => each !== undefined)

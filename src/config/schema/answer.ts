@@ -78,9 +78,7 @@ export function placeholderOf(value: unknown): string | undefined {
 }
 
 /** A placeholder's name and the path below it; undefined for a name that is not in the list. */
-export function sessionNameOf(
-  placeholder: string
-): { readonly name: SessionName; readonly path: readonly string[] } | undefined {
+export function sessionNameOf(placeholder: string) {
   const [name = '', ...path] = placeholder.split('.')
   if (!Object.hasOwn(sessionNames, name)) return undefined
   if (path.length > 0 && (name !== 'profile' || path.includes(''))) return undefined

@@ -174,10 +174,7 @@ export type CustomEnvelope = NonNullable<Static<typeof customEnvelope>>
 type ErrorEntry = CustomEnvelope['errors'][string]
 
 /** The entry for an error code: its own, that of the longest prefix, or that of `*`. */
-export function errorEntryOf(
-  entries: CustomEnvelope['errors'],
-  errorCode: string
-): { readonly key: string; readonly entry: ErrorEntry } | undefined {
+export function errorEntryOf(entries: CustomEnvelope['errors'], errorCode: string) {
   const parts = errorCode.split('.')
   const prefixes = parts.slice(1).map((_, index) => `${parts.slice(0, -1 - index).join('.')}.*`)
   const key = [errorCode, ...prefixes, '*'].find(each => Object.hasOwn(entries, each))

@@ -239,10 +239,7 @@ interface Bounds {
 }
 
 /** The bound that a written duration or size is beyond, in words. */
-export function brokenBound(
-  { format, minimum = 0, maximum = Infinity }: Bounds,
-  written: unknown
-): string | undefined {
+export function brokenBound({ format, minimum = 0, maximum = Infinity }: Bounds, written: unknown) {
   if (typeof written !== 'string' || !isMeasure(format)) return undefined
   const value = amountOf(format, written)
   if (value < minimum) return `at least ${inUnits(format, minimum)}`

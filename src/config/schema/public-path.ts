@@ -49,10 +49,7 @@ function isWithin(
 }
 
 /** The path that takes just what both take; undefined where no target fits both. */
-export function overlapOf(
-  segments: readonly string[],
-  others: readonly string[]
-): string | undefined {
+export function overlapOf(segments: readonly string[], others: readonly string[]) {
   const shared: string[] = []
   for (let at = 0; at < Math.max(segments.length, others.length); at++) {
     const [segment, other] = [segments[at], others[at]]

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Config } from './config.ts'
 import type { QueryConfig } from './request-mapping.ts'
-import type { RouteConfig, RoutesConfig, UpstreamConfig } from './routes.ts'
+import type { RouteConfig, RoutesConfig } from './routes.ts'
 
 /** The place of a file or folder that config names: in the last of its folders that has it. */
 export function fileIn({ folder, bases }: Pick<Config, 'folder' | 'bases'>, name: string): string {
@@ -11,24 +11,8 @@ export function fileIn({ folder, bases }: Pick<Config, 'folder' | 'bases'>, name
   return places.find(place => existsSync(place)) ?? resolve(folder, name)
 }
 
-/** The prefix of every public path; empty without `server.mount`. */
-export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {
-  return gateway.server.mount ?? ''
-}
-
 export function pathsOf({ aliases }: Pick<RoutesConfig, 'aliases'>, path: string): string[] {
   return [path, ...Object.keys(aliases).filter(alias => aliases[alias] === path)]
-}
-
-export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 'rewrite'>): string {
-  return rewrite ?? path
-}
-
-export function timeoutOf(
-  { timeout }: Pick<RouteConfig, 'timeout'>,
-  { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
-): number {
-  return timeout ?? responseTimeout
 }
 
 /** @param route of `routes.yaml`, or the profile endpoint, which has some of the same keys */

@@ -141,12 +141,7 @@ async function boundedFetch(address: string, options: object): Promise<Response>
 
 const notCompleted = 'The sign-in was not completed. Please try again.'
 
-interface Failure extends Error {
-  readonly code: string
-  readonly status: number
-  readonly error: string
-  readonly error_description: string
-}
+type Failure = Error & Record<'code' | 'error' | 'error_description', string> & { status: number }
 
 /** Codes of the libraries, and of OAuth, of a provider that is away, or shows a page about that. */
 const awayCodes = new Set<string | undefined>([

@@ -3,7 +3,7 @@ import type { JWTPayload } from 'jose'
 import type * as client from 'openid-client'
 import { type OidcConfig, oidcPath } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Credential, ProviderSession, Renewed, Session } from '../../session/types.ts'
+import type { Credential, Renewed, Session } from '../../session/types.ts'
 import type { CredentialSource } from '../credential-source.ts'
 import { headerSafe } from '../login-response.ts'
 import { identityOf } from './claims.ts'
@@ -23,10 +23,6 @@ export interface Flow {
 }
 
 type Tokens = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
-
-interface Vouched extends Required<Renewed> {
-  readonly provider: ProviderSession
-}
 
 export class OidcSource implements CredentialSource {
   readonly name: string
@@ -66,7 +62,7 @@ export class OidcSource implements CredentialSource {
   }
 
   /** @throws GatewayError `login.blocked`, `login.refused`, `upstream.*` */
-  async complete(flow: Flow, query: string): Promise<Vouched> {
+  async complete(flow: Flow, query: string) {
     const url = new URL(`${flow.redirectUri}?${query}`)
     const library = await openIdClient()
     const tokens = await library
@@ -81,11 +77,7 @@ export class OidcSource implements CredentialSource {
     const credential = credentialOf(tokens)
     const more = await this.#userInfo(tokens, claims)
     const identity = identityOf({ ...claims, ...more }, this.config)
-    return {
-      identity,
-      credential,
-      provider: providerSession(this.name, claims)
-    }
+    return { identity, credential, provider: providerSession(this.name, claims) }
   }
 
   async #userInfo({ access_token: token }: Tokens, { sub = '' }: JWTPayload) {

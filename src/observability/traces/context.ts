@@ -5,12 +5,6 @@ import { ownText } from '../../bounded-map.ts'
 
 export type TraceContext = ReturnType<typeof contextOf>
 
-interface Parent {
-  readonly traceId: string
-  readonly spanId: string
-  readonly sampled: boolean
-}
-
 export interface Sampler {
   /** Of all traces; the same trace gets the same decision everywhere. */
   readonly ratio: number
@@ -62,7 +56,7 @@ function isSampled(traceId: string, ratio: number): boolean {
 }
 
 /** Of a later version the members of this one are read. A header that came twice is malformed. */
-export function readTraceparent(header: string): Parent | undefined {
+export function readTraceparent(header: string) {
   const own = ownText(header.slice(0, traceparentLength))
   const rest = header.slice(traceparentLength)
   const [, version, traceId, spanId, flags = ''] = traceparentPattern.exec(own) ?? []

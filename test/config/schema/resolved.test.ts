@@ -1,12 +1,7 @@
 /** Settings whose default is another setting. */
 import t from 'tap'
 import { stringify } from 'yaml'
-import {
-  mountOf,
-  routeSettings,
-  timeoutOf,
-  upstreamPathOf
-} from '../../../src/config/schema/resolved.ts'
+import { routeSettings } from '../../../src/config/schema/resolved.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { textFolder } from '../../support/config-files.ts'
 
@@ -15,11 +10,8 @@ const around = {
   'limits.yaml': 'sizes: { body: 3KiB }'
 }
 const ofRoute = {
-  rewrite: '/x',
-  timeout: '2s',
   errorStatus: 'own',
   maxBody: '1KiB',
-  shape: 's',
   touch: 'never'
 }
 
@@ -28,14 +20,9 @@ for (const [title, name, keys, expected] of [
     'without settings of its own it has those of the config around it',
     'r',
     {},
-    { errorStatus: 'ok', maxBody: 3072, touch: true, path: '/api/r', timeout: 7_000 }
+    { errorStatus: 'ok', maxBody: 3072, touch: true }
   ],
-  [
-    'its own settings win',
-    'r',
-    ofRoute,
-    { errorStatus: 'own', maxBody: 1024, touch: false, path: '/x', timeout: 2_000 }
-  ],
+  ['its own settings win', 'r', ofRoute, { errorStatus: 'own', maxBody: 1024, touch: false }],
   ['notices keep no session alive', 'notices', {}, { touch: false }],
   ['unless config says so', 'notices', { touch: 'always' }, { touch: true }],
   ['nor do WebSockets', 'r', { websocket: {} }, { touch: false }],
@@ -43,18 +30,13 @@ for (const [title, name, keys, expected] of [
 ] as const) {
   t.test(`a route: ${title}`, async t => {
     const routes = {
-      upstreams: { b: { url: 'http://b', responseTimeout: '7s' } },
-      routes: { [name]: { path: '/api/r', upstream: 'b', ...keys } },
-      shapes: { s: [{ unwrap: 'data' }] }
+      upstreams: { b: { url: 'http://b' } },
+      routes: { [name]: { path: '/api/r', upstream: 'b', ...keys } }
     }
     const config = loadConfig(
       textFolder(t.after, { ...around, 'routes.yaml': stringify(routes) }),
       {}
     )
-    const { routes: loaded, upstreams } = config.routes
-    const [route, upstream] = [loaded[name]!, upstreams['b']!]
-    const [path, timeout] = [upstreamPathOf(route), timeoutOf(route, upstream)]
-    t.match({ ...routeSettings(config, name, route), path, timeout }, expected)
-    t.equal(mountOf(config), '', 'without server.mount')
+    t.match(routeSettings(config, name, config.routes.routes[name]!), expected)
   })
 }

@@ -1,6 +1,5 @@
 /** Attacks on the operators' listener, and by its cookie on back-ends, with real sockets. */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
@@ -25,7 +24,7 @@ async function drip(start: string, more = 'a') {
   const began = performance.now()
   socket.write(start)
   const timer = setInterval(() => socket.write(more), 500)
-  await once(socket, 'close')
+  await new Promise(resolve => void socket.on('close', resolve))
   clearInterval(timer)
   return { seconds: (performance.now() - began) / 1000, status: received.slice(9, 12) }
 }
@@ -51,7 +50,7 @@ t.test('an address that opens all connections it can leaves some to others', asy
     connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' })
   )
   t.after(() => sockets.forEach(socket => socket.destroy()))
-  const cut = sockets.map(async socket => await once(socket, 'close'))
+  const cut = sockets.map(socket => new Promise(resolve => void socket.on('close', resolve)))
   for (const socket of sockets) socket.on('error', () => {}).resume()
   const began = performance.now()
   const stoodStillMs = standstill()

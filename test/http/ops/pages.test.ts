@@ -215,16 +215,14 @@ t.test('Users: one found by a part of the name, their page, and the end of sessi
   t.match(line, { kind: 'act', operator: 'alice', via: 'session', outcome: 'done' })
 })
 
-t.test('Users: one is blocked and unblocked', async t => {
+t.test('Users: one is blocked and unblocked, a key for scripts is listed and revoked', async t => {
   const cookie = await signIn('bob')
   t.match(await press(pageOfBob, 'Block'), /The user is blocked.*Blocked by operators 1 /)
   t.equal(await statusOf('orders', cookie), 401)
   await t.rejects(signIn('bob'), /403/)
   t.match(await press('/ops/users', 'Unblock'), /may sign in again.*No block/)
   t.ok(await signIn('bob'))
-})
 
-t.test('Users: a key for scripts is listed, and revoked', async t => {
   await gateway.ops('/ops/api/keys/create', { json: { name: 'nightly', roles: ['user'] } })
   t.match(await read('/ops/users'), /Keys for scripts 1 .*nightly user never.* operator/)
   t.match(await press('/ops/users', 'Revoke'), /The key is revoked.*No key/)

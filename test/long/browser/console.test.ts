@@ -7,8 +7,8 @@ import { testBrowser } from '../../support/chromium.ts'
 import { testDemo } from '../../support/demo.ts'
 import { listen } from '../../support/ports.ts'
 
-const browser = await testBrowser(t.after)
-const demo = await testDemo(t.after)
+const browser = await testBrowser(t.teardown)
+const demo = await testDemo(t.teardown)
 const { url } = demo
 
 const shows = async (page: Page, testId: string, hasText: string | RegExp) =>

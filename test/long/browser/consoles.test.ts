@@ -33,7 +33,7 @@ function leaveOutCrypto({ onResolve, onLoad }: PluginBuild): void {
 /** It encrypts its passwords, so that no users file can check them. */
 const excluded = ['jeecg']
 
-const browser = await testBrowser(t.after)
+const browser = await testBrowser(t.teardown)
 
 interface Window {
   readonly openConsole: (name: string) => OpenConsole

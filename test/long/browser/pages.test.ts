@@ -5,7 +5,7 @@ import { testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
 import { webSocketUpstream } from '../../support/websocket.ts'
 
-const browser = await testBrowser(t.after)
+const browser = await testBrowser(t.teardown)
 
 t.test('case 12: Chromium shows a page in a frame where its route says so', async t => {
   const backend = await testUpstream(t.after, (_request, response) => {

@@ -4,7 +4,7 @@ import { testBrowser } from '../../support/chromium.ts'
 import { testDemo } from '../../support/demo.ts'
 import { signIn, timeMachine, visit } from '../../browser/visit.ts'
 
-const browser = await testBrowser(t.after)
+const browser = await testBrowser(t.teardown)
 const seconds = 1000
 const minutes = 60 * seconds
 

@@ -140,7 +140,79 @@ const sized = (body: string | Buffer, fields = '') =>
     Buffer.from(body as string)
   ])
 
+/** Answers as bytes. */
+const bytesOf: ReadonlyArray<(random: Random) => string | Buffer> = [
+  function halfHead(random) {
+    return json.slice(0, random.integer(1, 40))
+  },
+  function halfBody(random) {
+    return sized(rows).subarray(0, json.length + random.integer(20, 60))
+  },
+  function wrongLength(random) {
+    const length = random.pick([1, 5000, -1, '1e3', '7, 7'])
+    return `${json}Content-Length: ${length}\r\n\r\n${rows}`
+  },
+  function badChunks(random) {
+    const chunks = random.pick([...noChunks, '3\r\nabc\r\n'])
+    return `${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`
+  },
+  function badHead(random) {
+    const continues = 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(random.integer(1, 50))
+    return random.pick([
+      random.bytes(200),
+      'HTTP/1.1 999999 X\r\n\r\n',
+      'HTTP/9.9 200 OK\r\n\r\n',
+      '\r\n\r\n\r\n',
+      'ICY 200 OK\r\n\r\n',
+      `${json}X-Long: ${'l'.repeat(20_000)}\r\n\r\n`,
+      `${json} folded: 1\r\n\r\n`,
+      `${json}X: \x00\x01\r\n\r\n`,
+      `${json}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+      `${continues}${json}Content-Length: 2\r\n\r\n{}`,
+      'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nabcde'
+    ])
+  },
+  function unasked() {
+    return Buffer.concat([sized(rows), sized('{"second":"answer"}')])
+  },
+  function oddJson(random) {
+    const depth = random.integer(10, 20_000)
+    const bodies = [
+      `${'['.repeat(depth)}${']'.repeat(depth)}`,
+      `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
+      `{"rows":[{"id":${'9'.repeat(random.integer(1, 5000))}}]}`,
+      `{"rows":[{"id":1e${'9'.repeat(random.integer(1, 300))}}]}`,
+      `{"rows":"${'1.'.repeat(random.integer(1, 3000))}"}`,
+      '{"rows":[{"__proto__":{"id":1},"constructor":null}]}',
+      '{"rows":[{"id":1},null,7,"x",[]],"rows":{}}',
+      '{"rows":"\\ud800"}',
+      '{"code":401,"rows":[]}',
+      ...['\uFEFF{}', '', 'null', '{', 'not JSON']
+    ]
+    return sized(random.pick(bodies))
+  },
+  function coded(random) {
+    const bomb = Buffer.alloc(random.pick([1000, 3_000_000, 20_000_000]), '0')
+    const [coding, body] = random.pick<readonly [string, () => Buffer]>([
+      ['gzip', () => gzipSync(bomb)],
+      ['br', () => brotliCompressSync(bomb.subarray(0, 3_000_000))],
+      ['gzip', () => gzipSync(rows).subarray(0, 15)],
+      ['gzip', () => Buffer.from(rows)],
+      ['gzip, gzip', () => gzipSync(gzipSync(rows))],
+      ['gzip', () => gzipSync(rows)],
+      ['nonsense', () => Buffer.from(rows)]
+    ])
+    return sized(body(), `Content-Encoding: ${coding}\r\n`)
+  }
+]
+
 const answers: readonly Answer[] = [
+  ...bytesOf.map(
+    (bytes): Answer =>
+      (random, request) =>
+        sendRaw(random, request, bytes(random))
+  ),
   function right(_random, request, response) {
     healthy(request, response)
   },
@@ -171,84 +243,6 @@ const answers: readonly Answer[] = [
   },
   function goneQuietly(_random, { socket }) {
     socket.end()
-  },
-  async function halfHead(random, request) {
-    await sendRaw(random, request, json.slice(0, random.integer(1, 40)))
-  },
-  async function halfBody(random, request) {
-    await sendRaw(random, request, sized(rows).subarray(0, json.length + random.integer(20, 60)))
-  },
-  async function wrongLength(random, request) {
-    await sendRaw(
-      random,
-      request,
-      `${json}Content-Length: ${random.pick([1, 5000, -1, '1e3', '7, 7'])}\r\n\r\n${rows}`
-    )
-  },
-  async function badChunks(random, request) {
-    const chunks = random.pick([...noChunks, '3\r\nabc\r\n'])
-    await sendRaw(random, request, `${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
-  },
-  async function badHead(random, request) {
-    await sendRaw(
-      random,
-      request,
-      random.pick([
-        random.bytes(200),
-        'HTTP/1.1 999999 X\r\n\r\n',
-        'HTTP/9.9 200 OK\r\n\r\n',
-        '\r\n\r\n\r\n',
-        'ICY 200 OK\r\n\r\n',
-        `${json}X-Long: ${'l'.repeat(20_000)}\r\n\r\n`,
-        `${json} folded: 1\r\n\r\n`,
-        `${json}X: \x00\x01\r\n\r\n`,
-        `${json}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
-        'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
-        `${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(random.integer(1, 50))}${json}Content-Length: 2\r\n\r\n{}`,
-        'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nabcde'
-      ])
-    )
-  },
-  async function unasked(random, request) {
-    await sendRaw(random, request, Buffer.concat([sized(rows), sized('{"second":"answer"}')]))
-  },
-  async function oddJson(random, request) {
-    const depth = random.integer(10, 20_000)
-    await sendRaw(
-      random,
-      request,
-      sized(
-        random.pick([
-          `${'['.repeat(depth)}${']'.repeat(depth)}`,
-          `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
-          `{"rows":[{"id":${'9'.repeat(random.integer(1, 5000))}}]}`,
-          `{"rows":[{"id":1e${'9'.repeat(random.integer(1, 300))}}]}`,
-          `{"rows":"${'1.'.repeat(random.integer(1, 3000))}"}`,
-          '{"rows":[{"__proto__":{"id":1},"constructor":null}]}',
-          '{"rows":[{"id":1},null,7,"x",[]],"rows":{}}',
-          '\uFEFF{}',
-          '{"rows":"\\ud800"}',
-          '',
-          'null',
-          '{',
-          'not JSON',
-          '{"code":401,"rows":[]}'
-        ])
-      )
-    )
-  },
-  async function coded(random, request) {
-    const bomb = Buffer.alloc(random.pick([1000, 3_000_000, 20_000_000]), '0')
-    const [coding, body] = random.pick<readonly [string, () => Buffer]>([
-      ['gzip', () => gzipSync(bomb)],
-      ['br', () => brotliCompressSync(bomb.subarray(0, 3_000_000))],
-      ['gzip', () => gzipSync(rows).subarray(0, 15)],
-      ['gzip', () => Buffer.from(rows)],
-      ['gzip, gzip', () => gzipSync(gzipSync(rows))],
-      ['gzip', () => gzipSync(rows)],
-      ['nonsense', () => Buffer.from(rows)]
-    ])
-    await sendRaw(random, request, sized(body(), `Content-Encoding: ${coding}\r\n`))
   },
   async function trickle(random, { socket }) {
     const bytes = sized(rows)
