@@ -38,7 +38,7 @@ t.test('a later folder overrides a former one key by key, and null removes a key
 })
 
 t.test(
-  'of each key the place is known: null removes, nothing changes nothing, and anchors are merged',
+  'of each key the place is known, with null, nothing and anchors that are merged',
   async t => {
     const below = textFolder(t.after, {
       'gateway.yaml': `paging: { page: p, size: s }
@@ -114,26 +114,21 @@ t.test('a file that config names is that of the last folder that has it', t => {
   t.end()
 })
 
-t.test(
-  'a fault names the file of its key, and the last folder where a file is in none',
-  async t => {
-    const wrong = textFolder(t.after, {
-      'gateway.yaml': 'log:\n  format: soap',
-      'routes.yaml': null,
-      'limits.yaml': null
-    })
-    const checked = async (...folders: string[]) =>
-      await run(['check', ...folders.flatMap(folder => ['--config', folder])])
-    t.match(await checked(wrong, base), {
-      code: 1,
-      err: /gateway\.yaml:2 log\.format: expected one of auto/
-    })
-    const { err } = await checked(wrong, prod)
-    t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
-    t.match(err, `${prod}: 1 fault`)
-    t.match(await checked(base, prod), { code: 0 })
-  }
-)
+t.test('a fault names the file of its key, and the last folder where it is in none', async t => {
+  const wrong = textFolder(t.after, {
+    'gateway.yaml': 'log:\n  format: soap',
+    'routes.yaml': null,
+    'limits.yaml': null
+  })
+  const checked = async (...folders: string[]) =>
+    await run(['check', ...folders.flatMap(folder => ['--config', folder])])
+  const ofKey = /gateway\.yaml:2 log\.format: expected one of auto/
+  t.match(await checked(wrong, base), { code: 1, err: ofKey })
+  const { err } = await checked(wrong, prod)
+  t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
+  t.match(err, `${prod}: 1 fault`)
+  t.match(await checked(base, prod), { code: 0 })
+})
 
 t.test('commands find the socket that one of them names', t => {
   const socket = (text: string) =>
@@ -152,10 +147,8 @@ t.test('a reload reads all of them again', async t => {
     'limits.yaml': 'inFlightPerUser: 7'
   })
   const above = textFolder(t.after, { 'limits.yaml': null })
-  const options = { config: [below, above], env: {}, log: () => {} }
-  const gateway = await createGateway(options)
+  const gateway = await createGateway({ config: [below, above], env: {}, log: () => {} })
   t.teardown(() => gateway.stop({ noticeMs: 0 }))
   writeFileSync(join(below, 'limits.yaml'), 'inFlightPerUser: 8')
-  const outcome = await gateway.reload('operator')
-  t.match(JSON.stringify(outcome), /inFlightPerUser 7 → 8/)
+  t.match(JSON.stringify(await gateway.reload('operator')), /inFlightPerUser 7 → 8/)
 })
