@@ -10,59 +10,51 @@ import { json, testUpstream } from '../../support/upstream.ts'
 
 const { username, password } = admin
 
-t.test(
-  'a route for a configured back-end: what is printed serves rows, once it is in the file',
-  async t => {
-    const backend = await startBackend(t.after, yudao)
-    const more = ['--header', 'tenant-id: 1', '--user', username]
-    const paths = ['--login-path', '/admin-api/system/auth/login', '--route', yudao.list.path]
-    const user = ['--user-path', '/admin-api/system/auth/get-permission-info']
-    const words = ['--backend-url', backend.url, ...more, ...paths, ...user]
-    const { folder } = await runInit(t.after, words, password)
-    const before = readFileSync(join(folder, 'routes.yaml'), 'utf8')
-    const known = backend.calls.length
-    const add = ['routes', 'add', 'GET', `/api/more=${yudao.list.path}`, '--user', username]
-    const printed = await run([...add, '-c', folder], { input: password })
-    t.match(printed, { code: 0, err: '', out: /rows at data\.list, total at data\.total/ })
-    t.notMatch(printed.out, /^ {2}- /m, 'the config has a shape for it already')
-    t.match(printed.out, /routes:\n.*path: \/api\/more\n.*rewrite: \/admin-api/s)
-    t.same(
-      backend.calls.slice(known).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`),
-      ['POST login', 'GET get-permission-info', 'GET page', 'POST logout']
-    )
-    t.equal(readFileSync(join(folder, 'routes.yaml'), 'utf8'), before)
-    const wrong = await run([...add, '-c', folder], { input: 'wrong' })
-    t.match(wrong, { code: 1, err: /The sign-in was refused\. / })
-    t.notOk(printed.out.includes('Notice 1'), 'no value is shown')
-    const [, route = ''] = printed.out.split(/^routes:\n/m)
-    writeFileSync(join(folder, 'routes.yaml'), before.replace(/^routes:\n/m, `routes:\n${route}`))
-    const gateway = await gatewayOn(t.after, folder)
-    const { list } = await signInAndGet(gateway, { username, password }, '/api/more')
-    t.match(list, { success: true, total: 25 })
-  }
-)
-
-t.test('a list of 1 MB is looked at', async t => {
-  const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(1000) }))
-  const backend = await testUpstream(t.after, json(200, rows))
-  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
-  const { folder } = await runInit(t.after, words, 'a long pass phrase')
-  const added = await run(['routes', 'add', 'GET', '/x', '-c', folder])
-  t.match(added, { code: 0, out: '# a bare list' })
+t.test('a route for a configured back-end: once in the file, it serves rows', async t => {
+  const backend = await startBackend(t.after, yudao)
+  const more = ['--header', 'tenant-id: 1', '--user', username]
+  const paths = ['--login-path', '/admin-api/system/auth/login', '--route', yudao.list.path]
+  const user = ['--user-path', '/admin-api/system/auth/get-permission-info']
+  const words = ['--backend-url', backend.url, ...more, ...paths, ...user]
+  const { folder } = await runInit(t.after, words, password)
+  const file = join(folder, 'routes.yaml')
+  const before = readFileSync(file, 'utf8')
+  const known = backend.calls.length
+  const add = ['routes', 'add', 'GET', `/api/more=${yudao.list.path}`, '--user', username]
+  const printed = await run([...add, '-c', folder], { input: password })
+  t.match(printed, { code: 0, err: /^$/, out: /rows at data\.list, total at data\.total/ })
+  t.notMatch(printed.out, /^ {2}- /m, 'the config has a shape for it already')
+  t.match(printed.out, /routes:\n.*path: \/api\/more\n.*rewrite: \/admin-api/s)
+  t.notMatch(printed.out, 'Notice 1', 'no value is shown')
+  t.same(
+    backend.calls.slice(known).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`),
+    ['POST login', 'GET get-permission-info', 'GET page', 'POST logout']
+  )
+  t.equal(readFileSync(file, 'utf8'), before)
+  const wrong = await run([...add, '-c', folder], { input: 'wrong' })
+  t.match(wrong, { code: 1, err: /The sign-in was refused\. / })
+  const [, route = ''] = printed.out.split(/^routes:\n/m)
+  writeFileSync(file, before.replace(/^routes:\n/m, `routes:\n${route}`))
+  const gateway = await gatewayOn(t.after, folder)
+  const { list } = await signInAndGet(gateway, { username, password }, '/api/more')
+  t.match(list, { success: true, total: 25 })
 })
 
-t.test('a wrong password, no data and a wrong call are told', async t => {
-  const backend = await testUpstream(t.after, json(404, {}))
+t.test('a list of 1 MB is looked at; no data and a wrong call are told', async t => {
+  const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(1000) }))
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const isThere = seen.url === '/long'
+    json(isThere ? 200 : 404, isThere ? rows : {})(request, response, seen)
+  })
   const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
   const { folder } = await runInit(t.after, words, 'a long pass phrase')
-  const add = (...more: string[]) => run(['routes', 'add', ...more, '-c', folder])
+  const add = async (...more: string[]) => await run(['routes', 'add', ...more, '-c', folder])
+  t.match(await add('GET', '/long'), { code: 0, out: '# a bare list' })
   t.match(await add('GET', '/x'), { code: 1, err: 'GET /x gave no data: status 404.' })
-  await backend.close()
-  t.match(await add('GET', '/x'), {
-    code: 1,
-    err: /GET \/x gave no data: no response \(ECONNREFUSED\)/
-  })
   t.match(await add('POST', '/x'), { code: 2, err: /Only GET/ })
   t.match(await add('GET', 'x'), { code: 2, err: /a path such as/ })
   t.match(await add('GET', '/x', '--upstream', 'none'), { code: 2, err: /--upstream: backend/ })
+  await backend.close()
+  const err = /GET \/x gave no data: no response \(ECONNREFUSED\)/
+  t.match(await add('GET', '/x'), { code: 1, err })
 })
