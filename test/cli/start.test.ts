@@ -60,19 +60,22 @@ t.test('an address that the machine does not have, or not free, gives one line',
   }
 })
 
-t.test(
-  'start is what runs without a command; SIGTERM ends it, and what it logs is JSON',
-  async t => {
-    const words = ['src/launch.js', '--config', await configFolder()]
-    const gateway = running(t.after, process.execPath, words)
-    const { url } = await gateway.listens()
-    t.equal((await fetch(`${url}/api/account/profile`)).status, 401)
-    gateway.signal('SIGTERM')
-    t.same(await gateway.ended, { code: 0, signal: null })
-    const lines = (await gateway.says('stopped')).trim().split('\n')
-    t.match(lines.map(line => JSON.parse(line) as unknown).at(-1), { msg: 'stopped' })
-  }
-)
+t.test('start runs without a command; SIGTERM ends it, and what it logs is JSON', async t => {
+  const words = ['src/launch.js', '--config', await configFolder()]
+  const gateway = running(t.after, process.execPath, words)
+  const { url } = await gateway.listens()
+  t.equal((await fetch(`${url}/api/account/profile`)).status, 401)
+  gateway.signal('SIGTERM')
+  t.same(await gateway.ended, { code: 0, signal: null })
+  const written = await gateway.says('stopped')
+  t.match(written, 'stopping')
+  t.doesNotThrow(() =>
+    written
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as unknown)
+  )
+})
 
 t.test('a second SIGTERM ends it at once, and what is logged is JSON', async t => {
   const gateway = await started(t, { drain: { notice: '60s', grace: '60s' } })

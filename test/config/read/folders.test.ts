@@ -37,11 +37,9 @@ t.test('a later folder overrides a former one key by key, and null removes a key
   t.end()
 })
 
-t.test(
-  'of each key the place is known, with null, nothing and anchors that are merged',
-  async t => {
-    const below = textFolder(t.after, {
-      'gateway.yaml': `paging: { page: p, size: s }
+t.test('of each key the place is known, with null, nothing and merged anchors', async t => {
+  const below = textFolder(t.after, {
+    'gateway.yaml': `paging: { page: p, size: s }
 routes: { menu: { path: /m, methods: [GET, POST] }, codes: { path: /c, timeout: 1s, shape: s }, gone: { path: /g }, empty: { path: /e } }
 shapes: { list: [{ unwrap: a }, { wrap: list }] }
 login:
@@ -50,9 +48,9 @@ login:
     backend:
       kind: upstream-login
       user: { id: id }`
-    })
-    const above = textFolder(t.after, {
-      'routes.yaml': `paging: { size: null }
+  })
+  const above = textFolder(t.after, {
+    'routes.yaml': `paging: { size: null }
 shapes: { list: [{ wrap: envelope }] }
 routes:
   menu: { methods: [PUT], upstream: b }
@@ -65,30 +63,29 @@ routes:
   codes: *usual
   c: { <<: [{ more: 1 }, *usual], path: /c }
   d: { <<: *usual, timeout: 2s, shape: *none }`,
-      'limits.yaml': `login:
+    'limits.yaml': `login:
   sources:
     others: { kind: users-file }
     backend:
       user: { name: nick }`
-    })
-    const { err } = await run(['check', '-c', below, '-c', above])
-    const lines = err.replaceAll(`${below}/`, '').replaceAll(`${above}/`, '').split('\n')
-    const wrong = 'expected a mapping with upstream, answer or parts, found'
-    for (const line of [
-      `gateway.yaml:2 routes.empty: ${wrong} {"path":"/e"}`,
-      `routes.yaml:7 routes.none: ${wrong} null`,
-      `routes.yaml:8 routes.a: ${wrong} {"timeout":"wrong","shape":null}`,
-      `routes.yaml:11 routes.codes: ${wrong} {"timeout":"wrong","path":"/c"}`,
-      `routes.yaml:12 routes.c: ${wrong} {"more":1,"timeout":"wrong","shape":null,"path":"/c"}`,
-      `routes.yaml:13 routes.d: ${wrong} {"timeout":"2s","shape":null}`,
-      'routes.yaml:4 routes.menu.upstream: there is no upstream "b".',
-      'gateway.yaml:6 login.sources.staff.file: the file "staff.yaml" cannot be read (ENOENT)'
-    ]) {
-      t.ok(lines.includes(line), line)
-    }
-    t.notMatch(err, 'routes.gone')
+  })
+  const { err } = await run(['check', '-c', below, '-c', above])
+  const lines = err.replaceAll(`${below}/`, '').replaceAll(`${above}/`, '').split('\n')
+  const wrong = 'expected a mapping with upstream, answer or parts, found'
+  for (const line of [
+    `gateway.yaml:2 routes.empty: ${wrong} {"path":"/e"}`,
+    `routes.yaml:7 routes.none: ${wrong} null`,
+    `routes.yaml:8 routes.a: ${wrong} {"timeout":"wrong","shape":null}`,
+    `routes.yaml:11 routes.codes: ${wrong} {"timeout":"wrong","path":"/c"}`,
+    `routes.yaml:12 routes.c: ${wrong} {"more":1,"timeout":"wrong","shape":null,"path":"/c"}`,
+    `routes.yaml:13 routes.d: ${wrong} {"timeout":"2s","shape":null}`,
+    'routes.yaml:4 routes.menu.upstream: there is no upstream "b".',
+    'gateway.yaml:6 login.sources.staff.file: the file "staff.yaml" cannot be read (ENOENT)'
+  ]) {
+    t.ok(lines.includes(line), line)
   }
-)
+  t.notMatch(err, 'routes.gone')
+})
 
 t.test('a preset is below all of them', t => {
   const extending = textFolder(t.after, { 'gateway.yaml': 'extends: vben' })

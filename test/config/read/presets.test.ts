@@ -58,33 +58,30 @@ t.test('a name that is none, and an address that is missing, are faults at their
   t.match(missing, [/^routes\.yaml:1 upstreams\.backend\.url: is missing/])
 })
 
-t.test(
-  'the folder’s files win over the back-end’s preset, and that over the console’s',
-  async t => {
-    const gateway = 'extends: ant-design-pro\nbackend: ${BACKEND:-drf}\nenvelope: { language: zh }'
-    const own = `${withUpstream}\nendpoints: { logout: { path: /bye } }`
-    t.throws(
-      () => loadConfig(folderOf(gateway, `${own}\nshapes: { item: null }`), {}),
-      /shapes\.record\.0\.use: preset ant-design-pro: there is no shape "item"/
-    )
-    const config = loadConfig(folderOf(gateway, own), {})
-    t.match(config, {
-      gateway: {
-        extends: 'ant-design-pro',
-        backend: 'drf',
-        envelope: { dialect: 'ant-design-pro', language: 'zh', successCode: 0 }
-      },
-      routes: {
-        endpoints: { login: { path: '/api/login/account' }, logout: { path: '/bye' } },
-        upstreams: { backend: { url: ['http://127.0.0.1:1'], credential: 'bearer' } },
-        shapes: { rows: [{ pick: ['results', 'count'] }, {}] }
-      }
-    })
-    for (const file of [presetFile('console', 'ant-design-pro'), presetFile('backend', 'drf')]) {
-      t.ok(Object.hasOwn(config.inputs, file), 'a preset is one of the files that were read')
+t.test('the folder wins over the back-end’s preset, and that over the console’s', async t => {
+  const gateway = 'extends: ant-design-pro\nbackend: ${BACKEND:-drf}\nenvelope: { language: zh }'
+  const own = `${withUpstream}\nendpoints: { logout: { path: /bye } }`
+  t.throws(
+    () => loadConfig(folderOf(gateway, `${own}\nshapes: { item: null }`), {}),
+    /shapes\.record\.0\.use: preset ant-design-pro: there is no shape "item"/
+  )
+  const config = loadConfig(folderOf(gateway, own), {})
+  t.match(config, {
+    gateway: {
+      extends: 'ant-design-pro',
+      backend: 'drf',
+      envelope: { dialect: 'ant-design-pro', language: 'zh', successCode: 0 }
+    },
+    routes: {
+      endpoints: { login: { path: '/api/login/account' }, logout: { path: '/bye' } },
+      upstreams: { backend: { url: ['http://127.0.0.1:1'], credential: 'bearer' } },
+      shapes: { rows: [{ pick: ['results', 'count'] }, {}] }
     }
+  })
+  for (const file of [presetFile('console', 'ant-design-pro'), presetFile('backend', 'drf')]) {
+    t.ok(Object.hasOwn(config.inputs, file), 'a preset is one of the files that were read')
   }
-)
+})
 
 t.test('another preset is used after a restart: until then reloads are refused', async t => {
   const routes = `${withUpstream}\nroutes: { r: { path: /api/r, upstream: backend, shape: list } }`
