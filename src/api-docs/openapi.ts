@@ -5,9 +5,9 @@ import { parametersOf } from '../config/schema/public-path.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
-import { addContract, freeName, pascal } from './components.ts'
-import { type Operation, operationsOf } from './operations.ts'
+import { isRecord, stepsOfReference, valueAt } from '../json/values.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import { type Operation, operationsOf } from './operations.ts'
 import { failureSchema } from './samples.ts'
 
 type Members = Record<string, unknown>
@@ -80,7 +80,6 @@ function sessionCookie({ gateway }: Config) {
   }
 }
 
-/** How requests fail, in the envelope of the gateway. */
 interface Failures {
   readonly envelope: Envelope
   readonly schema: JsonSchema
@@ -88,7 +87,7 @@ interface Failures {
 
 function described(operation: Operation, method: string, failures: Failures): Members {
   const { name, isOwn, access, keys, requestBody } = operation
-  const callers = [{ session: [] }, ...(keys === true ? [{ key: [] }] : [])]
+  const callers = [{ session: [] }, ...(keys ? [{ key: [] }] : [])]
   return {
     summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
     tags: [isOwn ? 'account' : 'routes'],
@@ -126,7 +125,7 @@ function responsesOf(
   const { [errorType]: same, ...others } = content
   const both = same === undefined ? failure : { anyOf: [same.schema, failure] }
   return {
-    ...(takesUpgrades === true && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
+    ...(takesUpgrades && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
     ...Object.fromEntries(ofCodes),
     [success]: {
       description: mayFail ? 'Success or failure, as the body says.' : 'Success.',
@@ -138,4 +137,55 @@ function responsesOf(
       content: isBytes ? content : failed
     }
   }
+}
+
+/** Keywords whose members are names, and not keywords. */
+const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
+/** Keywords that a component has not: the schemas that they hold become components themselves. */
+const dropped = new Set(['$schema', '$id', '$defs', 'definitions'])
+
+/** With what it refers to: generated types know components only. @returns the reference to it */
+function addContract(schemas: Record<string, JsonSchema>, route: string, contract: JsonSchema) {
+  const taken = new Set(Object.keys(schemas))
+  const names = new Map<unknown, string>()
+
+  function referenceTo(schema: unknown, name: string): string {
+    let component = names.get(schema)
+    if (component === undefined) {
+      component = freeName(`${pascal(route)}Data${pascal(name)}`, taken)
+      names.set(schema, component)
+      schemas[component] = rewrite(schema, false) as JsonSchema
+    }
+    return `#/components/schemas/${component}`
+  }
+
+  function rewrite(value: unknown, isMap: boolean): unknown {
+    if (Array.isArray(value)) return value.map(each => rewrite(each, false))
+    if (!isRecord(value)) return value
+    const members = Object.entries(value).flatMap(([key, inner]) => {
+      if (isMap) return [[key, rewrite(inner, false)]]
+      if (dropped.has(key)) return []
+      if (key !== '$ref') return [[key, rewrite(inner, maps.has(key))]]
+      const name = stepsOfReference(String(inner)).at(-1) ?? ''
+      return [[key, referenceTo(valueAt(contract, stepsOfReference(String(inner))), name)]]
+    })
+    return Object.fromEntries(members) as unknown
+  }
+
+  return { $ref: referenceTo(contract, '') }
+}
+
+function pascal(name: string): string {
+  return name
+    .split(/[^A-Za-z0-9]+/)
+    .map(word => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+/** The name, with a number where it is taken; it is taken from now on. */
+function freeName(name: string, taken: Set<string>): string {
+  let free = name
+  for (let n = 2; taken.has(free); n++) free = `${name}${n}`
+  taken.add(free)
+  return free
 }

@@ -1,7 +1,6 @@
 /** Lists the operations of an OpenAPI document: the gateway's own endpoints and the routes of config. */
 import type { Config } from '../config/schema/config.ts'
-import { type OwnKey, ownEndpoints } from '../config/schema/own-endpoints.ts'
-import { closeBody, loginBody } from '../config/schema/request-bodies.ts'
+import { type OwnKey, ownEndpoints, closeBody, loginBody } from '../config/schema/own-endpoints.ts'
 import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
@@ -12,26 +11,9 @@ import { ownSchema, successSchema } from './samples.ts'
 /** The schemas of a body, by its type. */
 export type Content = Readonly<Record<string, { readonly schema?: JsonSchema | undefined }>>
 
-export interface Operation {
-  /** Of the route, or the endpoint. */
-  readonly name: string
-  readonly isOwn: boolean
-  readonly paths: readonly string[]
-  readonly methods: readonly string[]
-  readonly access: RouteConfig['access']
-  /** Whether keys for scripts may call it. */
-  readonly keys?: boolean
-  readonly errorStatus: 'own' | 'ok'
-  readonly requestBody?: object | undefined
-  /** Of a success; undefined where a back-end chooses it. */
-  readonly status: number | undefined
-  /** Of a success. */
-  readonly content: Content
-  readonly takesUpgrades?: boolean
-}
+export type Operation = ReturnType<typeof operationsOf>[number]
 
 const json = (schema: JsonSchema): Content => ({ 'application/json': { schema } })
-/** Passes as it is. */
 const bytes: Content = { '*/*': {} }
 
 /** @param contractOf the reference to the contract of a route; undefined where it has none */
@@ -39,11 +21,11 @@ export function operationsOf(
   config: Config,
   envelope: Envelope,
   contractOf: (name: string) => JsonSchema | undefined
-): Operation[] {
+) {
   const { routes } = config
   return [
     ...ownOperations(config, envelope, contractOf('profile')),
-    ...Object.entries(routes.routes).map(([name, route]): Operation => {
+    ...Object.entries(routes.routes).map(([name, route]) => {
       const { path, methods, access, keys, upstream, answer, websocket } = route
       const isOfBackEnd = upstream !== undefined
       return {
@@ -76,11 +58,7 @@ function contentOf(
   return isJson ? json(contract ?? {}) : bytes
 }
 
-function ownOperations(
-  config: Config,
-  envelope: Envelope,
-  profileContract: JsonSchema | undefined
-): Operation[] {
+function ownOperations(config: Config, envelope: Envelope, contract: JsonSchema | undefined) {
   const { gateway, routes } = config
   const placement = routes.endpoints.profile.answer?.inEnvelope
   const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
@@ -89,8 +67,8 @@ function ownOperations(
     close: closeBody
   }
   const schemaOf = (key: OwnKey) => {
-    if (key === 'profile' && profileContract !== undefined) {
-      return successSchema(envelope, profileContract, placement)
+    if (key === 'profile' && contract !== undefined) {
+      return successSchema(envelope, contract, placement)
     }
     const answer = written[key]?.answer
     // Config writes it: a value of any kind.
@@ -103,7 +81,9 @@ function ownOperations(
       isOwn: true,
       paths: pathsOf(routes, path),
       methods,
-      access: needsSession && key !== 'logout' ? 'session' : 'public',
+      access: needsSession && key !== 'logout' ? ('session' as const) : ('public' as const),
+      keys: false,
+      takesUpgrades: false,
       errorStatus: gateway.envelope.errorStatus,
       requestBody: request && { required: true, content: json(request) },
       status: key === 'check' ? 204 : 200,

@@ -2,11 +2,11 @@
 import type { OwnKey } from '../config/schema/own-endpoints.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
+import { isRecord } from '../json/values.ts'
 import { describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/types.ts'
 import { fillCurrentUser } from '../shaping/answer.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
-import { learnSchema } from './learn.ts'
 
 const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }
 const live: Live = {
@@ -76,4 +76,37 @@ export function failureSchema({ failure, notSignedIn }: Envelope): JsonSchema {
 
 function withMember(schema: JsonSchema, name: string, member: JsonSchema): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as JsonSchema), [name]: member } }
+}
+
+/** @returns {} where nothing was seen: any value */
+function learnSchema(values: readonly unknown[]): JsonSchema {
+  const types = [...new Set(values.map(typeOf))]
+  const records = values.filter(isRecord)
+  const items = values.filter(value => Array.isArray(value)).flat() as unknown[]
+  return {
+    ...(types.length > 0 && { type: types.length === 1 ? types[0] : types }),
+    ...(items.length > 0 && { items: learnSchema(items) }),
+    ...(records.length > 0 && learnMembers(records))
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Members that are named by numbers are data: all of them share one schema. */
+function learnMembers(records: ReadonlyArray<Record<string, unknown>>): JsonSchema {
+  const names = [...new Set(records.flatMap(Object.keys))]
+  if (names.length > 0 && names.every(name => /^\d+$/.test(name))) {
+    return { additionalProperties: learnSchema(records.flatMap(Object.values)) }
+  }
+  const valuesOf = (name: string) =>
+    records.filter(record => Object.hasOwn(record, name)).map(record => record[name])
+  const required = names.filter(name => valuesOf(name).length === records.length)
+  const members = names.map(name => [name, learnSchema(valuesOf(name))])
+  return {
+    ...(required.length > 0 && { required }),
+    ...(names.length > 0 && { properties: Object.fromEntries(members) as JsonSchema })
+  }
 }

@@ -16,7 +16,7 @@ import { addCors, addCompression, addSending } from './hooks/sending.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard, createMaintenance } from './hooks/guard.ts'
 import { redirectToHttps, requestPolicy, refuseUnderPressure } from './hooks/request-policy.ts'
-import { createLimits, registerRateLimit } from './hooks/limits.ts'
+import { createLimits } from './hooks/limits.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { readForms, readJsonBodies } from './hooks/validation.ts'
@@ -25,10 +25,7 @@ import { addForwarded, addOwnRoute } from './routes/handler.ts'
 import { addLogin } from './sign-in/login.ts'
 import { addOidc } from './sign-in/oidc.ts'
 
-/**
- * Builds one generation. `services` outlive it: closing the app leaves them as they are.
- * @throws when it cannot be built; nothing is open then
- */
+/** `services` outlive the app. @throws when it cannot be built; nothing is open then */
 export async function buildApp(
   config: Config,
   services: GatewayServices
@@ -36,9 +33,10 @@ export async function buildApp(
   const gateway = createGateway(config, services, await loadModules(config))
   const routes = await compileRoutes(gateway)
   const app = createFastify(gateway)
+  app.decorate('routes', routes)
   services.watch?.(app)
   try {
-    await addAll(app, routes)
+    await addAll(app)
     await app.ready()
     return app
   } catch (error) {
@@ -47,8 +45,7 @@ export async function buildApp(
   }
 }
 
-/** Hooks and endpoints, in their order. */
-async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<void> {
+async function addAll(app: FastifyInstance): Promise<void> {
   const { gateway } = app
   readJsonBodies(app)
   const knownPaths = collectMethods(app)
@@ -66,16 +63,15 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   }
 
   // Then each group of endpoints, after hooks of its own.
-  await registerRateLimit(app)
-  const checkLimits = createLimits(app)
+  const checkLimits = await createLimits(app)
   const checkOrigin = sameOrigin(gateway.config.gateway.server.origins)
   const refuseClosed = createMaintenance(gateway)
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
   const { mount: prefix } = gateway
   app.register(scope => addSignIn(scope, ofSession, knownPaths), { prefix })
-  app.register(scope => addBehindSession(scope, ofSession, routes), { prefix })
-  app.register(scope => addPublic(scope, ofPublic, routes), { prefix })
+  app.register(scope => addBehindSession(scope, ofSession), { prefix })
+  app.register(scope => addPublic(scope, ofPublic), { prefix })
   addConsole(app)
   addUnknown(app, knownPaths, checkLimits)
 }
@@ -99,11 +95,7 @@ async function addSignIn(
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
-async function addBehindSession(
-  scope: FastifyInstance,
-  hooks: Hooks,
-  routes: readonly Route[]
-): Promise<void> {
+async function addBehindSession(scope: FastifyInstance, hooks: Hooks): Promise<void> {
   // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope)
@@ -112,36 +104,26 @@ async function addBehindSession(
   addSession(scope)
   addBodiless(scope, addRefresh)
   addBodiless(scope, addCheck)
-  const ofSession = routes.filter(({ access }) => access !== 'public')
-  scope.register(inner => addRoutes(inner, ofSession, routes))
+  scope.register(inner => addRoutes(inner, ({ access }) => access !== 'public'))
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
-async function addPublic(
-  scope: FastifyInstance,
-  hooks: Hooks,
-  routes: readonly Route[]
-): Promise<void> {
+async function addPublic(scope: FastifyInstance, hooks: Hooks): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
   addBodiless(scope, addJwks)
   addLogoutPage(scope)
   scope.register(async inner => addBackChannelLogout(inner))
-  const open = routes.filter(({ access }) => access === 'public')
-  scope.register(inner => addRoutes(inner, open, routes))
+  scope.register(inner => addRoutes(inner, ({ access }) => access === 'public'))
 }
 
-/** @param all routes of the app */
-async function addRoutes(
-  scope: FastifyInstance,
-  routes: readonly Route[],
-  all: readonly Route[]
-): Promise<void> {
+async function addRoutes(scope: FastifyInstance, isHere: (route: Route) => boolean): Promise<void> {
+  const routes = scope.routes.filter(isHere)
   scope.removeAllContentTypeParsers()
   addBodiless(scope, inner => {
     for (const route of routes) if (route.target === undefined) addOwnRoute(inner, route)
   })
-  await addForwarded(scope, routes, all)
+  await addForwarded(scope, routes)
 }
 
 function addHooks(scope: FastifyInstance, hooks: Hooks): void {

@@ -1,39 +1,27 @@
-/**
- * Live streams, each bound to the session that opened it: a stream ends soon after its session, the
- * role that it needs, or the opening hours of its route. Outlives generations, as streams do.
- */
+/** Live streams: each ends soon after its session, its role, or the opening hours of its route. */
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Sessions } from '../session/sessions.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
-import type { Counter, Metrics } from '../observability/metrics.ts'
+import type { Counter } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './hooks/context.ts'
-import type { OperatorsMaintenance } from './gateway.ts'
-import { mayUse, createClosings, type ClosingOf } from './hooks/guard.ts'
+import type { Services } from '../services/services.ts'
+import { closingOf, mayUse } from './hooks/guard.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
 
 interface Entry extends BoundStream {
   live: Live | undefined
-  /** Of its generation. */
   readonly scope: { isDrained: boolean }
   /** Of the `turns`: the one in which its session is asked for without news. */
   readonly turn: number
 }
 
-/**
- * Where nobody tells of changes (Redis is in trouble), a sweep asks for one session of so many: all
- * of them would be what a store in trouble needs least.
- */
+/** Without news (Redis is in trouble) a sweep asks for one session of so many: no flood. */
 const turns = 10
 
-interface Options {
-  readonly sessions: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'>
-  readonly metrics: Metrics
-  readonly maintenance?: OperatorsMaintenance
-  /** Called for what is neither an end nor a store that cannot answer. */
+interface Options extends Pick<Services, 'sessions' | 'metrics' | 'maintenance'> {
   readonly onError: (error: unknown) => void
 }
 
@@ -44,11 +32,8 @@ export class BoundStreams {
   readonly #asked = new Set<string>()
   readonly #ended: Counter
   #routes: Config['routes']['routes'] = {}
-  #closingOf: ClosingOf = () => undefined
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
-  /** Of all generations, at a stop. */
   readonly #all = { isDrained: false }
-  #opened = 0
   #sweeps = 0
 
   constructor(options: Options) {
@@ -70,21 +55,16 @@ export class BoundStreams {
     )
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
   /** The roles of a config hold from now on, also for streams opened before. */
   activate(config: Config): void {
     this.#routes = config.routes.routes
-    this.#closingOf = createClosings(config, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
   scope() {
     const scope = { isDrained: false }
     const add: BindStream = stream => {
-      const entry = { ...stream, scope, turn: this.#opened++ % turns }
+      const entry = { ...stream, scope, turn: Math.floor(Math.random() * turns) }
       this.#entries.add(entry)
       // Not within `add`: the caller has not got to know yet how to take it back.
       if (this.#isDrained(entry)) setImmediate(() => this.#end([entry], 'gateway.stopping'))
@@ -93,11 +73,7 @@ export class BoundStreams {
     return { add, drain: (overMs: number) => this.drain(overMs, scope) }
   }
 
-  /**
-   * Ends streams, spread over the time, so that clients do not all come back at once; those that
-   * are added from now on end at once.
-   * @param of their generation; by default all
-   */
+  /** Spread, so that clients do not all come back at once. @param of by default all */
   drain(overMs: number, of: Entry['scope'] = this.#all): void {
     of.isDrained = true
     const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
@@ -120,7 +96,7 @@ export class BoundStreams {
     for (const entry of entries) {
       if (!this.#entries.delete(entry)) continue
       this.#ended.labels(reason).inc()
-      entry.stream.end(reason)
+      entry.end(reason)
     }
   }
 
@@ -158,7 +134,6 @@ export class BoundStreams {
     }
   }
 
-  /** The session lives: ends those of its streams that its user may not have any more. */
   #judge(entries: readonly Entry[], live: Live): void {
     let isUsed = false
     for (const entry of entries) {
@@ -173,6 +148,8 @@ export class BoundStreams {
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
     if (!mayUse(current ?? access, session)) return 'route.forbidden'
-    return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
+    const { current: closings } = this.#options.maintenance
+    const closing = closingOf(closings, this.#routes, { route, method: 'GET' }, session)
+    return closing === undefined ? undefined : 'maintenance'
   }
 }

@@ -8,22 +8,17 @@ import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
 
 interface Bound {
-  /** Connections to all listeners together; one address gets at most a quarter of them. */
+  /** Of all listeners together; one address that is no trusted proxy gets at most a quarter. */
   readonly max: number
-  /** They may have all. */
   readonly trustedProxies: readonly string[]
   /** Called for each connection beyond the bound, which is reset. */
   readonly onRefused?: (address: string) => void
 }
 
 interface Connection {
-  /** With https, the one below the encryption. */
   readonly socket: Socket
-  /** Those that have begun, and not ended. They end in their order. */
+  /** Those that have begun, and not ended, in their order; that to an upgrade to WebSocket too. */
   readonly responses: ServerResponse[]
-  /** For good, as a WebSocket. */
-  isUpgraded: boolean
-  /** Takes it from the counts. */
   leave: () => void
 }
 
@@ -32,25 +27,18 @@ const connections = new WeakMap<Socket, Connection>()
 
 /** Also of a client that has left, and has no address any more: its requests are still read. */
 function begin(socket: Socket): Connection {
-  const connection = { socket, responses: [], isUpgraded: false, leave: () => {} }
+  const connection = { socket, responses: [], leave: () => {} }
   connections.set(socket, connection)
   return connection
 }
 
-function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+export function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
   const responses = connections.get(socket)?.responses
   responses?.push(response)
   // Not `close`: one that does not finish closes its connection.
   response.on('finish', () => responses?.shift())
 }
 
-/** From now on the connection is not idle: it may become a WebSocket. */
-export function setUpgraded(socket: Socket): void {
-  const connection = connections.get(socket)
-  if (connection !== undefined) connection.isUpgraded = true
-}
-
-/** The responses of a connection that have begun, and not ended. */
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
@@ -89,8 +77,8 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   }
 
   function closeIdle(): boolean {
-    for (const { socket, responses, isUpgraded, leave } of open.values()) {
-      if (responses.length > 0 || isUpgraded) continue
+    for (const { socket, responses, leave } of open.values()) {
+      if (responses.length > 0) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
       leave()
       socket.destroy()
@@ -100,10 +88,9 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   }
 
   return {
-    /** Bounds those of a listener, too. */
     add: (server: Server): void => {
       server.on('connection', accept).on('secureConnection', secure)
-      server.prependListener('request', onRequest)
+      server.prependListener('request', beginResponse)
     },
     /** Also what no server knows: sockets that have not agreed on keys yet, and WebSockets. */
     destroyAll: (): void => {
@@ -122,10 +109,7 @@ function sweepEach(server: Server, ms: number, sweep: () => void): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/**
- * A body that is collected has to be whole in `timeoutMs`. A longer one is streamed, and has a
- * minimum rate in the place of a time (`watchRate`).
- */
+/** A body that is collected has to be whole in `timeoutMs`; a longer one has a minimum rate. */
 export function endSlowBodies(
   server: Server,
   timeoutMs: number,
@@ -150,46 +134,34 @@ export function endSlowBodies(
 /** Node looks at a socket's progress when its time is over, so one long time would be two. */
 const looks = 10
 
-/**
- * Ends connections whose client takes nothing of its responses, which hold memory and files. Each
- * byte that the client takes is progress.
- * @param stallMs how long no byte of what was written may be taken
- */
+/** A client that takes nothing of its responses holds memory and files. Each byte is progress. */
 export function endStalledConnections(server: Server, stallMs: number): void {
-  const watches = new Map<Socket, () => void>()
+  /** By socket: how long it took nothing, and when that was looked at. */
+  const watched = new Map<Socket, { stillMs: number; lookedAt: number }>()
   // Its part of a millisecond tells it from Node's own times, such as that of unused connections.
   const stepMs = Math.floor(stallMs / looks) + 0.5
 
-  function add(socket: Socket): void {
-    let stillMs = 0
-    let lookedAt = 0
-    const watch = () => {
-      if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || webSockets.has(socket)) return
-      stillMs = 0
-      lookedAt = performance.now()
-      socket.setTimeout(stepMs)
+  function look(socket: Socket): void {
+    const state = watched.get(socket)
+    if (state === undefined || socket.timeout !== stepMs) return
+    const passedMs = performance.now() - state.lookedAt
+    state.lookedAt += passedMs
+    // Without progress a look follows upon the other.
+    state.stillMs = passedMs < 1.5 * stepMs ? state.stillMs + passedMs : stepMs
+    // With nothing left to take, not the client is slow but the response, or the next request.
+    if (socket.writableLength === 0) socket.setTimeout(0)
+    else if (state.stillMs < stallMs) socket.setTimeout(stepMs)
+    else {
+      const [current] = responsesOf(socket)
+      if (current !== undefined) stalled.add(current)
+      socket.destroy()
     }
-    const look = () => {
-      if (socket.timeout !== stepMs) return
-      const passedMs = performance.now() - lookedAt
-      lookedAt += passedMs
-      // Without progress a look follows upon the other.
-      stillMs = passedMs < 1.5 * stepMs ? stillMs + passedMs : stepMs
-      // With nothing left to take, not the client is slow but the response, or the next request.
-      if (socket.writableLength === 0) socket.setTimeout(0)
-      else if (stillMs >= stallMs) end(socket)
-      else socket.setTimeout(stepMs)
-    }
-    watches.set(socket, watch)
-    socket.on('timeout', look).once('close', () => watches.delete(socket))
   }
 
-  function end(socket: Socket): void {
-    const [current] = responsesOf(socket)
-    if (current !== undefined) stalled.add(current)
-    socket.destroy()
+  const add = (socket: Socket) => {
+    watched.set(socket, { stillMs: 0, lookedAt: 0 })
+    socket.on('timeout', () => look(socket)).once('close', () => watched.delete(socket))
   }
-
   // Before the sockets' own listeners. Without it, Node ends a connection at any time-out.
   server.on('timeout', (socket: Socket) => {
     if (socket.timeout !== stepMs) socket.destroy()
@@ -197,6 +169,11 @@ export function endStalledConnections(server: Server, stallMs: number): void {
   // With TLS, what is written waits in the second.
   server.on('connection', add).on('secureConnection', add)
   sweepEach(server, stallMs / looks, () => {
-    for (const watch of watches.values()) watch()
+    for (const [socket, state] of watched) {
+      const { writableLength, timeout = 0 } = socket
+      if (writableLength === 0 || timeout > 0 || webSockets.has(socket)) continue
+      Object.assign(state, { stillMs: 0, lookedAt: performance.now() })
+      socket.setTimeout(stepMs)
+    }
   })
 }

@@ -9,7 +9,6 @@ import type { Gateway } from './gateway.ts'
 
 /** Of a request, its target among them; Node's parser refuses more. */
 export const maxHeaderSize = 16 * 1024
-/** Refused by the request policy. */
 const unreadable = '//'
 
 export function createFastify(gateway: Gateway): FastifyInstance {
@@ -42,7 +41,6 @@ export function createFastify(gateway: Gateway): FastifyInstance {
   return app
 }
 
-/** Whether the router can decode the path of a target. */
 function isReadable(target: string): boolean {
   if (!target.startsWith('/')) return false
   if (!target.includes('%')) return true
@@ -54,10 +52,7 @@ function isReadable(target: string): boolean {
   }
 }
 
-/**
- * An id from outside is taken only from a trusted load balancer, and only if it is well-formed: a
- * client that bypasses the load balancer must not choose what stands in the log.
- */
+/** A client that bypasses the load balancer must not choose the id that stands in the log. */
 function requestId(
   trust?: (address: string) => boolean
 ): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string {

@@ -5,21 +5,24 @@ import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
-import type { CredentialSource } from '../login/credential-source.ts'
+import type { CredentialSource, TokenExchange } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
 import { createLdap } from '../login/ldap/source.ts'
+import { createMint } from '../login/minted-token.ts'
 import { createTokenReader } from '../login/oidc/machines.ts'
 import { providerOf } from '../login/oidc/provider.ts'
 import { OidcSource } from '../login/oidc/source.ts'
+import { createTokenExchange } from '../login/token-exchange.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { tokenNamesOf } from '../proxy/query.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
-import { createAnswer } from '../shaping/answer.ts'
+import { credentialIn } from '../session/credentials.ts'
+import { type Credential, identityKey, type Session } from '../session/types.ts'
+import { createAnswer, fillUser } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import type { BindStream } from './hooks/context.ts'
 import { createCounters, type ShedLog } from './hooks/metrics.ts'
@@ -44,27 +47,17 @@ type Shared =
   | 'drift'
   | 'tracer'
 
-/** The maintenances that operators began; generations come and go, this stays. */
-export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
-
-/** The services and back-ends that a generation is built with. They outlive it. */
 export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
-  /** Keeps requests for `console-gateway why`. */
   readonly failures: Pick<Services['failures'], 'add'>
-  /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: {
-    /**
-     * Registers a request or a WebSocket while it runs.
-     * @param member is destroyed where it may run no longer
-     * @returns what to call when it is over
-     */
+    /** @param member is destroyed where it may run no longer @returns ends the registration */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
   readonly shed: ShedLog
   readonly bindStream: BindStream
   /** Undefined in dry runs, where nobody begins one. */
-  readonly maintenance?: OperatorsMaintenance
+  readonly maintenance?: Pick<Services['maintenance'], 'current'>
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for plugins. */
@@ -84,7 +77,6 @@ declare module 'fastify' {
   }
 }
 
-/** @param modules own code, by its file in config */
 export function createGateway(config: Config, given: GatewayServices, modules: Modules) {
   const services = { ...given, upstream: withOwnCode(given.upstream, modules, config.routes) }
   const { server, envelope, session } = config.gateway
@@ -102,7 +94,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     counters: createCounters(services.metrics, services.rates),
     envelope: createEnvelope(envelope),
     modules,
-    /** That config writes for the gateway's own endpoints; the others have the usual one. */
     answers: {
       login: answerOf(login.answer),
       logout: answerOf(logout.answer),
@@ -129,7 +120,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   }
 }
 
-/** @returns logs a warning once for each key: the next request has the same fault */
 function createWarnOnce(log: Services['log']) {
   const warned = new Set<string>()
   return (key: string, fields: object, message: string): void => {
@@ -142,8 +132,7 @@ interface Needed extends Pick<Services, 'log'> {
   readonly upstream: (name: string) => Upstream
 }
 
-/** @returns in the order of the config */
-export function createSources(config: Config, services: Needed): CredentialSource[] {
+function createSources(config: Config, services: Needed): CredentialSource[] {
   const sources = Object.entries(config.gateway.login.sources)
   return sources.map(([name, source]) => createSource(name, source, config, services))
 }
@@ -184,5 +173,59 @@ function createSource(
           )
       })
     }
+  }
+}
+
+function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
+  const exchanges = new Map<string, TokenExchange>()
+  const mints = new Map<string, ReturnType<typeof createMint>>()
+  for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
+    const {
+      as: credentialStyle,
+      scheme: credentialScheme,
+      exchange,
+      jwt
+    } = credentialOf(credential)
+    if (exchange !== undefined) {
+      const ofToken = createTokenExchange({
+        upstream,
+        config: exchange,
+        bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
+        send: upstreamOf(upstream).fetchWhole,
+        credentialStyle,
+        credentialScheme
+      })
+      exchanges.set(upstream, ofToken)
+    }
+    if (jwt !== undefined) {
+      const claims = (session: Session) => ({
+        iss: 'console-gateway',
+        aud: upstream,
+        ...claimsOf(config, jwt.claims, session)
+      })
+      mints.set(upstream, createMint(jwt, claims))
+    }
+  }
+  const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)
+  return {
+    exchanges,
+    /** What an upstream gets of a session: that of its source, or a token of its own. */
+    credentialFor: (upstream: string): ((session: Session) => Credential | undefined) => {
+      if (exchanges.has(upstream)) return session => credentialIn(session, upstream)
+      return mints.get(upstream)?.tokenOf ?? (({ credential }) => credential)
+    },
+    /** Of all upstreams, each once. */
+    publicKeys: [...new Map(keys.map(key => [key.kid, key])).values()]
+  }
+}
+
+function claimsOf(config: Config, claims: object, session: Session) {
+  const { id, username, name, roles } = session.identity
+  return {
+    sub: config.gateway.identity.prefix ? identityKey(session) : id,
+    preferred_username: username,
+    name,
+    roles,
+    ...(fillUser(config, claims, session) as object)
   }
 }

@@ -1,7 +1,4 @@
-/**
- * The public listener: a Node server in front of the app, so that a reload replaces the app and
- * keeps connections. It answers requests that Node's parser refuses.
- */
+/** The public listener: before the app, so that a reload replaces that and keeps connections. */
 import { randomUUID } from 'node:crypto'
 import {
   createServer,
@@ -18,7 +15,7 @@ import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
+import { endSlowBodies, endStalledConnections, responsesOf, beginResponse } from './connections.ts'
 import { maxHeaderSize } from './fastify.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
@@ -26,7 +23,6 @@ import { countingErrors } from './hooks/metrics.ts'
 import { canMeet, maxHeaders } from './hooks/request-policy.ts'
 import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 
-/** How long a client may take to send its headers, or to agree on keys. */
 const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -63,9 +59,7 @@ export function createListener(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     if (!takeUpgrade(request, socket, early, handle)) refuse(socket, 'request.malformed', request)
   })
-  refuseUnparsed(server, refuse, (reason, address) =>
-    log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
-  )
+  refuseUnparsed(server, refuse)
   endStalledConnections(server, settings.idleTimeout)
   endSlowBodies(server, settings.requestTimeout, socket => {
     if (socket.writable) refuse(socket, 'request.timeout')
@@ -76,7 +70,6 @@ export function createListener(
   return server
 }
 
-/** Refuses what reaches no app. */
 function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
   const countError = countingErrors(metrics)
@@ -106,7 +99,6 @@ function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures 
   }
 }
 
-/** Of http or https. */
 export function createHttpServer(more: ServerOptions, tls: ServerTls | undefined): Server {
   const options = {
     headersTimeout,
@@ -132,15 +124,13 @@ export function isTlsServer(server: unknown): server is TlsServer {
   return server instanceof TlsServer
 }
 
-/** From now on new connections get this certificate; those that are open keep theirs. */
 export function setCertificate(server: Server, tls: ServerTls): void {
   if (isTlsServer(server)) server.setSecureContext(secureContextOf(tls))
 }
 
 /**
- * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would
- * wait for ever for the body that a `Content-Type` promises: some clients send one with each
- * DELETE.
+ * With `optimizeEmptyRequests` the stream of a request without a body never ends: Fastify would
+ * wait for what a `Content-Type` promises, which some clients send with each DELETE.
  */
 function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   if (
@@ -152,7 +142,6 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   }
 }
 
-/** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
 
 const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
@@ -161,22 +150,16 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
 ])
 
-/**
- * Refuses bytes that are no request, requests that come too slowly, and CONNECT.
- * @param onTlsFailure called when keys could not be agreed on; the connection is closed
- */
+/** Refuses bytes that are no request, requests that come too slowly, and CONNECT. */
 export function refuseUnparsed(
   server: Server,
-  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void,
-  onTlsFailure?: (code: string | undefined, address: string | undefined) => void
+  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void
 ): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const { code } = error
-    if (tlsFailure.test(code ?? '')) {
-      onTlsFailure?.(code, socket.remoteAddress)
-      return void socket.destroy()
-    }
-    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    // Nothing can be answered where the two sides have no common keys.
+    const isGone = code === 'ECONNRESET' || tlsFailure.test(code ?? '')
+    if (isGone || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
   })
   server.on('connect', (request: IncomingMessage, socket: Socket) =>
@@ -221,10 +204,7 @@ export function sendRefusal(
 /** The client's time to read the rest of the response, then to close the connection. */
 const unreadMs = { flush: 10_000, close: 1000 }
 
-/**
- * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
- * would not be seen, and its descriptor would never be freed.
- */
+/** Nothing is read any more, so no end or reset would be seen, and the descriptor never freed. */
 function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
   destroySoon(unreadMs.flush)
@@ -232,12 +212,10 @@ function endUnread(socket: Socket, last = ''): void {
 }
 
 /**
- * Lets the app answer an upgrade, so that all its hooks decide on it. A route that takes none
- * answers it as an ordinary request.
- * @param early what came behind the request
- * @returns false where it must be refused
+ * All hooks of the app decide on an upgrade; a route that takes none answers as usual.
+ * @param early what came behind the request @returns false where it must be refused
  */
-export function takeUpgrade(
+function takeUpgrade(
   request: IncomingMessage,
   socket: Socket,
   early: Buffer,
@@ -252,7 +230,7 @@ export function takeUpgrade(
     return false
   }
   adopt(socket)
-  setUpgraded(socket)
+  beginResponse(request, response)
   response.once('finish', () => {
     response.leave()
     endUnread(socket)

@@ -13,10 +13,7 @@ const inAscii = /^[\x20-\x7e]*$/
 type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
 
-/**
- * Gives each call to an upstream that names own code the headers which that adds.
- * @returns the upstream of a name in config
- */
+/** @returns the upstream of a name in config; own code adds headers to its calls */
 export function withOwnCode(
   ask: Ask,
   modules: Modules,

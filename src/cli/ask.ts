@@ -1,11 +1,12 @@
 /**
- * Requests of commands to gateways: by their sockets on this machine, or by `--url`. A token goes to
- * that place only: it is never on the command line, in an error, or sent after a redirect.
+ * Requests of commands to gateways. A token goes to the place of `--url` only: it is never on the
+ * command line, in an error, or sent after a redirect.
  */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { text as readAll } from 'node:stream/consumers'
 import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
@@ -28,14 +29,8 @@ import { jsonText } from './output.ts'
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
-const maxMebibytes = 64
-/** Longer than what a gateway with 100,000 sessions answers. */
-const maxResponseBytes = maxMebibytes * 1024 * 1024
 
-/**
- * The gateways of the config folder; without that folder, all that this user may ask.
- * @throws CommandError where there is none
- */
+/** @throws CommandError where there is none */
 export async function localGateways(
   configs: readonly string[],
   { env }: Io
@@ -91,10 +86,6 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
-/**
- * Asks the gateway of an invocation, and prints its answer.
- * @param path or path and body, which goes as JSON by POST
- */
 export async function askAndPrint<Answer>(
   { gateway, json, io: { stdout } }: Pick<Invocation, 'gateway' | 'json' | 'io'>,
   [path, body]: readonly [path: string, body?: object],
@@ -105,11 +96,7 @@ export async function askAndPrint<Answer>(
   return answer
 }
 
-/**
- * @param body sent as JSON by POST; GET without it
- * @returns the JSON object of the response, as it is
- * @throws CommandError with a message for the operator
- */
+/** @param body sent as JSON by POST; GET without it. @throws CommandError */
 export async function ask<Answer = Readonly<Record<string, unknown>>>(
   gateway: Connection | undefined,
   path: string,
@@ -138,7 +125,6 @@ export async function ask<Answer = Readonly<Record<string, unknown>>>(
   return members as Answer
 }
 
-/** The members of a JSON response; undefined for another response. */
 export function membersOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseKeepingDigits(body)
@@ -148,10 +134,7 @@ export function membersOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/**
- * A redirect is not followed: the token is for this address only.
- * @throws CommandError when nobody answers, or without an end
- */
+/** @throws CommandError when nobody answers, or without an end */
 export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
@@ -179,7 +162,7 @@ export async function send({ base, token, socketPath }: Connection, path: string
   request.end(json)
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
-    const text = await textOf(adopt(response))
+    const text = await readAll(adopt(response))
     const shown = token === undefined ? text : text.replaceAll(token, '[token]')
     return { status: response.statusCode ?? 0, text: shown }
   } catch (error) {
@@ -194,17 +177,4 @@ export async function send({ base, token, socketPath }: Connection, path: string
 /** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
 function authorities(): string[] {
   return [...getCACertificates('default'), ...getCACertificates('system')]
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > maxResponseBytes) {
-      throw new Error(`its response is longer than ${maxMebibytes} MiB`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }

@@ -1,4 +1,3 @@
-/** `audit verify`: prints what is wrong with the ledger, by file and line. */
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -33,7 +32,6 @@ interface Ledger {
   readonly files: readonly string[]
   readonly keys: readonly string[]
   readonly heads?: Heads
-  /** Why there are no heads. */
   readonly fault?: string
 }
 
@@ -86,7 +84,6 @@ function reportText(report: Report, files: number, end: string): string {
   ].join('\n')
 }
 
-/** The ledger of a config folder. @throws CommandError */
 async function ledgerOf(
   { gateway, folder }: Config,
   collected: readonly string[] | undefined

@@ -1,4 +1,3 @@
-/** `check`: reports all faults of a config folder, without starting. */
 import { loadConfig } from '../config/read/load.ts'
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
@@ -16,9 +15,7 @@ interface Values {
 }
 
 interface Result {
-  /** Warnings, too. */
   readonly found: readonly Fault[]
-  /** The files of own code. */
   readonly modules?: readonly string[]
   readonly live?: readonly Reached[]
 }
@@ -72,7 +69,6 @@ function resultText(
   return [...lines, ...live.map(reachedText), ''].join('\n')
 }
 
-/** Red for faults; yellow for warnings, which do not prevent a start. */
 function coloured(fault: Fault, stream: Output): string {
   const colour = fault.severity === 'fault' ? 'red' : 'yellow'
   return paint(colour, printableLines(describeFault(fault)), stream)

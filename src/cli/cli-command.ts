@@ -4,7 +4,6 @@ import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import {
   CommandError,
-  type Connection,
   defaultFolder,
   type Invocation,
   type Io,
@@ -12,7 +11,6 @@ import {
   type Values
 } from './command.ts'
 
-/** Of a whole command line. */
 interface Run {
   readonly io: Io
   exitCode: number
@@ -38,7 +36,6 @@ export class CliCommand extends Command {
     return new CliCommand(this.#run, name)
   }
 
-  /** An option that may be repeated: its value is a list. */
   repeatable(flags: string, description: string): this {
     const option = new Option(flags, `${description}; may be repeated`)
     return this.addOption(
@@ -49,7 +46,6 @@ export class CliCommand extends Command {
     )
   }
 
-  /** Text of the help, behind the options. */
   details(text: string): this {
     return this.addHelpText('after', `\n${text.trim()}`)
   }
@@ -62,10 +58,7 @@ export class CliCommand extends Command {
     return this.option('--json', 'print for programs')
   }
 
-  /**
-   * It prints for programs, too.
-   * @param isAsked whether it asks one, given these words; otherwise it runs once, here
-   */
+  /** @param isAsked whether it asks one, given these words; otherwise it runs once, here */
   asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
     this.#asksGateway = isAsked
     return this.json().option(
@@ -86,7 +79,6 @@ export class CliCommand extends Command {
     return this
   }
 
-  /** @param problemOf says what is wrong with options and words together */
   checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
     this.#problemOf = problemOf
     return this
@@ -162,11 +154,7 @@ export class CliCommand extends Command {
   }
 }
 
-async function gatewaysFor(
-  configs: readonly string[],
-  url: string | undefined,
-  io: Io
-): Promise<readonly Connection[]> {
+async function gatewaysFor(configs: readonly string[], url: string | undefined, io: Io) {
   const { localGateways, remoteGateway } = await import('./ask.ts')
   return url === undefined ? await localGateways(configs, io) : [remoteGateway(url, io)]
 }

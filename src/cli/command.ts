@@ -1,5 +1,6 @@
 /** The types of commands: their invocation, their streams, and the errors that they throw. */
 import type { Readable, Writable } from 'node:stream'
+import { connectionBound } from '../config/schema/header-names.ts'
 
 export type Input = Readable & { readonly isTTY?: boolean }
 export type Output = Writable & { readonly isTTY?: boolean; columns?: number }
@@ -27,15 +28,11 @@ export type Values = Readonly<Record<string, unknown>>
 export interface Invocation<V = Values> {
   /** The config folder; the last of several. */
   readonly config: string
-  /** All of them: a later one wins. */
   readonly configs: readonly string[]
-  /** For commands that ask one. */
   readonly gateway: Connection | undefined
-  /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options, by their names in camel case. */
   readonly values: V
-  /** The arguments, without the names of the command. */
   readonly rest: readonly string[]
   readonly io: Io
 }
@@ -48,3 +45,29 @@ export class UsageError extends Error {}
 
 /** Thrown by a command that failed, with a message for the operator; the exit code is 1. */
 export class CommandError extends Error {}
+
+const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
+
+/**
+ * The text itself may be a secret, so no message repeats it.
+ * @throws UsageError for a text that is no header, or could not be sent as it is meant
+ */
+export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>()
+  for (const text of texts) {
+    const [, written = '', untrimmed = ''] = field.exec(text) ?? []
+    const [name, value] = [written.toLowerCase(), untrimmed.trim()]
+    if (name === '') {
+      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
+    }
+    if (headers.has(name)) throw new UsageError(`--header: "${name}" has two values.`)
+    if (connectionBound.has(name) || name === 'content-length') {
+      throw new UsageError(`--header: "${name}" belongs to the connection, and cannot be chosen.`)
+    }
+    if (!/^[\x20-\x7e]+$/.test(value)) {
+      throw new UsageError(`--header: the value of "${name}" is not printable ASCII, or is empty.`)
+    }
+    headers.set(name, value)
+  }
+  return Object.fromEntries(headers)
+}

@@ -1,9 +1,7 @@
-/** `completion`: a script that makes a shell complete the commands and options of this version. */
 import type { Command } from 'commander'
 import type { Invocation } from './command.ts'
 
 interface Place {
-  /** The names of the command, such as `sessions list`. */
   readonly words: string
   readonly subcommands: readonly string[]
   readonly options: readonly string[]

@@ -1,4 +1,3 @@
-/** `demo`: the example console and back-end, with a gateway between them whose config can be changed. */
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,7 +8,6 @@ import type { Invocation } from './command.ts'
 import { serve } from './start.ts'
 
 const isBuilt = !import.meta.url.endsWith('.ts')
-/** The folder that has the console and the config. */
 const root = fileURLToPath(new URL(isBuilt ? 'demo/' : '../../', import.meta.url))
 const linkMs = 3_600_000
 const shownLength = 110
@@ -41,7 +39,6 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
     )
     return 1
   }
-  // The config names them.
   const { env } = process
   env['BACKEND_URL'] ??= backendUrl
   env['CONSOLE_ROOT'] ??= join(root, 'examples/console')

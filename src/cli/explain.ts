@@ -1,4 +1,3 @@
-/** `explain`: what the gateway does with a request, by the real app, with file and line. */
 import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
@@ -12,10 +11,8 @@ import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
-import type { Credential, Identity } from '../session/types.ts'
-import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
+import { CommandError, type Invocation, type Io, UsageError, headersOf } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
-import { headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 
 interface Values {
@@ -77,10 +74,7 @@ async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<J
   }
 }
 
-/**
- * The real upstreams of a config.
- * @param sent headers for upstreams, in the place of those that the gateway sends
- */
+/** @param sent headers for upstreams, in the place of those that the gateway sends */
 function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['headers']) {
   const pools: UpstreamPool[] = []
   return {
@@ -100,16 +94,8 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['hea
   }
 }
 
-interface Who {
-  /** The credential source that vouches. */
-  readonly source: string
-  readonly identity: Identity
-  readonly credential?: Credential
-}
-
 type Asked = ReturnType<typeof askedIn>
 
-/** @throws UsageError */
 function askedIn(
   config: LoadedConfig,
   { rest: [word = '', target = ''], values }: Invocation<Values>
@@ -136,7 +122,6 @@ function askedIn(
   }
 }
 
-/** As a browser with the console would send it. */
 async function requestOf(
   { gateway }: LoadedConfig,
   { method, target, from, headers, body, who }: Asked,
@@ -168,7 +153,7 @@ function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
   roles: readonly string[]
-): Who | undefined {
+) {
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
   const sources = Object.entries(login.sources)

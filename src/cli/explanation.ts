@@ -1,27 +1,28 @@
-/** What the gateway did with the request of `explain`, for people and programs. */
 import { stringify } from 'yaml'
-import type { LoadedConfig } from '../config/schema/config.ts'
+import type { Config, LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
-import { urlsOf } from '../config/schema/upstreams.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
+import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
+import { urlsOf } from '../config/schema/upstreams.ts'
 import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
+import { toGatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
+import { loadModules, reasonOf, type ShapeUse } from '../shaping/module.ts'
+import { compileShape } from '../shaping/shape.ts'
 import type { Output } from './command.ts'
 import { paint, stepLines } from './output.ts'
-import { traceShape } from './shape-steps.ts'
 
 interface Asked {
   readonly method: string
   readonly target: string
   readonly from: string
-  /** Who asks, for people. */
   readonly as: string | undefined
   readonly user: Identity | undefined
-  /** Whether the upstreams gave a response that means something. */
   readonly isAnswered: boolean
 }
 
@@ -140,10 +141,7 @@ function callLines(
 }
 
 /** The operations in their order; `--json` has the value after each. */
-function shapeLines(
-  { name, operations }: NonNullable<Explanation['shape']>,
-  place: string
-): string[] {
+function shapeLines({ name, operations }: NonNullable<Explanation['shape']>, place: string) {
   const steps = operations.flatMap(({ operation, missing, failed }, index) => {
     const written = stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd()
     const notes = failed === undefined ? [] : [failed]
@@ -165,11 +163,60 @@ function verdictText(
   return paint(passes ? 'green' : 'red', `→ ${printable(what)}`, stream)
 }
 
-/** Indented where it is JSON. */
 function jsonOf(body: string): string {
   try {
     return printableLines(JSON.stringify(parseKeepingDigits(body), null, 2))
   } catch {
     return printable(body)
   }
+}
+
+export interface TracedStep {
+  readonly operation: ShapeStep
+  readonly after?: unknown
+  readonly missing?: string
+  /** The failure with which the operation ended the response. */
+  readonly failed?: string
+}
+
+/** Applies each operation by itself; a running gateway applies all in one pass. */
+async function traceShape(
+  config: Config,
+  { name, ...use }: ShapeUse & { readonly name: string },
+  before: unknown
+): Promise<TracedStep[]> {
+  const { gateway, routes } = config
+  const { shapes, paging } = routes
+  const { success } = createEnvelope(gateway.envelope)
+  const context = { wrap: success, shapes, paging, modules: await loadModules(config) }
+  const done: TracedStep[] = []
+  let current = before
+  for (const operation of singles(flatten(shapes[name] ?? [], shapes))) {
+    let missing: string | undefined
+    const onMissing = (path: string) => {
+      missing = path
+    }
+    const { refusal, apply } = compileShape([operation], { ...context, onMissing })
+    const refused = refusal(current)
+    if (refused !== undefined) {
+      return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
+    }
+    try {
+      current = await apply(current, use)
+    } catch (error) {
+      const { code, cause } = toGatewayError(error)
+      return [...done, { operation, failed: `${code}: ${reasonOf(cause as Error)}` }]
+    }
+    done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
+  }
+  return done
+}
+
+function singles(steps: readonly ShapeStep[]): ShapeStep[] {
+  return steps.flatMap((step): ShapeStep[] => {
+    const { each, at } = step
+    if (each !== undefined) return singles(each).map(inner => ({ each: [inner] }))
+    if (at === undefined) return [step]
+    return singles(at.operations).map(inner => ({ at: { path: at.path, operations: [inner] } }))
+  })
 }

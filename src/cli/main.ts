@@ -16,7 +16,6 @@ Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
 
 const maxColumns = 100
 
-/** @param run gets the exit code of the command */
 export function createProgram(run: { readonly io: Io; exitCode: number }): CliCommand {
   const { stdout, stderr } = run.io
   const program = new CliCommand(run, 'console-gateway')
@@ -54,7 +53,6 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
   return program
 }
 
-/** Runs one command, which `start` outlives. @returns the exit code */
 export async function runCli(words: readonly string[], io: Io): Promise<number> {
   const run = { io, exitCode: 0 }
   try {
@@ -84,10 +82,7 @@ export async function main(words: readonly string[]): Promise<void> {
 /** The exit code that shells show for a program ended by SIGPIPE. */
 const brokenPipeExit = 141
 
-/**
- * A reader that closes early (`| head`) ends the command silently; other failures, such as a full
- * disk, print one line.
- */
+/** A reader that closes early (`| head`) ends the command silently; a full disk prints one line. */
 function guardOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     adopt(stream, error => {

@@ -1,4 +1,3 @@
-/** `maintenance`: closes routes for a time, and opens them. */
 import { amountOf } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/maintenance.ts'
@@ -43,7 +42,6 @@ export async function endMaintenance(invocation: Maintenance): Promise<number> {
   return 0
 }
 
-/** A time as it is; a duration from now on. */
 function timeOf(value: string | undefined): string | undefined {
   const ms = amountOf('x-duration', String(value))
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value

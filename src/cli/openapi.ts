@@ -1,4 +1,3 @@
-/** `openapi`: describes the endpoints of the console, from config alone. */
 import { openApi } from '../api-docs/openapi.ts'
 import { loadConfig } from '../config/read/load.ts'
 import type { Invocation } from './command.ts'

@@ -1,4 +1,3 @@
-/** The output of commands: for people, and for programs. */
 import { styleText } from 'node:util'
 import columnsOf from 'fast-string-width'
 import type { Step } from '../observability/request-story.ts'
@@ -10,10 +9,6 @@ export function jsonText(value: unknown): string {
   return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
 }
 
-/**
- * Colours of a terminal; none if the output goes elsewhere or NO_COLOR is set.
- * @param stream where the text goes
- */
 export function paint(
   style: Parameters<typeof styleText>[0],
   text: string,
@@ -39,7 +34,6 @@ export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
   )
 }
 
-/** Aligned columns below a head. */
 export function table(
   head: readonly string[],
   rows: ReadonlyArray<readonly string[]>,

@@ -1,4 +1,3 @@
-/** `plan`: the changes and risks of another config. */
 import { loadConfig } from '../config/read/load.ts'
 import { comparePlan, type Plan } from '../config/risks.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
@@ -20,7 +19,6 @@ export async function plan({
     found = await planOfRunning(gateway)
   } else {
     const next = loadConfig(target, io.env)
-    // A reload would refuse it otherwise.
     await assertUsable(next)
     found = comparePlan(loadConfig(configs, io.env), next)
   }
@@ -29,7 +27,6 @@ export async function plan({
   return risks.length > 0 ? 3 : 0
 }
 
-/** The differences between the files of a folder and its running gateway. */
 async function planOfRunning(gateway: Connection | undefined): Promise<Plan> {
   const { faults, ...found } = await ask<PlanAnswer>(gateway, '/ops/api/plan')
   if (faults.length > 0) throw new CommandError(faults.join('\n'))

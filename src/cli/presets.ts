@@ -1,4 +1,3 @@
-/** `presets`: lists and shows the presets. */
 import { presetText } from '../config/read/presets.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { presetKinds, presetsOfKind } from '../config/schema/presets.ts'

@@ -8,14 +8,11 @@ const advisedLength = 8
 
 export interface Question {
   readonly message: string
-  /** The answer of an empty line. */
   readonly initial?: string | undefined
-  /** What is wrong with an answer, which can be mended then. */
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
 /**
- * A password that is to be stored: typed twice at a terminal, or from standard input.
  * @param variable the environment variable that has it instead
  * @throws CommandError for none, one that is too long, or two that differ
  */
@@ -31,7 +28,7 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
   return password
 }
 
-/** A password. @throws CommandError for none, or one that is too long */
+/** @throws CommandError for none, or one that is too long */
 export async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
   const password = await passwordFrom(question, io, variable)
   if (password === '' || password.length > maxLength) {
@@ -40,11 +37,7 @@ export async function readPassword(question: string, io: Io, variable?: string):
   return password
 }
 
-async function passwordFrom(
-  question: string,
-  io: Io,
-  variable: string | undefined
-): Promise<string> {
+async function passwordFrom(question: string, io: Io, variable: string | undefined) {
   if (variable !== undefined) {
     const value = io.env[variable]
     if (value !== undefined) return value

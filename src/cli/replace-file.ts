@@ -18,10 +18,7 @@ import type { Environment } from '../config/read/references.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
-/**
- * The text of a file that is changed and written again.
- * @throws CommandError when it is not UTF-8: characters of it would be lost
- */
+/** @throws CommandError when it is not UTF-8: characters of it would be lost */
 export function readText(file: string): string {
   try {
     return decodeText(readFileSync(file))
@@ -58,7 +55,6 @@ const advice: Readonly<Record<string, string>> = {
   ENOENT: ' Does its folder exist?'
 }
 
-/** A failure of the file system, in one line. */
 export function cannotWrite(file: string, error: unknown): CommandError {
   const { code = 'unknown reason' } = error as NodeJS.ErrnoException
   return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`, {
@@ -66,10 +62,7 @@ export function cannotWrite(file: string, error: unknown): CommandError {
   })
 }
 
-/**
- * The faults that a config would have if some of its files had other texts.
- * @param texts by absolute path
- */
+/** @param texts by absolute path, in the place of those of the files */
 export function faultsWith(
   folders: Folders,
   texts: ReadonlyMap<string, string>,

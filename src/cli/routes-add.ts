@@ -1,4 +1,3 @@
-/** `routes add`: makes one call through a configured upstream, and prints a route and a shape for it. */
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
@@ -25,7 +24,7 @@ export async function routes(invocation: Invocation): Promise<number> {
   const upstream = upstreamOf(config, values['upstream'])
   const reply = await call(config, upstream, route.path, new Answers(invocation))
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
-  const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
+  const seen = shapeOf(reply, sourceOf(config, upstream)?.message)
   const text = readText(join(folder, 'routes.yaml'))
   const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
   const shapes = { ...former }

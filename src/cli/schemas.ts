@@ -1,4 +1,3 @@
-/** `schemas`: writes JSON Schemas into a config folder, and a line into each file for editors. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { readUsersFiles } from '../config/read/files.ts'
@@ -17,7 +16,6 @@ export async function schemas({ config: folder, io }: Invocation): Promise<numbe
   return 0
 }
 
-/** @returns the files that were written, or changed */
 export function addSchemas(folder: string, env: Io['env']): string[] {
   const written: string[] = []
   const write = (file: string, text: string) => {
@@ -50,7 +48,6 @@ function filesIn(folder: string, env: Io['env']): Array<readonly [file: string, 
   }
 }
 
-/** The text of a file with the line that names its schema. */
 function withLine(file: string, schema: string): string {
   const text = readText(file)
   if (/^\ufeff?#.*\$schema=/m.test(text)) return text

@@ -29,7 +29,6 @@ export async function generateSecret({ rest: [file], io }: Invocation): Promise<
   }
 }
 
-/** The argon2id hash of a password, for users.yaml. */
 export async function hash({ io }: Invocation): Promise<number> {
   io.stdout.write(`${await hashPassword(await readNewPassword(io))}\n`)
   return 0

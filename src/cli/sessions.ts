@@ -1,4 +1,3 @@
-/** `sessions`: lists and closes sessions. */
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
@@ -44,7 +43,6 @@ function print({ json, io }: Sessions, answer: Answer, refusal: string | undefin
   return refusal === undefined ? 0 : 3
 }
 
-/** @throws UsageError without a terminal; CommandError for any answer but yes */
 async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   if (io.stdin.isTTY !== true) {
     throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
@@ -63,7 +61,6 @@ function userOf({ values: { by, source }, rest: [user] }: Sessions): NamedUser {
   }
 }
 
-/** The reason why nothing was done; undefined when something was. */
 function refusalOf(
   { candidates, closed }: Answer,
   { user = '', by, source }: NamedUser,

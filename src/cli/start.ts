@@ -1,30 +1,26 @@
-/** `start`: runs the gateway until a signal ends it. */
 import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { parse } from 'node:path'
 import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
-import { ConfigError } from '../config/schema/faults.ts'
+import { type LastGood, readLastGood } from '../config/last-good.ts'
 import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
-import { type LastGood, readLastGood } from '../config/last-good.ts'
 import { loadConfig } from '../config/read/load.ts'
 import type { Config } from '../config/schema/config.ts'
+import { ConfigError } from '../config/schema/faults.ts'
+import { assertUsable } from '../dry-run/try-config.ts'
+import { printableLines } from '../observability/unprintable.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
 import type { FilesAtStart } from '../process/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { assertUsable } from '../dry-run/try-config.ts'
-import { printableLines } from '../observability/unprintable.ts'
 import type { Invocation } from './command.ts'
-import { endWithParent, isNpmScript } from './npm-parent.ts'
 
 interface Options {
-  /** The folder where the config that runs is kept. */
   readonly state?: string
-  /** Whether that one is started where the files are refused. */
   readonly lastGood?: boolean
 }
 
-/** Time for the end of the process after the drain. */
 const endMs = 3000
 
 export async function start({ configs, values }: Invocation<Options>): Promise<number> {
@@ -32,8 +28,7 @@ export async function start({ configs, values }: Invocation<Options>): Promise<n
 }
 
 /**
- * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. A reload that comes before it serves is
- * obeyed then; a stop ends it at once.
+ * A reload that comes before it serves is obeyed then; a stop ends it at once.
  * @returns undefined when it could not start; the reason is on standard error
  */
 export async function serve(
@@ -92,10 +87,7 @@ export async function serve(
   return gateway
 }
 
-/**
- * The config of the files; where they are refused, the one that is kept in `state`.
- * @throws ConfigError
- */
+/** @param state where the one is kept that is taken if the files are refused. @throws ConfigError */
 async function usableConfig(
   folders: Folders,
   state: string | undefined
@@ -111,7 +103,6 @@ async function usableConfig(
   }
 }
 
-/** @throws ConfigError */
 async function readConfig(folders: Folders, texts?: LastGood['texts']): Promise<Config> {
   const loaded = loadConfig(folders, process.env, { inputs: createInputs(texts) })
   await assertUsable(loaded)
@@ -161,4 +152,29 @@ function startMessage(error: unknown): string | undefined {
   const problem = problems[code]
   const place = hostname ?? `${address}:${port}`
   return problem && `${place} ${problem}: see server.listen and ops.listen in gateway.yaml.`
+}
+
+const everyMs = 1000
+
+/**
+ * npm runs a script in a shell, and passes SIGTERM to that shell only: the gateway has to end with it.
+ * What a shell that npm opened has started is no script: it may outlive who started it.
+ */
+export function isNpmScript(): boolean {
+  const { name } = parse(process.argv[1] ?? '')
+  return process.env['npm_lifecycle_script']?.includes(name) === true
+}
+
+/**
+ * A parent that has ended before, as that of `nohup console-gateway start &`, is not waited for.
+ * @returns undoes it
+ */
+export function endWithParent(): () => void {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, everyMs).unref()
+  return () => clearInterval(timer)
 }

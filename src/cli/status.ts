@@ -1,10 +1,9 @@
-/** `status`: the state of a running gateway and its config; with `--all`, who runs what. */
-import { stateTexts } from '../ops/health.ts'
-import type { ReplicasStatus, Status } from '../ops/state-schemas.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { askAndPrint } from './ask.ts'
-import type { Invocation, Output } from './command.ts'
-import { aligned, table } from './output.ts'
+import { stateTexts } from '../ops/health.ts'
+import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
+import { ask, askAndPrint, membersOf, send } from './ask.ts'
+import { CommandError, type Invocation, type Output } from './command.ts'
+import { aligned, jsonText, table } from './output.ts'
 
 export async function status(invocation: Invocation<{ readonly all?: boolean }>): Promise<number> {
   if (invocation.values.all === true) return await statusOfAll(invocation)
@@ -74,4 +73,51 @@ function replicasText({ replicas, info }: ReplicasStatus, stream: Output): strin
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
   if (info !== undefined) lines.push(info)
   return table(head, rows, stream) + printableLines([...lines, ''].join('\n'))
+}
+
+export async function ops({ gateway, json, io }: Invocation): Promise<number> {
+  const { url: local } = await ask(gateway, '/ops/api/link', {})
+  const link = typeof local === 'string' ? URL.parse(local) : null
+  if (link === null) throw new CommandError('The response to /ops/api/link has no link.')
+  // From afar, the gateway's own address is not the one by which it is reached.
+  const isHere = gateway?.socketPath !== undefined
+  const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
+  io.stdout.write(json ? jsonText({ url }) : `${url}\n`)
+  io.stderr.write('It opens the operators’ page once, within two minutes.\n')
+  return 0
+}
+
+export async function reload({
+  gateway,
+  json,
+  values: { yes = false },
+  io
+}: Invocation<{ readonly yes?: boolean }>): Promise<number> {
+  const answer = await ask<ReloadAnswer>(gateway, '/ops/api/reload', { yes })
+  const isRefused = answer.outcome === 'refused'
+  if (json) io.stdout.write(jsonText(answer))
+  else (isRefused ? io.stderr : io.stdout).write(printableLines(outcomeText(answer)))
+  return isRefused ? 1 : 0
+}
+
+function outcomeText(answer: ReloadAnswer): string {
+  const { outcome, generation, faults = [], taken } = answer
+  const { changes = [], sessions = [], restartNeeded = [] } = answer
+  const end = outcome === 'refused' ? 'keeps running' : 'runs'
+  const lines = [...faults, ...changes, ...sessions, `${outcome}; generation ${generation} ${end}`]
+  // Set when a gateway that watches its files has reloaded them before the command.
+  if (taken !== undefined) {
+    lines.push(`applied already at ${taken.at} (${taken.by}): ${taken.changes.join('; ')}`)
+  }
+  if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
+  return `${lines.join('\n')}\n`
+}
+
+export async function health({ gateway, json, io }: Invocation): Promise<number> {
+  if (gateway === undefined) return 1
+  const { status: code, text } = await send(gateway, '/readyz')
+  const parts = membersOf(text) ?? { status: `answered ${code}` }
+  const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
+  io.stdout.write(json ? jsonText(parts) : lines.join(''))
+  return code === 200 ? 0 : 1
 }

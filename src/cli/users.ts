@@ -1,9 +1,8 @@
-/** `users`: adds users to a users file and sets their passwords; comments stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Document, isAlias, isMap, parseDocument, stringify, type YAMLMap } from 'yaml'
 import { readUsersFiles } from '../config/read/files.ts'
-import { maxAliasCount } from '../config/read/yaml-values.ts'
+import { maxAliasCount } from '../config/read/document.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
 import { isRecord } from '../json/values.ts'
 import { hashPassword } from '../login/argon2.ts'
@@ -11,7 +10,6 @@ import { CommandError, type Invocation, UsageError } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 import { faultsWith, readText, replaceFile } from './replace-file.ts'
 
-/** As the schema of users.yaml. */
 const userName = /^\S(.{0,253}\S)?$/
 const newFile = '# yaml-language-server: $schema=schema/users.schema.json\n\nusers: {}\n'
 
@@ -58,10 +56,6 @@ export async function setPassword(invocation: Invocation<Values>): Promise<numbe
   return 0
 }
 
-/**
- * The user that is named, and the users file with the names of its users.
- * @throws UsageError, CommandError
- */
 function open(invocation: Invocation<Values>) {
   const [name = ''] = invocation.rest
   if (!userName.test(name)) throw new UsageError('Not a valid user name.')
@@ -75,10 +69,7 @@ function open(invocation: Invocation<Values>) {
   return { name, file, before, document, names: Object.keys(users) }
 }
 
-/**
- * Replaces the users file, unless it would have a fault. Those of other files are another matter.
- * @throws CommandError for a fault, or if another process changed the file meanwhile
- */
+/** @throws CommandError for a fault of this file, or if another process changed it meanwhile */
 function write(
   { configs, io }: Invocation<Values>,
   { file, before, document }: ReturnType<typeof open>
@@ -95,10 +86,7 @@ function write(
   replaceFile(file, text, 0o600)
 }
 
-/**
- * The users file of the folder's only `users-file` source. Only `gateway.yaml` is read, since the
- * folder may still have faults.
- */
+/** Only `gateway.yaml` is read, since the folder may still have faults. */
 function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>): string {
   const chosen = values.file
   const files = readUsersFiles(configs, io.env)
@@ -114,16 +102,8 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
 
 const nodeOf = (value: unknown) => parseDocument(stringify(value), asTexts).contents
 
-/**
- * Sets a member of the mapping at a path, which is made if nothing is there.
- * @throws CommandError where the mapping is that of another place
- */
-function setMember(
-  document: Document,
-  path: readonly string[],
-  name: string,
-  value: unknown
-): void {
+/** @throws CommandError where the mapping is that of another place */
+function setMember(document: Document, path: readonly string[], name: string, value: unknown) {
   const found = document.getIn(path)
   if (isAlias(found)) throw new CommandError(`${path.join('.')} is an alias: change it by hand.`)
   if (!isMap(found)) document.setIn(path, nodeOf({}))
@@ -132,10 +112,7 @@ function setMember(
   map.set(nodeOf(name), nodeOf(value))
 }
 
-/**
- * @param before what the document was read from: its line ends are kept
- * @throws CommandError where an alias has lost its anchor
- */
+/** Line ends are kept. @throws CommandError where an alias has lost its anchor */
 function textOf(document: Document, before: string): string {
   try {
     const text = document.toString({ lineWidth: 0 })

@@ -1,4 +1,3 @@
-/** `why`: what became of a request, at whichever replica. */
 import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
 import { formatMs, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
@@ -6,7 +5,6 @@ import { askAndPrint } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
 import { paint, stepLines, table } from './output.ts'
 
-/** More requests are shown as one line each. */
 const maxStories = 10
 const defaultLast = 5
 
@@ -56,14 +54,12 @@ function textOf(found: FoundRequests, id: string | undefined, stream: Output): s
   return parts.join('')
 }
 
-/** The whole story of one request. */
 export function storyText(request: KeptRequest, stream: Output): string {
   const { method, path, status, ms } = request
   const head = printable(`${method} ${path} → ${status}, ${formatMs(ms)}`)
   return [paint('bold', head, stream), ...stepLines(storyOf(request)), ''].join('\n')
 }
 
-/** One line each. */
 function requestsTable(requests: readonly KeptRequest[], stream: Output): string {
   const rows = requests.map(({ at, requestId, user = '', method, path, code = '', status, ms }) => [
     at,

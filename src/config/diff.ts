@@ -1,18 +1,23 @@
-/**
- * Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. The
- * schema gives values their units and hides secrets.
- */
+/** Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. */
+import { createHash, createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
-import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
+import {
+  asNode,
+  holdsSecret,
+  type Node,
+  ownMember,
+  type Path,
+  replaceSecrets,
+  schemaAt
+} from './schema/node.ts'
 import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
 
 export interface Change {
   readonly file: ConfigFile | 'users'
-  /** Dotted. */
   readonly path: string
   /** For operators; never contains a secret's value. */
   readonly text: string
@@ -20,32 +25,23 @@ export interface Change {
   readonly restart: boolean
 }
 
-type Compared = Pick<
-  Config,
-  'gateway' | 'routes' | 'limits' | 'users' | keyof Contents | 'serverTls' | 'opsTls' | 'redisCa'
->
-type Contents = Pick<Config, 'modules' | 'authorities' | 'contracts'>
-
-const users = asNode(usersSchema)
+const usersFile = asNode(usersSchema)
 
 /** In the order of the files; an added or removed member is one change, whatever it contains. */
-export function configChanges(before: Compared, after: Compared): Change[] {
+export function configChanges(before: Config, after: Config): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
     ...installChanges(before.gateway, after.gateway),
     ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
     ...compare({ file: 'limits', schema: schemaOf.limits }, [], before.limits, after.limits),
     ...[...usersFiles].flatMap(name =>
-      compare({ file: 'users', schema: users }, [name], before.users[name], after.users[name])
+      compare({ file: 'users', schema: usersFile }, [name], before.users[name], after.users[name])
     ),
     ...contentChanges(before, after)
   ]
 }
 
-/**
- * The keys of `gateway.yaml` that differ and need a restart. Others name files, which are compared
- * by their content.
- */
+/** The keys of `gateway.yaml` that need a restart. Others name files: their content is compared. */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
   const changes = compare(of, [], before, after).filter(({ restart }) => restart)
@@ -63,30 +59,33 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
 }
 
 /** Of files that both name. One that is added or removed is reported as the key that names it. */
-function contentChanges(before: Compared, after: Compared): Change[] {
-  const ofBefore = new Map(contentsOf(before).map(({ text, content }) => [text, content]))
-  return contentsOf(after).flatMap(({ content, ...change }) => {
-    const old = ofBefore.get(change.text)
-    return old === undefined || isDeepStrictEqual(old, content) ? [] : [change]
+function contentChanges(before: Config, after: Config): Change[] {
+  const olds = new Map(contentsOf(before).map(([, , text, content]) => [text, content]))
+  return contentsOf(after).flatMap(([file, path, text, content]) => {
+    const old = olds.get(text)
+    const isOther = (old && content) !== undefined && !isDeepStrictEqual(old, content)
+    return isOther ? [{ file, path, text, restart: path === 'redis.ca' }] : []
   })
 }
 
-type Content = Change & { readonly content: unknown }
+type Content = readonly [file: ConfigFile, path: string, text: string, content: unknown]
 
-function contentsOf(config: Compared): Content[] {
+function contentsOf(config: Config): Content[] {
   const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
-  const of = (file: ConfigFile, contents: object, textOf: (path: string) => string): Content[] =>
-    Object.entries(contents)
-      .filter(([, content]) => content !== undefined)
-      .map(([path, content]) => ({ file, path, text: textOf(path), restart: false, content }))
-  const ofListeners = { 'server.tls': serverTls, 'ops.tls': opsTls }
-  const ofRedis = of('gateway', { 'redis.ca': redisCa }, path => `${path} has other content`)
+  const of = (contents: object, textOf: (path: string) => string) =>
+    Object.entries(contents).map(([path, content]: [string, unknown]): Content => [
+      'routes',
+      path,
+      textOf(path),
+      content
+    ])
   return [
-    ...of('routes', modules, file => `${file} (own code) has other content`),
-    ...of('routes', authorities, file => `${file} (a certificate) has other content`),
-    ...of('routes', contracts, route => `the contract of ${route} has other content`),
-    ...of('gateway', ofListeners, path => `${path} has another certificate or key`),
-    ...ofRedis.map(change => ({ ...change, restart: true }))
+    ...of(modules, file => `${file} (own code) has other content`),
+    ...of(authorities, file => `${file} (a certificate) has other content`),
+    ...of(contracts, route => `the contract of ${route} has other content`),
+    ['gateway', 'server.tls', 'server.tls has another certificate or key', serverTls],
+    ['gateway', 'ops.tls', 'ops.tls has another certificate or key', opsTls],
+    ['gateway', 'redis.ca', 'redis.ca has other content', redisCa]
   ]
 }
 
@@ -138,4 +137,34 @@ function show(at: Node, value: unknown): string {
   const written = typeof value === 'string' ? value : (json ?? 'nothing')
   const shown = written.replace(/:\/\/[^/]*@/, '://…@')
   return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
+}
+
+/** 64 bits: enough to tell configs of one installation apart. */
+const hexDigits = 16
+
+/** Milliseconds where there are hundreds of routes. */
+const hashes = new WeakMap<Config, string>()
+
+/** It reveals nothing of secrets: they take part by an HMAC with the first of `session.secrets`. */
+export function configHash(config: Config): string {
+  const known = hashes.get(config)
+  if (known !== undefined) return known
+  const { gateway, routes, limits, users, contracts, authorities, modules } = config
+  const [key] = gateway.session.secrets
+  const withoutSecrets = replaceSecrets(schemaOf.routes, routes, secret =>
+    key === undefined ? 'secret' : createHmac('sha256', key).update(String(secret)).digest('base64')
+  )
+  const text = canonical([withoutSecrets, limits, users, contracts, authorities, modules])
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, hexDigits)
+  hashes.set(config, hash)
+  return hash
+}
+
+/** JSON whose members stand in the order of their names: the order of keys means nothing. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    isRecord(member)
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : member
+  )
 }

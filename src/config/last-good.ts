@@ -1,7 +1,4 @@
-/**
- * The config that ran last, kept in a folder of its own, so that a process can start beside files
- * that were refused since.
- */
+/** The config that ran last, kept so that a process can start beside files that were refused since. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '../json/values.ts'
@@ -10,9 +7,7 @@ import type { Config } from './schema/config.ts'
 const name = 'last-good.json'
 
 export interface LastGood {
-  /** When it was accepted. */
   readonly at: string
-  /** By absolute path. */
   readonly texts: ReadonlyMap<string, string>
 }
 

@@ -1,7 +1,4 @@
-/**
- * The risks of a config change: what becomes open, loose or weak. They are of what callers can
- * reach, so that another name hides none.
- */
+/** The risks of a config change: of what callers can reach, so that another name hides none. */
 import { type Change, configChanges } from './diff.ts'
 import type { Config } from './schema/config.ts'
 import { isLoopback, splitHostPort } from './schema/host-port.ts'
@@ -9,10 +6,9 @@ import type { LimitConfig } from './schema/limits.ts'
 import { ownMember } from './schema/node.ts'
 import { contains, nearerFirst } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
-import { nameOfCookie } from './schema/set-cookies.ts'
+import { nameOfCookie } from './schema/route.ts'
 import { urlsOf } from './schema/upstreams.ts'
 
-/** A limit that grows by this factor is listed as a risk. */
 const muchLooser = 10
 
 type RiskRule = (before: Config, after: Config) => Array<string | false>
@@ -200,7 +196,6 @@ export interface Plan {
   readonly risks: readonly string[]
 }
 
-/** What another config would change, for operators. */
 export const comparePlan = (before: Config, after: Config): Plan => ({
   changes: configChanges(before, after),
   risks: rules.flatMap(rule => rule(before, after)).filter(risk => risk !== false)

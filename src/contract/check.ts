@@ -1,4 +1,3 @@
-/** What a value has otherwise than its contract says. */
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { stepsOf, isRawNumber, isRecord } from '../json/values.ts'
 import { createAjv, type JsonSchema } from './schema.ts'
@@ -6,10 +5,7 @@ import { createAjv, type JsonSchema } from './schema.ts'
 export interface Deviation {
   /** It is absent, has another type, has the type but breaks a rule, or is not in the schema. */
   readonly kind: 'missing' | 'retyped' | 'invalid' | 'new'
-  /**
-   * Such as `items[].id`, or `(all)` for the whole. Names that the schema does not have are `*`,
-   * since they may be data.
-   */
+  /** Such as `items[].id`, or `(all)`. Names that the schema does not have are `*`: maybe data. */
   readonly path: string
 }
 
@@ -29,7 +25,7 @@ export function compileContract(schema: JsonSchema) {
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return {
-    /** The first deviation that the schema itself refuses: none for members that it does not name. */
+    /** The first that the schema itself refuses: none for members that it does not name. */
     refusal: (value: unknown): Deviation | undefined => {
       first ??= createAjv().compile(schema)
       first(plainCopy(value, Infinity))
@@ -60,7 +56,6 @@ function plainCopy(value: unknown, maxLength: number, level = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copyOf(inner)]))
 }
 
-/** Those of members and keywords, at any depth. */
 function namesIn(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   return [...Object.keys(schema), ...Object.values(schema).flatMap(namesIn)]
@@ -124,7 +119,6 @@ const kinds: Readonly<Record<string, Deviation['kind']>> = {
   oneOf: 'retyped'
 }
 
-/** Those that the last value of a validator had. */
 function deviationsOf({ errors }: ValidateFunction, names: ReadonlySet<string>): Deviation[] {
   return relevant(errors ?? []).map(({ keyword, instancePath, params }) => {
     const place = placeOf(instancePath, names)
@@ -136,8 +130,8 @@ function deviationsOf({ errors }: ValidateFunction, names: ReadonlySet<string>):
 }
 
 /**
- * Of a failed union its own error; or, if the value has the type of one branch only, the errors of
- * that. Ajv lists the errors of branches before that of the union.
+ * Of a failed union its own error, or those of the one branch of the value's type. Ajv lists the
+ * errors of branches before that of the union.
  */
 function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
   const ofType = errors.filter(({ keyword }) => keyword === 'type')

@@ -1,7 +1,4 @@
-/**
- * Holds responses against the contracts of their routes: refuses those that break a strict one,
- * counts deviations, and logs when one begins and when it ends.
- */
+/** Refuses responses that break a strict contract, and tells when a deviation begins and ends. */
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
 import type { Counter, Metrics } from '../observability/metrics.ts'
@@ -9,10 +6,7 @@ import { steadyNow } from '../steady-clock.ts'
 import { type CompiledContract, compileContract, type Deviation } from './check.ts'
 import type { JsonSchema } from './schema.ts'
 
-/**
- * Checks a response as the console gets it. In the mode `observe` it may be read later, or not.
- * @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it
- */
+/** @throws GatewayError `contract.broken` if `strict`; in `observe` it may be read later */
 export type Contract = (read: () => unknown) => void
 
 interface ContractOptions {
@@ -23,19 +17,11 @@ interface ContractOptions {
   readonly dataName: string | false
 }
 
-interface Options {
-  readonly log: Pick<Logger, 'info' | 'warn'>
-  readonly metrics: Metrics
-}
-
 /** Between two looks; after one that took long, a hundred times as long. */
 const everyMs = 1000
 /** Paths of a route that are counted apart; further ones count as `other`. */
 const maxPaths = 50
-/**
- * A deviation ends after so many responses in a row without it: a member may be missing in some
- * only.
- */
+/** A deviation ends after so many responses without it: a member may be missing in some only. */
 const calmAnswers = 10
 /** Of a response that cannot be read, or is nested too deeply. */
 const whole: Deviation = { kind: 'invalid', path: '(all)' }
@@ -47,17 +33,16 @@ interface State extends CompiledContract {
   readonly paths: Set<string>
   /** Each with the number of responses in a row that did not have it. */
   readonly present: Map<string, { readonly deviation: Deviation; calm: number }>
-  /** As of `steadyNow()`. */
   lookAt: number
 }
 
 export class Drift {
-  readonly #log: Options['log']
+  readonly #log: Pick<Logger, 'info' | 'warn'>
   readonly #answers: Counter
   readonly #deviations: Counter
   readonly #states = new Map<string, State>()
 
-  constructor({ log, metrics }: Options) {
+  constructor({ log, metrics }: { log: Pick<Logger, 'info' | 'warn'>; metrics: Metrics }) {
     this.#log = log
     this.#answers = metrics.counter(
       'console_gateway_contract_answers_total',
@@ -134,7 +119,6 @@ export class Drift {
     }
   }
 
-  /** @returns the deviations as they are counted, by kind and path */
   #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
     const { route, paths } = state
     this.#answers.labels(route, outcome).inc()

@@ -1,4 +1,3 @@
-/** JSON Schemas of responses: their validator, and what is wrong with them. */
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import { stepsOf } from '../json/values.ts'
@@ -10,7 +9,6 @@ interface Problem {
   readonly message: string
 }
 
-/** @param options beside those of all contracts */
 export function createAjv(options: { allErrors?: true; passContext?: true } = {}): Ajv2020 {
   // Loaded with the first contract: a gateway without contracts starts sooner.
   const require = createRequire(import.meta.url)
@@ -36,7 +34,6 @@ export function createAjv(options: { allErrors?: true; passContext?: true } = {}
 /** Kept: it compiles the schema of schemas. */
 let schemas: Ajv2020 | undefined
 
-/** The first that is wrong with a schema. */
 export function schemaProblem(schema: JsonSchema): Problem | undefined {
   const { $schema: dialect, $id: _, ...rules } = schema
   if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) {

@@ -30,7 +30,6 @@ import { Sessions } from '../session/sessions.ts'
 import { createSecretId, type Credential, type Identity } from '../session/types.ts'
 import { createSeal } from '../session/seal.ts'
 
-/** A request to an upstream. */
 export interface UpstreamCall {
   readonly upstream: string
   readonly method: string
@@ -48,7 +47,6 @@ export interface DryRequest {
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** The client's address at the socket. */
   readonly address: string
   /** The response of each upstream, as JSON or bytes. Default: `{}`. */
   readonly answer?: unknown
@@ -58,15 +56,12 @@ export interface DryResult {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: string
-  /** As `why` shows it. */
   readonly record: FullRequestJson | undefined
   readonly calls: readonly UpstreamCall[]
-  /** What each shape got, by its name. */
   readonly shaped: ReadonlyMap<string, unknown>
 }
 
 interface SignedIn {
-  /** The credential source that vouches. */
   readonly source: string
   readonly identity: Identity
   readonly credential?: Credential
@@ -83,10 +78,8 @@ interface Options {
 
 export type DryApp = Awaited<ReturnType<typeof createDryApp>>
 
-/** Stands for a token that a back-end would give. */
 export const tokenOfSession = '(token-of-the-session)'
 
-/** What one request did. */
 const newRun = (answer?: unknown) => ({
   answer,
   calls: [] as UpstreamCall[],
@@ -141,7 +134,6 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     services
   )
   return {
-    /** One at a time. */
     ask: async (request: DryRequest): Promise<DryResult> => {
       run = newRun(request.answer)
       const response = await send(server, request)
@@ -171,7 +163,6 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
   }
 }
 
-/** Sends a request over a connection without a socket. */
 async function send(
   server: Server,
   { method, target, headers, body, address }: DryRequest
@@ -198,7 +189,6 @@ async function send(
   }
 }
 
-/** An upstream without sockets. */
 function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
   const { origin, pathname } = new URL(urlsOf(config)[0] ?? '')
   const respond = () => {
@@ -221,7 +211,6 @@ function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
   }
 }
 
-/** The upstream, with a note of each call. */
 function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): Upstream {
   // A call may get more headers, and those may be secret.
   const note = (
@@ -242,7 +231,6 @@ function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): 
   }
 }
 
-/** Where requests leave what nobody reads. */
 function unseen() {
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = new Metrics()

@@ -1,7 +1,7 @@
 /** Tries a config before it is used: loads its own code, and runs its expectations. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import type { Expectation } from '../config/schema/expectations.ts'
+import type { Expectation } from '../config/schema/routes.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
@@ -85,7 +85,6 @@ async function failures(
   }
 }
 
-/** Compares an expectation with the response and with the request that its upstream got. */
 function mismatches(expected: Expectation, { status, record, body, calls }: DryResult): Failure[] {
   const code = record?.code
   // Those of parts count only if the route has no upstream of its own.

@@ -1,27 +1,18 @@
-/**
- * Every error that the gateway answers itself: its code, HTTP status, and the message for people.
- */
+/** Every error that the gateway answers itself. */
 import en from './texts.en.json' with { type: 'json' }
 import zh from './texts.zh.json' with { type: 'json' }
 
-/**
- * Ant Design Pro's ways to show an error: 0 silent, 1 warning, 2 message, 3 notification, 9 go to
- * sign-in.
- */
+/** Ant Design Pro's: 0 silent, 1 warning, 2 message, 3 notification, 9 go to sign-in. */
 type ShowType = 0 | 1 | 2 | 3 | 9
 
 interface ErrorKind {
-  /** HTTP status (RFC 9110 §15). */
   readonly status: number
   readonly showType: ShowType
   readonly en: string
   readonly zh: string
 }
 
-/**
- * HTTP status and way to show of each stable code. A code never changes its meaning; messages may
- * be replaced by config.
- */
+/** A code never changes its meaning; messages may be replaced by config. */
 const codes = {
   'session.none': [401, 9],
   'session.unknown': [401, 9],
@@ -84,7 +75,7 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes
 
-/** What operators do about a code, for `console-gateway why` and the ops page, is in advice.json. */
+/** What operators do about a code is in advice.json. */
 export const errorKinds = Object.fromEntries(
   (Object.keys(codes) as ErrorCode[]).map(code => {
     const [status, showType] = codes[code]
@@ -99,7 +90,6 @@ interface ErrorDetail {
   readonly retryAfter?: number
   /** Replaces the code's HTTP status (an upstream's error keeps its own). */
   readonly status?: number
-  /** Replaces the code's message. */
   readonly message?: string
   readonly headers?: Readonly<Record<string, string>>
   /** The back-end's errors of single fields of a form, by name. */
@@ -132,10 +122,7 @@ export class GatewayError extends Error {
   }
 }
 
-/**
- * Our codes for errors of Fastify, Node and plugins that clients cause. Any other is an internal
- * error.
- */
+/** Of Fastify, Node and plugins, caused by clients. Any other is an internal error. */
 const codeOfForeignError: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'request.type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'request.malformed',
@@ -155,10 +142,7 @@ export function isOfUpstream(error: unknown): error is GatewayError {
   return error instanceof GatewayError && error.code.startsWith('upstream.')
 }
 
-/**
- * Turns anything thrown into a GatewayError; what clients did not cause becomes `gateway.fault`,
- * without its message.
- */
+/** What clients did not cause becomes `gateway.fault`, without its message. */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }

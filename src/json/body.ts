@@ -1,6 +1,4 @@
-/**
- * Reads an upstream's JSON (content coding, charset, numbers without loss of digits) and writes it.
- */
+/** Reads an upstream's JSON (coding, charset, all digits) and writes it. */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors/errors.ts'
 import { decoded } from './coding.ts'
@@ -10,10 +8,8 @@ import type { Json } from './values.ts'
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * @param maxBytes of the decoded text
- * @param onIgnored told which labels of a body were ignored, since they are wrong
- * @throws GatewayError `shape.not-json`, whose cause says what is wrong, but nothing of the body;
- * `shape.too-large`
+ * @param maxBytes of the decoded text @param onIgnored told which labels were wrong, and ignored
+ * @throws GatewayError `shape.not-json`, which quotes nothing; `shape.too-large`
  */
 export function readJson(
   bytes: Buffer,
@@ -68,12 +64,10 @@ function charsetOf([first, second]: Buffer, contentType: string): string {
 
 const utf8 = new TextDecoder()
 
-/**
- * JSON is UTF-8 (RFC 8259 §8.1), so text that is well-formed UTF-8 beats a label that says
- * otherwise. Only texts of UTF-16 and ISO-2022 may be that by chance.
- */
+/** JSON is UTF-8 (RFC 8259 §8.1): such text beats a label. ISO-2022 and UTF-16 may be that by chance. */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
-  if (isUtf8(bytes) && !/^(?:utf-16|iso-2022)/.test(charset)) {
+  const mayBeOther = /^iso-2022/.test(charset) || (/^utf-16/.test(charset) && bytes.includes(0))
+  if (isUtf8(bytes) && !mayBeOther) {
     if (isAscii(bytes)) return bytes.toString('latin1')
     const isRight = /^utf-?8$/.test(charset)
     if (!isRight) onIgnored(`its charset ${JSON.stringify(charset)} is not that of its bytes`)

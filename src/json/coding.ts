@@ -28,11 +28,7 @@ const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['zstd', (bytes, limit) => zstdDecompressSync(bytes, { ...limit, params: zstdParams })]
 ])
 
-/**
- * A label that is wrong is ignored, as browsers do: the bytes stay as they are.
- * @param onIgnored told which label was ignored, and why
- * @throws GatewayError `shape.too-large` where the result is larger than `maxBytes`
- */
+/** A label that is wrong is ignored, as browsers do. @throws GatewayError `shape.too-large` */
 export function decoded(
   bytes: Buffer,
   contentEncoding: string | string[] | undefined,

@@ -1,7 +1,4 @@
-/**
- * Parses JSON without loss of digits: numbers that a double cannot hold (ids beyond 2^53, long
- * sums) keep their text.
- */
+/** Numbers that a double cannot hold (ids beyond 2^53, long sums) keep their text. */
 import { type Json, rawNumber } from './values.ts'
 
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
@@ -18,7 +15,6 @@ function mayLoseDigits(text: string): boolean {
   return exponent.test(text) && numberWithExponent.test(text)
 }
 
-/** @param kept what such a number becomes */
 export function parseKeepingDigits(text: string, kept: (digits: string) => Json = rawNumber): Json {
   // Only some texts get the reviver: it makes parsing five times as slow.
   if (!mayLoseDigits(text)) return parse(text)
@@ -27,10 +23,7 @@ export function parseKeepingDigits(text: string, kept: (digits: string) => Json 
   )
 }
 
-/**
- * Whether a double would be written with other digits. Fractions of 16 and 17 digits that the same
- * double is read from lose none: some programs write all doubles so.
- */
+/** Fractions of 16 and 17 digits that the same double is read from lose none. */
 export function losesDigits(source: string): boolean {
   const value = Number(source)
   if (String(value) === source) return false

@@ -9,14 +9,10 @@ export interface ErrorFormat {
 }
 
 interface FieldErrors {
-  /**
-   * Of an object (name → texts) or a list of errors; the first that exists. None: the whole body is
-   * such an object.
-   */
+  /** Of an object (name → texts) or a list; the first that exists. None: the whole body is one. */
   readonly at: readonly string[]
   /** Of the field's name, in each error of a list. */
   readonly name?: readonly string[]
-  /** Of the text, in each error of a list. */
   readonly text?: readonly string[]
   /** Whether names such as `UserName` become `userName`. */
   readonly camelCase?: boolean
@@ -68,7 +64,6 @@ interface ErrorBody {
 
 type NamedText = readonly [name: string, text: string]
 
-/** @param format a name of {@link errorFormats}, or paths; without it only the message is read */
 export function readErrorBody(
   body: Json,
   format?: keyof typeof errorFormats | ErrorFormat
@@ -137,10 +132,7 @@ function namedTexts(body: Json, { at, name, text, camelCase = false }: FieldErro
     .filter(([field, each]) => each !== '' && !unsafe.test(field))
 }
 
-/**
- * The texts of an object or a list; nested ones have names such as `items.1.price`.
- * @param takesTexts also those outside of a list
- */
+/** Nested names are as `items.1.price`. @param takesTexts also those outside of a list */
 function* textsIn(
   holder: Json,
   path: readonly string[],

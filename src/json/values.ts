@@ -1,7 +1,3 @@
-/**
- * JSON values: type tests, the value at a path, and assignment that is safe for every member name.
- */
-
 export type Json = unknown
 export type JsonRecord = Record<string, Json>
 
@@ -65,7 +61,6 @@ export const stepsOfReference = (reference: string): string[] =>
     .slice(1)
     .map(step => unescapeStep(decodeURIComponent(step)))
 
-/** A name as it stands in a pointer (§3). */
 export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 function unescapeStep(step: string): string {

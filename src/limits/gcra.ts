@@ -1,6 +1,6 @@
 /**
- * The one kind of limit, a token bucket: `burst` at once, and `max` more in each window, evenly.
- * All that is kept is the time when it is full again (GCRA's theoretical arrival time).
+ * A token bucket: `burst` at once, and `max` more in each window, evenly. All that is kept is the
+ * time when it is full again (GCRA's theoretical arrival time).
  */
 export interface Rate {
   readonly max: number
@@ -40,10 +40,7 @@ export function look(rate: Rate, full: number, now: number): Verdict {
   }
 }
 
-/**
- * `count` is below 0 where some are given back. Never later than in twice its size: what was
- * counted twice, or before a reload, holds nobody up for long.
- */
+/** At most twice its size from now: what was counted twice holds nobody up for long. */
 export function fullAfter(rate: Rate, full: number, count: number, now: number): number {
   const each = eachMs(rate)
   return Math.min(Math.max(full, now) + count * each, now + 2 * rate.burst * each)

@@ -1,6 +1,6 @@
 /**
- * Failures of sign-in: buckets that are taken from before a password is looked at, and given back
- * where it was right. So guesses at once, at any replica, do not slip past.
+ * Failures of sign-in: taken before a password is looked at, and given back where it was right, so
+ * that guesses at once, at any replica, do not slip past.
  */
 import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'

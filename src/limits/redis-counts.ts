@@ -1,10 +1,10 @@
 /**
  * The counts of limits in Redis: a hash for each caller, with a field for each limit: when its
- * bucket is full again, by the clock of Redis, and the time that one request takes.
+ * bucket is full again, by Redis' clock, and the time that one request takes.
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
-import type { FullIn, UsedLimit } from './shared-counts.ts'
+import type { UsedLimit } from './shared-counts.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -15,12 +15,15 @@ declare module 'ioredis' {
 /**
  * Adds `count`. With `room` above 0 it adds only what fits, and answers below 0 where nothing does.
  * No bucket is ever fuller than twice its size. Another rate, after a reload, keeps what was used.
+ * What else stands under the key gives way: else Redis would seem to be away.
  */
 const script = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local count, each, burst, room = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local stored, of = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%S+) (%S+)$')
+local entry = redis.pcall('HGET', KEYS[1], ARGV[1])
+if type(entry) == 'table' then redis.call('DEL', KEYS[1]) end
+local stored, of = string.match(type(entry) == 'string' and entry or '', '^(%S+) (%S+)$')
 local full = now + math.max(0, (tonumber(stored) or 0) - now) * each / (tonumber(of) or each)
 full = math.min(full, now + 2 * burst * each)
 local after = math.min(full + count * each, now + 2 * burst * each)
@@ -32,28 +35,15 @@ if count > 0 then
 end
 return string.format('%.3f', after - now)`
 
-interface Options {
-  readonly redis: Redis | Cluster
-  readonly prefix: string
-  /** Called where a key holds something else: it is counted in each process alone. */
-  readonly onForeignKey: (key: string, error: Error) => void
-}
-
-export function createRedisCounts({ redis, prefix, onForeignKey }: Options) {
+/** @param prefix of all keys */
+export function createRedisCounts(redis: Redis | Cluster, prefix: string) {
   redis.defineCommand('countLimit', { numberOfKeys: 1, lua: script })
   const keyOf = (caller: string) => `${prefix}l:${caller}`
 
-  async function add(key: string, rate: Rate, count: number, room = 0): Promise<FullIn> {
+  async function add(key: string, rate: Rate, count: number, room = 0): Promise<number> {
     const blank = key.indexOf(' ')
-    const hash = keyOf(key.slice(0, blank))
-    try {
-      const field = key.slice(blank + 1)
-      return Number(await redis.countLimit(hash, field, count, eachMs(rate), rate.burst, room))
-    } catch (error) {
-      if (!String(error).includes('WRONGTYPE')) throw error
-      onForeignKey(hash, error as Error)
-      return undefined
-    }
+    const args = [key.slice(blank + 1), count, eachMs(rate), rate.burst, room]
+    return Number(await redis.countLimit(keyOf(key.slice(0, blank)), ...args))
   }
 
   return {

@@ -13,14 +13,14 @@ export interface UsedLimit {
   readonly used: number
 }
 
-/** Milliseconds until a bucket is full again; undefined where its key holds something else. */
-export type FullIn = number | undefined
-
-/** The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. */
+/**
+ * The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. Answers are
+ * milliseconds until a bucket is full again.
+ */
 export interface CountStore {
-  readonly tell: (key: string, rate: Rate, count: number) => Promise<FullIn>
+  readonly tell: (key: string, rate: Rate, count: number) => Promise<number>
   /** Takes one where there is room; below 0 where there was none. */
-  readonly take: (key: string, rate: Rate) => Promise<FullIn>
+  readonly take: (key: string, rate: Rate) => Promise<number>
 }
 
 interface Entry {
@@ -148,13 +148,13 @@ export class SharedCounts {
 
   async #take(store: CountStore, key: string, entry: Entry): Promise<Verdict> {
     const { rate } = entry
-    let fullIn: FullIn
+    let fullIn: number
     try {
       fullIn = await store.take(key, rate)
     } catch {
       if (!this.isAway) this.#backOff()
+      return this.#hitHere(key, entry)
     }
-    if (fullIn === undefined) return this.#hitHere(key, entry)
     const now = steadyClock.now()
     learn(entry, Math.abs(fullIn), now)
     const verdict = look(rate, now + Math.abs(fullIn), now)
@@ -202,8 +202,7 @@ export class SharedCounts {
     entry.untold = 0
     this.#due.delete(key)
     try {
-      const fullIn = await store.tell(key, entry.rate, count)
-      if (fullIn !== undefined) learn(entry, fullIn, steadyClock.now())
+      learn(entry, await store.tell(key, entry.rate, count), steadyClock.now())
     } catch (error) {
       entry.untold += count
       this.#note(key, entry)

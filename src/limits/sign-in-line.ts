@@ -1,6 +1,6 @@
 /**
- * Where a bucket of failures is used up while sign-ins of it are still being judged here, the next
- * ones wait: a whole office may sign in at once, and guesses gain nothing.
+ * Where a bucket is used up while its sign-ins are still being judged here, the next ones wait: a
+ * whole office may sign in at once, and guesses gain nothing.
  */
 import { addAbortListener } from 'node:events'
 import type { Bucket, Lockouts, Taken } from './lockouts.ts'
@@ -31,9 +31,7 @@ export class SignInLines {
   }
 
   /**
-   * Takes a failure from each bucket; waits where sign-ins that may give one back are being judged.
-   * Whoever took calls `end`.
-   * @param leaving ends the wait
+   * Waits for sign-ins that may give a failure back. Whoever took calls `end`.
    * @throws the reason of `leaving`
    */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
@@ -53,18 +51,24 @@ export class SignInLines {
     }
   }
 
-  /**
-   * Called when a sign-in that took was judged.
-   * @param returned the buckets to which it gave its failure back
-   */
+  /** @param returned the buckets to which the sign-in gave its failure back */
   end(buckets: readonly Bucket[], returned: readonly Bucket[]): void {
     for (const bucket of buckets) {
       const line = this.#lines.get(bucket.key)
       if (line === undefined) continue
       line.running--
       line.timer.refresh()
-      if (line.running === 0) this.#close(bucket.key, line)
-      else if (returned.includes(bucket)) callFirst(line.waiting)
+      if (line.running === 0) {
+        // Nobody is left to be waited for.
+        this.#lines.delete(bucket.key)
+        clearInterval(line.timer)
+        callAll(line.waiting, true)
+      } else if (returned.includes(bucket)) {
+        const [first] = line.waiting
+        if (first === undefined) continue
+        line.waiting.delete(first)
+        first(true)
+      }
     }
   }
 
@@ -77,19 +81,6 @@ export class SignInLines {
     }
     return line
   }
-
-  #close(key: string, { waiting, timer }: Line): void {
-    this.#lines.delete(key)
-    clearInterval(timer)
-    callAll(waiting, true)
-  }
-}
-
-function callFirst(waiting: Line['waiting']): void {
-  const [first] = waiting
-  if (first === undefined) return
-  waiting.delete(first)
-  first(true)
 }
 
 function callAll(waiting: Line['waiting'], mayTry: boolean): void {

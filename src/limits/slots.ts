@@ -13,7 +13,7 @@ export class Slots {
 
   /**
    * @param queue how many may wait
-   * @param onWaited called for each that leaves the queue, whatever became of it
+   * @param onWaited for each that leaves the queue, whatever became of it
    */
   constructor(slots: number, queue: number, onWaited?: (ms: number) => void) {
     this.#slots = slots
@@ -31,10 +31,7 @@ export class Slots {
     return true
   }
 
-  /**
-   * @param signal aborted when nobody needs it any more
-   * @throws GatewayError `overloaded`, or the reason of `signal`
-   */
+  /** @throws GatewayError `overloaded`, or the reason of `signal` */
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     if (this.tryTake()) return

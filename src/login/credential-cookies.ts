@@ -1,7 +1,4 @@
-/**
- * The `Cookie` header's value after a response: a cookie that is not set anew stays. Of other
- * names, and of those that are deleted, nothing is taken over.
- */
+/** The `Cookie` header after a response. Of other names, and what is deleted, nothing is taken. */
 export function cookiesAfter(
   before: string,
   setCookie: string | string[] | undefined,

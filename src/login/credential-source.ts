@@ -53,8 +53,7 @@ export interface CredentialSource {
   /** Kept in the session, so that its sign-out finds its source. */
   readonly name: string
   /**
-   * Missing where the source takes no passwords. Takes the same time for a wrong password and an
-   * unknown user.
+   * Takes the same time for a wrong password and an unknown user.
    * @throws GatewayError when the source is unavailable; that is never a refusal
    */
   verify?(attempt: SignInAttempt): Promise<SignInResult>
@@ -124,8 +123,7 @@ interface SignOutOptions {
 }
 
 /**
- * Ends the session at its source and at the upstreams that gave it a token, unless another session
- * of the user has the same credential there.
+ * Ends the session at all that gave it a credential, unless another of the user's has the same.
  * @param ended sessions of the user that have just ended, too
  * @throws where one of them does not end it
  */
@@ -161,10 +159,7 @@ function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
   return a.cookies !== undefined && a.cookies === b.cookies
 }
 
-/**
- * Ends sessions at their source too, one after the other. Not awaited: the gateway's have ended,
- * even if this fails.
- */
+/** Not awaited: the gateway's sessions have ended, even if this fails. */
 export function signOutAtSource(
   options: SignOutOptions,
   ended: Session | readonly Session[],

@@ -15,7 +15,7 @@ export interface Sources {
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
-export function passwordDigest({ password }: User): string {
+function passwordDigest({ password }: User): string {
   return hash('sha256', password, 'base64url').slice(0, 22)
 }
 
@@ -52,10 +52,7 @@ export function createFileUsers() {
     activate: (sources: Sources): void => {
       files = filesOf(sources)
     },
-    /**
-     * A session as the file has its user now; undefined where the user was removed, disabled, or
-     * has another password, or the source is gone.
-     */
+    /** As the file has the user now; undefined for one who is gone or has another password. */
     review: <S extends Reviewed>(session: S): S | undefined => {
       const { source, identity, password } = session
       if (files === undefined || source === keySource) return session

@@ -1,7 +1,4 @@
-/**
- * Keys for scripts: sessions that an operator opens, and that no cookie names. The store has a
- * hash.
- */
+/** Keys for scripts: sessions that an operator opens, and that no cookie names. */
 import { keySource } from '../config/schema/login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { SessionTimes } from '../session/describe.ts'
@@ -29,8 +26,8 @@ function userOf(name: string): SignedIn {
 }
 
 /**
- * Reads an `Authorization` header (RFC 6750 §2.1).
- * @returns the key's name in the store, empty for what can be no key; undefined where there is none
+ * The key in an `Authorization` header (RFC 6750 §2.1), by its name in the store: empty for what
+ * can be no key, undefined for none.
  */
 export function keyIn(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
@@ -39,10 +36,7 @@ export function keyIn(authorization: string | undefined): string | undefined {
   return /^[\w-]{48}$/.test(secretId) ? keyOf(named(secretId)) : ''
 }
 
-/**
- * @returns the key, which nobody can read again
- * @throws GatewayError `login.too-many` where a key has the name; StoreUnavailable
- */
+/** The key is shown this once. @throws GatewayError `login.too-many` where a key has the name */
 export async function createKey(
   sessions: Sessions,
   { name, roles, address, createdBy, forMs }: NewKey

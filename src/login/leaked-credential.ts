@@ -3,10 +3,7 @@ import { GatewayError } from '../errors/errors.ts'
 import { isRawNumber } from '../json/values.ts'
 import type { Credential, Session } from '../session/types.ts'
 
-/**
- * @param place the key of config that the answer is made by
- * @throws GatewayError `upstream.invalid` for an answer with a secret of the session
- */
+/** @throws GatewayError `upstream.invalid` for an answer with a secret; `place`: its config key */
 export function refuseLeak(value: unknown, session: Holder | undefined, place: string): void {
   if (!holdsCredentialOf(value, session)) return
   throw new GatewayError('upstream.invalid', {
@@ -27,10 +24,7 @@ export function holdsCredentialOf(value: unknown, session: Holder = {}): boolean
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */
 const minContained = 16
 
-/**
- * Whether a text, number or name of the value is a secret: a token (a long one also within a text,
- * as in `Bearer …`), or a cookie, as a pair or as its value.
- */
+/** Whether it has a secret, however deep: a token, a long one also within a text, or a cookie. */
 export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
   if (credential === undefined) return false
   const { token = '', refreshToken = '', idToken = '', cookies = '' } = credential

@@ -56,8 +56,7 @@ export class LoginResponse {
   }
 
   /**
-   * @param user where the response tells of them
-   * @param typed the user name of the sign-in form, for a response without one
+   * @param typed in the form, for a response without a user name
    * @throws GatewayError `upstream.invalid` for a response without an id
    */
   identity(user: UpstreamLoginConfig['user'], typed: string): Identity {
@@ -81,10 +80,7 @@ export class LoginResponse {
     }
   }
 
-  /**
-   * What the response does not tell stays as in `former`.
-   * @throws GatewayError `upstream.invalid` where config names a token that is not there
-   */
+  /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
   credential(former: Credential, { token: path, expires }: Places = this.#config): Credential {
     const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
@@ -136,9 +132,8 @@ type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 const endOf1970 = Date.UTC(1971, 0)
 
 /**
- * Undefined for a value that is no time: an empty text, a negative number and the year 1970 are how
+ * In milliseconds since the epoch. An empty text, a negative number and the year 1970 are how
  * back-ends say that a token does not expire; one that lasts for 0 seconds is due at once.
- * @returns milliseconds since the epoch
  */
 function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   const written = String(plain(value)).trim()

@@ -1,6 +1,6 @@
 /** JSON Web Tokens that the gateway signs (RFC 7519, RFC 7515, RFC 7518 §3). */
 import { createHmac, createPrivateKey, createPublicKey, hash, randomUUID, sign } from 'node:crypto'
-import type { JwtConfig } from '../config/schema/back-end-token.ts'
+import type { JwtConfig } from '../config/schema/upstreams.ts'
 import type { Credential, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 

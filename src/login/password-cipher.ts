@@ -1,7 +1,4 @@
-/**
- * Passwords that a console encrypts: AES in CBC (with `iv`) or ECB, PKCS #7, as base64. The key is
- * public, so it protects nothing.
- */
+/** Passwords in AES, CBC (with `iv`) or ECB, PKCS #7, base64. The key is public: no protection. */
 import { createDecipheriv } from 'node:crypto'
 
 export interface PasswordCipher {

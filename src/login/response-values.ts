@@ -2,8 +2,7 @@ import type { AnswerTest } from '../config/schema/response-tests.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 
 /**
- * The values at a path of own members. A list on the way stands for each of its items, unless the
- * next name is a number: that is one item. Each value is visited once, so the time is linear.
+ * The values at a path. A list stands for each of its items, or where a number follows, for one.
  */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
   let values = [content]
@@ -44,10 +43,7 @@ export function plain(value: unknown): unknown {
 const maxRead = 4000
 const maxShown = 200
 
-/**
- * The first text among the values as one line for people. Undefined for markup: consoles may show a
- * message as HTML.
- */
+/** The first text, as one line. Undefined for markup: consoles may show a message as HTML. */
 export function plainMessage(values: readonly unknown[]): string | undefined {
   const text = values.find(value => typeof value === 'string')
   if (text === undefined) return undefined

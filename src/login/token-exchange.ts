@@ -1,10 +1,10 @@
 /** A token that a back-end gives the gateway for a user whom another source has signed in. */
-import type { ExchangeConfig } from '../config/schema/back-end-token.ts'
+import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
-import type { Credential, Session } from '../session/types.ts'
+import type { Session } from '../session/types.ts'
 import { ask, type BackEnd, withLowerNames } from './back-end-call.ts'
 import type { TokenExchange } from './credential-source.ts'
 import { invalid, LoginResponse } from './login-response.ts'
@@ -37,15 +37,8 @@ export function createTokenExchange(options: Options): TokenExchange {
   }
 }
 
-/**
- * @throws GatewayError `route.unknown-user` where the back-end refuses the user; `upstream.*` where
- *   it cannot tell
- */
-async function requestToken(
-  options: Options,
-  session: Session,
-  trail: Trail | undefined
-): Promise<Credential> {
+/** @throws GatewayError `route.unknown-user` for a refused user; `upstream.*` if it cannot tell */
+async function requestToken(options: Options, session: Session, trail: Trail | undefined) {
   const { path, format, headers } = options.config
   const raw = await ask(options, {
     method: 'POST',

@@ -37,9 +37,7 @@ export function createTokenRefresh(options: Options) {
 
   /**
    * Waits for a renewal only when the old token has expired.
-   * @param trail of the request that needs the token
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is
-   *   unavailable and the old token has expired
+   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is away
    */
   async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
     const live = sessions.credentials.withHeld(lookedUp)
@@ -50,15 +48,10 @@ export function createTokenRefresh(options: Options) {
   }
 
   /**
-   * @param refused the token that the upstream took for one that is over: another one is needed
+   * @param refused the token that the upstream took for one that is over
    * @throws GatewayError as the issuer does where there is no valid token
    */
-  async function ensureToken(
-    lookedUp: Live,
-    issuer: Issuer,
-    trail?: Trail,
-    refused?: string
-  ): Promise<Live> {
+  async function ensureToken(lookedUp: Live, issuer: Issuer, trail?: Trail, refused?: string) {
     const live = sessions.credentials.withHeld(lookedUp)
     const credential = credentialIn(live.session, issuer.upstream)
     const isRefused = refused !== undefined && credential?.token === refused
@@ -83,12 +76,7 @@ export function createTokenRefresh(options: Options) {
   return { ensureFresh, ensureToken }
 }
 
-async function renewOnce(
-  options: Options,
-  live: Live,
-  issuer: Issuer,
-  trail?: Trail
-): Promise<Live> {
+async function renewOnce(options: Options, live: Live, issuer: Issuer, trail?: Trail) {
   const { sessions, onFailed } = options
   const { upstream } = issuer
   const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]

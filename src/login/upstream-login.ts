@@ -153,10 +153,7 @@ function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: Sign
   return { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
 }
 
-/**
- * What the back-end gets of the console's sign-in.
- * @throws GatewayError `request.malformed` for what is too long, or no text
- */
+/** @throws GatewayError `request.malformed` for what is too long, or no text */
 function passedOn(
   { upstream, passHeaders, passCookies }: UpstreamLoginConfig,
   { headers: sent, cookie }: ConsoleRequest = { headers: {}, cookie: () => '' }

@@ -1,7 +1,4 @@
-/**
- * Every stream and emitter is adopted here in the expression that makes it: without an `error`
- * listener its first error ends the process. `npm run check` refuses others.
- */
+/** Every emitter is adopted here: without an `error` listener its first error ends the process. */
 
 interface Emitter {
   /** `never`, since some declare only their own events. */

@@ -1,6 +1,5 @@
 /**
- * The requests that somebody may ask about: those that failed, were slow or might have changed
- * something. Replicas keep them in a stream of Redis; without it, or while it is away, in memory.
+ * The requests that somebody may ask about: in a stream of Redis, or while it is away in memory.
  */
 import type { Cluster, Redis } from 'ioredis'
 import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-json.ts'

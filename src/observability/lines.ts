@@ -1,6 +1,6 @@
 /**
- * Writes the lines of the log to a descriptor: those of 50 ms at once, in their order, each whole.
- * A reader that stands still or went away, or a full disk, costs lines, not the service.
+ * Writes lines in their order, each whole, those of 50 ms at once. A reader that stands still or
+ * went away, or a full disk, costs lines, not the service.
  */
 import { writeSync } from 'node:fs'
 import { escapeInJson } from './unprintable.ts'

@@ -18,8 +18,8 @@ interface Readable {
 }
 
 /**
- * Outlives a generation. Whoever asks for a name again gets the same metric.
- * Label values are names of the config or of the gateway, never what a client chooses.
+ * Outlives a generation: a name that is asked for again gives the same metric. Values of labels are
+ * never what a client chooses.
  */
 export class Metrics {
   readonly #registry = new Registry()

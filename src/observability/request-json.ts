@@ -1,7 +1,4 @@
-/**
- * The record of a request as JSON: the line of the access log, the entry that
- * `console-gateway why` finds, and what the operators' API gives.
- */
+/** The record of a request as JSON: for the access log, `why`, and the operators' API. */
 import type { Trail, TrailAttempt, TrailLimit } from './trail.ts'
 
 /** As `fullRequestJson` writes it; members without a value are not in the text. */

@@ -1,6 +1,5 @@
 /**
- * The record of one request that the access log, `why`, traces and the audit ledger read. Stages
- * only write its members; nothing is formatted before it is read.
+ * The record of a request. Stages only write its members; nothing is formatted before it is read.
  */
 import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
@@ -75,10 +74,7 @@ export interface TrailLimit {
 /** Longer paths are cut: anyone can send them, and they are kept. */
 const maxPathLength = 512
 
-/**
- * All members are set at once: trails have one hidden class. `…Ms` are milliseconds, and `…At` are
- * as of `performance.now()` but where another clock is named.
- */
+/** All members are set at once, for one hidden class. `…At` is as of `performance.now()`. */
 export class Trail {
   readonly requestId: string
   readonly method: string

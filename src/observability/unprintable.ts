@@ -2,10 +2,7 @@
  * Characters that a terminal obeys instead of showing them; clients put them into names and paths.
  */
 
-/**
- * C1 controls, line separators, and marks that change the direction of text (UAX #9 §2); JSON has
- * escaped C0 controls already.
- */
+/** C1 controls, line separators, and marks that change the direction of text (UAX #9 §2). */
 const obeyed = /[\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 const controls = /[\u0000-\u001f\u007f]/g
 

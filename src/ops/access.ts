@@ -14,7 +14,7 @@ interface Options {
   readonly ops: Pick<GatewayConfig['ops'], 'secret' | 'hosts'>
   /** `__Host-` where it goes over https alone. */
   readonly cookie: string
-  /** Of a cookie's value. */
+  /** The operator of a cookie's value. */
   readonly operatorOf: (value: string) => Promise<Operator | undefined>
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
@@ -120,9 +120,8 @@ function isOfOwnPage(request: FastifyRequest, isSecure: boolean): boolean {
 }
 
 /**
- * Whether a page of another origin says that it sent it. Cookies do not know ports: browsers send
- * ours from pages on other ports of the host too. A proxy that ends TLS changes the scheme of our
- * origin, so its host and port alone are compared.
+ * Cookies do not know ports: browsers send ours from pages on other ports of the host too. A proxy
+ * that ends TLS changes the scheme of our origin, so its host and port alone are compared.
  */
 function isForeign({ headers, host }: FastifyRequest): boolean {
   const { origin, 'sec-fetch-site': site = 'none' } = headers

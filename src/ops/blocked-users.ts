@@ -65,7 +65,7 @@ export async function listBlocks({ sessions }: Desk): Promise<BlockJson[]> {
 }
 
 async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockBody>) {
-  const { config, sessions, log } = desk
+  const { config, sessions } = desk
   const { name: user, source } = blocked
   if (accountKey(user) === '') throw malformed(hint)()
   const known = Object.keys(config().gateway.login.sources)
@@ -78,25 +78,16 @@ async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockB
   const users = await findUsers(sessions.store, '', isBlockOf(blocked))
   let closed = 0
   for (const each of users) closed += await endSessions(desk, each)
-  const answer = { ...toJson(blocked, forMs), closed }
-  const { until } = answer
-  log.info({ event: 'users.blocked', by: 'operator', user, source, until, closed }, 'blocked')
-  return answer
+  return { ...toJson(blocked, forMs), closed }
 }
 
-async function unblockUser(
-  { sessions: { store }, log }: Desk,
-  { name: user, source }: BlockedName
-) {
+async function unblockUser({ sessions: { store } }: Desk, { name: user, source }: BlockedName) {
   const key = accountKey(user)
   const blocks = (await store.blocked()).filter(
     each => each.name === key && (source === undefined || each.source === source)
   )
   const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
-  const unblocked = lifted.filter(Boolean).length
-  const fields = { event: 'users.unblocked', by: 'operator', user, source, unblocked }
-  log.info(fields, 'may sign in again')
-  return { unblocked }
+  return { unblocked: lifted.filter(Boolean).length }
 }
 
 function toJson({ name: user, source }: BlockedName, leftMs = Infinity): BlockJson {

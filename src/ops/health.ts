@@ -1,5 +1,4 @@
 /** Views of the gateway's state: what readiness says of its parts, and its status. */
-import type { LedgerStatus } from '../observability/audit/ledger.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 
@@ -46,8 +45,8 @@ function redisText(redis: GatewayState['redis']): string {
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }
 
-function ledgerText(status: LedgerStatus | undefined): string {
-  const { failing, headFailing, waiting, lost } = status ?? {}
+function ledgerText(ledger: GatewayState['ledger']): string {
+  const { failing, headFailing, waiting, lost } = ledger ?? {}
   if (failing !== undefined) {
     const since = new Date(failing.since).toISOString()
     return `cannot be written since ${since} (${failing.reason}): ${waiting} entries wait, ${lost} lost`

@@ -35,7 +35,7 @@ const key = object({
 })
 const created = object({ key: text('It is shown this once.'), ...key.properties })
 
-export function addKeyRoutes(ops: FastifyInstance, { sessions, log }: Desk): void {
+export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
   addRead(ops, {
     path: '/keys',
     summary: 'Keys for scripts.',
@@ -55,10 +55,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions, log }: Desk): voi
     run: async ({ name: keyName, roles = [], forMs = 90 * dayMs }, request) => {
       const { name: createdBy } = request.operator ?? secretOperator
       const terms = { createdBy, forMs, address: clientAddress(request) }
-      const answer = await createKey(sessions, { name: keyName, roles, ...terms })
-      const { key: _, ...fields } = answer
-      log.info({ event: 'keys.created', ...fields }, 'a key for a script was created')
-      return answer
+      return await createKey(sessions, { name: keyName, roles, ...terms })
     }
   })
   addAct(ops, {
@@ -68,10 +65,6 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions, log }: Desk): voi
     hint: 'Name the key: {"name": "nightly-export"}.',
     body: object({ name }),
     answer: object({ revoked: count }),
-    run: async ({ name: keyName }) => {
-      const revoked = Number(await revokeKey(sessions, keyName))
-      log.info({ event: 'keys.revoked', name: keyName, revoked }, 'a key was revoked')
-      return { revoked }
-    }
+    run: async ({ name: keyName }) => ({ revoked: Number(await revokeKey(sessions, keyName)) })
   })
 }

@@ -82,10 +82,7 @@ export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimi
   return await countsOf(desk, [callerOfUser(userKey(user))])
 }
 
-async function countsOf(
-  { config, callers }: Desk,
-  subjects: readonly string[]
-): Promise<CallerLimit[]> {
+async function countsOf({ config, callers }: Desk, subjects: readonly string[]) {
   const asked = Promise.all(subjects.map(each => callers.ofCaller(each)))
   const counted = await orUnavailable(asked, 'counts')
   const counts = counted.flat().map(({ limit, used }) => {
@@ -108,8 +105,6 @@ async function countAnew(desk: Desk, caller: string) {
   const reset = (await countsOf(desk, subjects)).length
   const forgotten = Promise.all(subjects.map(each => desk.callers.forget(each)))
   await orUnavailable(forgotten, 'counts')
-  const fields = { event: 'limits.reset', by: 'operator', caller, reset }
-  desk.log.info(fields, 'limits count a caller anew')
   return { reset }
 }
 

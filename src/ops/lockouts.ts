@@ -68,10 +68,7 @@ async function lift(desk: Desk, body: LockoutsOf) {
   const locked = await locksOf(desk, wanted)
   const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
   await orUnavailable(desk.lockouts.lift([...keys]), 'lockouts')
-  const lifted = locked.length
-  const fields = { event: 'lockouts.lifted', by: 'operator', lifted, user, address }
-  desk.log.info(fields, 'may try to sign in again')
-  return { lifted }
+  return { lifted: locked.length }
 }
 
 function keysOf({ account, address }: LockoutsOf): LockoutsOf {
@@ -86,11 +83,9 @@ async function locksOf({ lockouts }: Desk, wanted: LockoutsOf): Promise<Lock[]> 
   const all = await orUnavailable(lockouts.list(), 'lockouts')
   return all.filter(lock => {
     const { kind, of } = partsOf(lock)
-    const { account, address } = of
-    if (kind === challenge) return false
-    if (wanted.account === undefined && wanted.address === undefined) return true
-    const isOfAccount = account !== undefined && account === wanted.account
-    return isOfAccount || (address !== undefined && address === wanted.address)
+    const isOf = (name: keyof LockoutsOf) => of[name] !== undefined && of[name] === wanted[name]
+    const isAsked = (wanted.account ?? wanted.address) === undefined
+    return kind !== challenge && (isAsked || isOf('account') || isOf('address'))
   })
 }
 

@@ -42,7 +42,7 @@ const inThisProcess =
   'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
 
 export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
-  const { maintenance: record, log } = desk
+  const { maintenance: record } = desk
   addRead(ops, {
     path: '/maintenance',
     summary: 'What is closed for maintenance, and by whom.',
@@ -59,11 +59,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
     body: beginBody,
     answer,
     run: async (body, { operator: { name: by } = secretOperator }) => {
-      const maintenance = readMaintenance(body, desk)
-      await record.begin(maintenance, by)
-      const { from, until, routes, methods } = maintenance
-      const fields = { event: 'maintenance.begun', by, from, until, routes, methods }
-      log.warn(fields, 'an operator closed routes for maintenance')
+      await record.begin(readMaintenance(body, desk), by)
       return maintenanceOf(desk)
     }
   })
@@ -75,9 +71,8 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
       routes: routeNames('The routes to open; all that operators closed without it.')
     }),
     answer,
-    run: async ({ routes = [] }, { operator: { name: by } = secretOperator }) => {
+    run: async ({ routes = [] }) => {
       await record.end(routes)
-      log.warn({ event: 'maintenance.ended', by, routes }, 'an operator ended maintenance')
       return maintenanceOf(desk)
     }
   })

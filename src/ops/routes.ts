@@ -1,7 +1,4 @@
-/**
- * The operators' API: every route below `/ops/api`, with the schemas of what it takes and answers,
- * which `/ops/api/openapi.json` describes.
- */
+/** The operators' API. `/ops/api/openapi.json` describes it by the schemas of its routes. */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
@@ -11,11 +8,11 @@ import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
-import { doInLedger } from './act-ledger.ts'
+import { doAct } from './acts.ts'
 
 const prefix = '/ops/api'
 
-type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures' | 'log'
+type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
 
 export interface Desk extends Pick<Services, Used> {
   readonly config: () => Config
@@ -75,7 +72,7 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   })
 }
 
-/** It stands in the audit ledger before it is answered. */
+/** An act stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>
@@ -84,7 +81,7 @@ export function addAct<A extends TSchema, B extends TSchema>(
   ops.acts.set(route.path, act)
   const schema = { body: route.body, response: { 200: route.answer } }
   addRoute(ops, 'POST', { ...route, schema }, async request => {
-    return await doInLedger(act, request.body as object, request)
+    return await doAct(act, request.body as object, request)
   })
 }
 
@@ -111,10 +108,7 @@ export function addRoute(
   })
 }
 
-/**
- * Runs an act for the form of a page, whose fields its schema checks too.
- * @throws GatewayError
- */
+/** For the form of a page, whose fields its schema checks too. @throws GatewayError */
 export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
   const act = request.server.acts.get(path)
   if (act === undefined) throw malformed('There is no such act.')()
@@ -122,7 +116,7 @@ export async function runAct(path: string, body: object, request: FastifyRequest
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
   const fits: unknown = request.validateInput(body, act.body)
   if (fits !== true) throw malformed(hint)()
-  return await doInLedger(act, body, request)
+  return await doAct(act, body, request)
 }
 
 export async function orUnavailable<T>(result: Promise<T>, what: string): Promise<T> {

@@ -24,15 +24,12 @@ interface Options {
 
 const maxBody = 64 * 1024
 
-/**
- * `/healthz` never asks Redis: a restart of the gateway does not repair it. `/readyz` shows
- * operators the reasons of a 503. `/openapi.json` is for console developers.
- */
+/** `/healthz` never asks Redis: a restart of the gateway does not repair it. */
 export function createOpsServer(options: Options): FastifyInstance {
   const { state, openApi, access } = options
   const { metrics, ledger, log } = options.services
   const ops = createOpsApp(options.ops.trustedProxies)
-  ops.decorate('actLedger', ledger && { ledger, log })
+  ops.decorate('actsTo', { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
   readJsonBodies(ops)

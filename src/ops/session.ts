@@ -1,10 +1,10 @@
 /**
- * The session of an operator in a browser: a sealed cookie of one hour, and no store. Each request
- * holds it against what is true then: it ends with the password, the role, a block or a sign-out.
+ * The session of an operator: a sealed cookie of one hour, and no store. Each request holds it
+ * against what is true then: it ends with the password, the role, a block or a sign-out.
  */
 import { randomUUID } from 'node:crypto'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
-import { opsCookie } from '../config/schema/ops.ts'
+import { opsCookie } from '../config/schema/server.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Services } from '../services/services.ts'
 import type { Background } from '../services/shared.ts'

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isSameSecret } from './access.ts'
-import { doInLedger } from './act-ledger.ts'
+import { doAct } from './acts.ts'
 import { addRoute } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { reasonOf } from '../app/hooks/errors.ts'
@@ -157,9 +157,8 @@ async function signIn(
   name: string,
   enter: () => Promise<Entrant>
 ): Promise<void> {
-  const { sessions, log } = options
+  const { sessions } = options
   const { request } = reply
-  const fields = { user: name, address: clientAddress(request) }
   const run = async () => {
     const entrant = await enter()
     reply.header('set-cookie', await sessions.open(entrant))
@@ -167,8 +166,7 @@ async function signIn(
   }
   try {
     const act = { kind: 'ops.sign-in', run }
-    const { source } = await doInLedger(act, {}, request, { name, via: 'session' })
-    log.info({ event: 'ops.login', ...fields, source }, 'operator signed in')
+    await doAct(act, {}, request, { name, via: 'session' })
   } catch (error) {
     refuse(options, request, error, name)
   }
@@ -182,7 +180,7 @@ function refuse({ log }: Options, request: FastifyRequest, error: unknown, user?
   throw error
 }
 
-async function signOut({ sessions, log }: Options, reply: FastifyReply): Promise<void> {
+async function signOut({ sessions }: Options, reply: FastifyReply): Promise<void> {
   const { request } = reply
   const { operator } = request
   if (operator?.via !== 'session') throw malformed('There is no session to end.')()
@@ -190,7 +188,5 @@ async function signOut({ sessions, log }: Options, reply: FastifyReply): Promise
     reply.header('set-cookie', await sessions.close(operator))
     return {}
   }
-  await doInLedger({ kind: 'ops.sign-out', run }, {}, request)
-  const fields = { event: 'ops.logout', user: operator.name, address: clientAddress(request) }
-  log.info(fields, 'operator signed out')
+  await doAct({ kind: 'ops.sign-out', run }, {}, request)
 }

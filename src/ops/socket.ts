@@ -35,12 +35,7 @@ export function socketFolders(configured: string | undefined, environment: Envir
   ]
 }
 
-/**
- * Listens in the first folder that can be the process's own.
- * @param replica names the process
- * @returns the path; closing the server removes it
- * @throws where no folder can be used
- */
+/** @returns the path, in the first folder that can be the process's own @throws where none can */
 export async function listenLocally(
   server: Server,
   folders: readonly string[],
@@ -86,7 +81,7 @@ async function takeFolder(folder: string): Promise<void> {
 }
 
 /**
- * The gateways that this user may ask: those of a config folder, or all without one.
+ * @param config its folder; all without it
  * @param folders of `socketFolders`; those of other systemd units are looked into, too
  */
 export async function findGateways(

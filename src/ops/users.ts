@@ -98,10 +98,7 @@ export function addSessionRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-async function listSessions(
-  sessions: Sessions,
-  asked: Static<typeof query>
-): Promise<SessionsAnswer> {
+async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   const { user: named, by, source, search, size } = asked
   if (named === undefined) {
     if (by !== undefined || source !== undefined) throw malformed(ofList)()
@@ -113,7 +110,7 @@ async function listSessions(
   return { user: named, sessions: all.flat() }
 }
 
-/** At their back-ends too. @returns how many were alive */
+/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
@@ -121,33 +118,23 @@ export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?
 }
 
 async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
-  const { sessions, log } = desk
   const { user: named, by, source: at, id, everyone = false } = body
-  const event = { event: 'sessions.closed', by: 'operator' }
   if (everyone) {
     if ([named, by, at].some(each => each !== undefined)) throw malformed(ofClose)()
-    await sessions.store.endAll()
-    log.info({ ...event, everyone }, 'all sessions closed')
+    await desk.sessions.store.endAll()
     return { closed: 'everyone' }
   }
   if (named === undefined) throw malformed(ofClose)()
-  const fitting = await findNamed(sessions.store, named, body)
+  const fitting = await findNamed(desk.sessions.store, named, body)
   const [of] = fitting
   if (of === undefined) return { closed: 0 }
   if (fitting.length > 1) return { closed: 0, candidates: fitting }
-  const closed = await endSessions(desk, of, id)
-  const { id: userId, username, source } = of
-  const which = id === undefined ? {} : { session: id.slice(0, 64) }
-  log.info({ ...event, user: username, userId, source, closed, ...which }, 'sessions closed')
-  return { closed, of }
+  return { closed: await endSessions(desk, of, id), of }
 }
 
 type Store = Pick<SessionStore, 'scan'>
 
-/**
- * Users who fit, each once: their name may have changed between two sign-ins.
- * @param part of the name or id of all who fit
- */
+/** Users who fit, each once: their name may have changed between two sign-ins. */
 export async function findUsers(
   store: Store,
   part: string,

@@ -1,7 +1,6 @@
 /**
- * Who vouches for an operator who signs in: the sources of `ops.sources`, by the same steps as the
- * console's sign-in, or the operators' secret. Failures are counted apart: guesses at the console
- * lock no operator out of the page, and the reverse.
+ * Who vouches for an operator: a source of `ops.sources`, or the operators' secret. Guesses at the
+ * console lock no operator out of the page, and the reverse.
  */
 import type { FastifyRequest } from 'fastify'
 import type { Gateway } from '../app/gateway.ts'

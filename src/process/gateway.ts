@@ -14,10 +14,7 @@ import { createPublicServer, type PublicServer, takeListenFds } from './server.t
 
 export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
-/**
- * @param environment the values of references in config, at reloads
- * @throws when a listener cannot be opened; everything opened before is closed again
- */
+/** @throws when a listener cannot be opened; everything opened before is closed again */
 export async function startGateway(
   config: Config,
   log = createLogger(config.gateway.log),
@@ -79,10 +76,7 @@ export async function startGateway(
   }
 }
 
-/**
- * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight after
- * `drain.grace`. Further calls wait for the same end.
- */
+/** Stops: not ready for `drain.notice`, then no new requests, and cut after `drain.grace`. */
 function createStop(server: PublicServer, opened: AsyncDisposableStack, onBegin: () => void) {
   const { log } = server.services
   const { drain } = server.generations.current.config.gateway

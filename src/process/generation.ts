@@ -61,10 +61,7 @@ export async function createGeneration(
     vouching: createVouching(app.gateway),
     /** Signs sessions of a user that have ended out at their back-ends. */
     signOut: (ended: readonly Session[]) => signOutAtSource(app.gateway, ended, services),
-    /**
-     * Closes when the last request has ended: each has its time-outs. Streams, which have none, are
-     * told to end after ten minutes.
-     */
+    /** Closes when the last request has ended; streams are told to end after ten minutes. */
     retire: () => (closed ??= close()),
     end: async (): Promise<void> => {
       streams.drain(0)

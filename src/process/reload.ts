@@ -1,10 +1,11 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
+import { isDeepStrictEqual } from 'node:util'
 import { configChanges } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
+import { fingerprintOf } from '../config/read/inputs.ts'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { massChange } from '../login/changed-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
@@ -14,7 +15,6 @@ import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
 import { validate, type Validated } from './validate.ts'
-import { type Watch, watchFiles } from './watch.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
@@ -40,15 +40,13 @@ interface Options {
 
 const maxInLine = 12
 const maxChanges = 20
-const reloadsName = 'console_gateway_reloads_total'
-const reloadsHelp = 'Reloads, by what became of them: reloaded, unchanged, refused.'
 
 export class Reloader {
   readonly #options: Options
   readonly #log: Log
   #state: ReloadState
   readonly #review: ReturnType<typeof createUserReview>
-  #watch: Watch | undefined
+  #watch: ReturnType<typeof watchFiles> | undefined
   #isClosed = false
   #last: Promise<unknown> = Promise.resolve()
 
@@ -73,7 +71,7 @@ export class Reloader {
   }
 
   /** Validates the config files; with the running config it finds the keys that need a restart. */
-  validate(running?: GatewayConfig): Promise<Validated> {
+  validate(running?: Config): Promise<Validated> {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
     return validate([...bases, folder], { ...environment }, running)
@@ -90,11 +88,10 @@ export class Reloader {
 
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   async reload(by: Trigger, { yes = false, operator }: Asking = {}): Promise<ReloadAnswer> {
-    const { metrics, ledger } = this.#options.server.services
+    const { ledger } = this.#options.server.services
     const reloading = this.#last.then(() => this.#takeFiles(by, yes))
     this.#last = reloading.catch(() => {})
     const outcome = await reloading
-    metrics.counter(reloadsName, reloadsHelp, ['outcome']).labels(outcome.outcome).inc()
     if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(outcome, by, operator))
     return outcome
   }
@@ -108,7 +105,7 @@ export class Reloader {
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<ReloadAnswer> {
     const { config: before } = this.#options.server.generations.current
     try {
-      const read = await this.validate(before.gateway)
+      const read = await this.validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
       const config = keepInstall(before, read.config)
@@ -213,8 +210,8 @@ export class Reloader {
 }
 
 /**
- * What a reload cannot change stays. A listener that began with TLS keeps its pair where the files
- * have none any more; connections to Redis keep the authority of the start.
+ * What a reload cannot change stays: a listener with TLS keeps its pair where the files have none,
+ * and connections to Redis the authority of the start.
  */
 function keepInstall(running: Config, next: Config): Config {
   const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
@@ -253,4 +250,34 @@ function inWords(lines: readonly string[]): string {
   const more = lines.length - maxInLine
   const texts = more > 0 ? [...lines.slice(0, maxInLine), `and ${more} more`] : lines
   return texts.join('; ')
+}
+
+type Fingerprints = Readonly<Record<string, string>>
+
+/**
+ * Looks at config files every two seconds: a ConfigMap changes a link in their path, and not all
+ * file systems send notifications.
+ * @param onChange called when the files have changed, and been the same for two looks
+ */
+function watchFiles(read: Fingerprints, onChange: () => void) {
+  let reported = read
+  const look = (): Fingerprints =>
+    Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
+  let last = look()
+  const timer = setInterval(() => {
+    const now = look()
+    // A file that is being written differs from look to look.
+    const isSettled = isDeepStrictEqual(now, last)
+    last = now
+    if (!isSettled || isDeepStrictEqual(now, reported)) return
+    reported = now
+    onChange()
+  }, 2000).unref()
+  return {
+    /** From now on a change is one of what was read last. */
+    follow: (next: Fingerprints): void => {
+      reported = next
+    },
+    close: () => clearInterval(timer)
+  }
 }

@@ -1,7 +1,4 @@
-/**
- * The public server: its services, its listeners (for the console, and for redirects to its https),
- * and the generation that takes requests.
- */
+/** The public server: its services, its listeners, and the generation that takes requests. */
 import { once } from 'node:events'
 import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -57,10 +54,7 @@ export function createPublicServer(config: Config, log: Log) {
     },
     listen: listeners.listen,
     leave: listeners.leave,
-    /**
-     * Takes no more connections.
-     * @returns whether all requests finished in time; what is left then is cut
-     */
+    /** @returns whether all requests finished in time; what is left then is cut */
     stop: async (graceMs: number): Promise<boolean> => {
       boundStreams.drain(graceMs * drainShare)
       return await listeners.stop(graceMs)
@@ -153,9 +147,8 @@ async function closeServer(server: Server, lingerMs: number): Promise<void> {
 }
 
 /**
- * Takes the sockets of sd_listen_fds(3): the one named `ops` is for the operators' listener,
- * `redirect` for that of plain http, any other for the console. Programs that this process starts
- * must not take them too.
+ * The sockets of sd_listen_fds(3), by their names. Programs that this process starts must not take
+ * them too.
  */
 export function takeListenFds(environment = process.env, pid = process.pid): HeldSockets {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment

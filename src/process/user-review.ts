@@ -10,8 +10,6 @@ import type { Sources } from '../login/file-users.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 
-/** Of a change of a whole file so many users are logged, and the number of the others. */
-const maxLines = 50
 const reviewAgainMs = 500
 
 const notCompared =
@@ -24,10 +22,7 @@ export function createUserReview(
 ) {
   let isRunning = false
 
-  /**
-   * For changes while the gateway did not run, or the store was away: it may start later than the
-   * gateway, so this tries again until it answers.
-   */
+  /** For changes while the gateway did not run, or the store was away: tries until it answers. */
   async function reviewAll(): Promise<void> {
     if (isRunning) return
     isRunning = true
@@ -59,16 +54,10 @@ export function createUserReview(
 }
 
 function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
-  const lines = reviewed.slice(0, maxLines).map(({ source, username, change, closed }) => {
+  return reviewed.map(({ source, username, change, closed }) => {
     const sessions = closed === 1 ? 'session' : 'sessions'
     const line = `users.${username} ${change}; ${closed} ${sessions} closed`
     log.info({ event: 'users.changed', source, user: username, change, closed }, line)
     return line
   })
-  const rest = reviewed.slice(maxLines)
-  if (rest.length === 0) return lines
-  const closed = rest.reduce((sum, each) => sum + each.closed, 0)
-  const more = `and ${rest.length} more users changed; ${closed} sessions closed`
-  log.info({ event: 'users.changed', users: rest.length, closed }, more)
-  return [...lines, more]
 }

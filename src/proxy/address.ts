@@ -1,15 +1,13 @@
 /** One address of an upstream: its connections, and whether it works. */
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
-/** What the files hold that upstreams name, by those names. */
 export type PemFiles = Readonly<Record<string, string>>
 
-/** PEM texts, and the name that the certificate has to have. */
 export function tlsOptionsOf({ tls }: UpstreamConfig, pemFiles: PemFiles) {
   return {
     ca: pemFiles[tls?.ca ?? ''],
@@ -25,13 +23,9 @@ export type AddressChange = 'open' | 'closed' | 'unhealthy' | 'healthy'
 /** `connect`: there was no connection. `request`: a request failed by the back-end's doing. */
 export type Failure = 'connect' | 'request'
 
-/** @param failure of `open` */
 export type OnAddress = (address: string, change: AddressChange, failure?: Failure) => void
 
-/**
- * After this time connections are made anew, so that a name which has moved is followed.
- * perf: undici's own `clientTtl` reads the clock for each connection: 4 % of a request.
- */
+/** A name that has moved is followed. perf: undici's `clientTtl` costs 4 % of a request. */
 const connectionsMs = 60_000
 
 const check = {
@@ -46,7 +40,6 @@ const check = {
 const breaker = { failures: 5, openForMs: 10_000 }
 
 export class Address {
-  /** Scheme, host and port. */
   readonly origin: string
   state: 'up' | 'open' | 'unhealthy' = 'up'
   /** Requests that it has, WebSockets among them. */
@@ -60,7 +53,6 @@ export class Address {
   readonly #onChange: OnAddress
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
-  /** In a row. */
   #failed = 0
   /** Of an open one: the time of the next request. */
   #tryAt = 0
@@ -178,19 +170,13 @@ export class Address {
     }
   }
 
-  /** Over a connection of its own: those of requests may all be busy. */
   async #check(path: string): Promise<boolean> {
-    const client = adopt(new Client(this.origin, { connect: this.#connect }))
     // Requests have them already.
     const headers = fixedHeadersOf(this.#config) ?? null
-    try {
-      const signal = AbortSignal.timeout(check.timeoutMs)
-      const { statusCode, body } = await client.request({ method: 'GET', path, headers, signal })
-      await adopt(body).dump({ limit: check.maxBytes, signal })
-      return statusCode >= 200 && statusCode < 300
-    } finally {
-      await client.destroy()
-    }
+    const signal = AbortSignal.timeout(check.timeoutMs)
+    const response = await this.#pool.request({ method: 'GET', path, headers, signal })
+    await adopt(response.body).dump({ limit: check.maxBytes, signal })
+    return response.statusCode >= 200 && response.statusCode < 300
   }
 
   #openPool(): Pool {
@@ -220,10 +206,7 @@ export class Address {
   }
 }
 
-/**
- * Of the addresses that work the one with the fewest requests in flight, by turns where several
- * have as few; the same of all where none works.
- */
+/** The fewest requests in flight of those that work, by turns; of all where none works. */
 export function createPick(addresses: readonly Address[]) {
   let turn = 0
   /** @returns the best of those that were not tried, if there are any */
@@ -233,13 +216,10 @@ export function createPick(addresses: readonly Address[]) {
     for (let n = 0; n < addresses.length; n++) {
       const address = addresses[(turn + n) % addresses.length] as Address
       if (tried?.includes(address) === true) continue
-      if (best === undefined || isBetter(address, best)) best = address
+      const isBetter =
+        address.isUsable === best?.isUsable ? address.inFlight < best.inFlight : address.isUsable
+      if (best === undefined || isBetter) best = address
     }
     return best
   }
-}
-
-function isBetter(one: Address, other: Address): boolean {
-  const isUsable = one.isUsable
-  return isUsable === other.isUsable ? one.inFlight < other.inFlight : isUsable
 }

@@ -16,11 +16,7 @@ export interface BodyMapping {
 
 const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
-/**
- * @param headers of the request for the upstream; those that describe the body are replaced
- * @returns the new body, as text
- * @throws GatewayError `request.type`, `request.malformed`, `request.too-large`
- */
+/** @returns the new text; mends the headers that describe it. @throws GatewayError `request.*` */
 export async function mapBody(
   bytes: Buffer,
   headers: Headers,
@@ -39,7 +35,6 @@ export async function mapBody(
   return body
 }
 
-/** @throws GatewayError `request.type` */
 function typeOf(contentType: string | string[] | undefined) {
   const [written = ''] = String(contentType ?? '').split(';', 1)
   const name = written.trim().toLowerCase()
@@ -58,7 +53,7 @@ function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   }
 }
 
-/** A name that comes more than once has a list of its values. @throws GatewayError `request.malformed` */
+/** A name that comes twice has a list of its values. @throws GatewayError `request.*` */
 function readForm(bytes: Buffer, headers: Headers): Json {
   if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
   const text = bytes.toString('utf8')

@@ -1,5 +1,3 @@
-/** Reads and filters the `Cookie` header. */
-
 // Trims only spaces and tabs: JavaScript's trim() would accept a look-alike name.
 export function cookieName(pair: string) {
   return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))

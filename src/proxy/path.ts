@@ -7,21 +7,16 @@ const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/
 const dotSegment = /\/\.(?:\/|$)|\/\.\./
 const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
 /**
- * Escapes that two programs may read as two paths: of a separator, of a control character, of such
- * an escape (also in an overlong UTF-8 form), and of letters, digits, "-", ".", "_", "~", which no
- * client needs to escape (RFC 3986 §2.3).
+ * Two programs may read them as two paths: separators, control characters, such an escape (also in
+ * overlong UTF-8), and what no client needs to escape (RFC 3986 §2.3).
  */
 const doubtfulEscape =
   /%(?:[01][0-9a-f]|7f|2[def]|5c|5f|7e|3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25(?:2[3ef5]|3f|5c|[01]|c[01]|e0%25[89]|f0%258))/i
 const queryRefused = /[^\x21-\x7e]|#/
 
 /**
- * Refuses targets that two programs could read as two paths, before any decision is based on them.
- * Never repairs them.
- * @param target of the request line
- * @param hidesNearer whether escapes in a path hide a nearer known path
- * @param takesSlashes whether `%2F` may stand in it
- * @throws GatewayError `request.path`
+ * Refuses, and never repairs, targets that two programs could read as two paths.
+ * @param takesSlashes whether `%2F` may stand in it @throws GatewayError `request.path`
  */
 export function checkTarget(
   target: string,
@@ -56,19 +51,15 @@ function refused(cause: unknown): GatewayError {
 }
 
 export interface Rewrite {
-  /**
-   * Public target (path, maybe query) → upstream path without query.
-   * @throws GatewayError `request.path` for another spelling of the public path
-   */
+  /** Without query. @throws GatewayError `request.path` for another spelling of the public path */
   readonly toUpstream: (target: string) => string
   /** Upstream path → public path; undefined where no public path leads there. */
   readonly toPublic: (path: string) => string | undefined
 }
 
 /**
- * @param publicPaths the path of the route and its aliases, as config names them
- * @param upstreamPath the path at the upstream; both end in `/*`, or neither does, and its `:name`
- * segments are among the public path's
+ * @param publicPaths the path of the route and its aliases
+ * @param upstreamPath ends in `/*` if they do; its `:name` segments are among theirs
  * @param base prefix of every upstream path, without a slash at its end
  */
 export function createRewrite(
@@ -97,10 +88,7 @@ export function createRewrite(
   }
 }
 
-/**
- * Maps each path that `from` takes to one of `to`: what a `:name`, or the `*`, matched stands in its
- * place there. Undefined for other paths, and where `to` has a `:name` that `from` lacks.
- */
+/** Undefined for paths that `from` does not take, and where `to` has a `:name` that it lacks. */
 function mapping(from: string, to: string): (path: string) => string | undefined {
   const segments = from.split('/')
   const names = segments.filter(isParameter)

@@ -1,7 +1,4 @@
-/**
- * Upstream pools, shared by generations with the same config for them, and closed with the last
- * such generation.
- */
+/** Generations with the same config for an upstream share its pool; the last one closes it. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type Address, type PemFiles, tlsOptionsOf } from './address.ts'
 import {
@@ -11,19 +8,14 @@ import {
   type UpstreamPool
 } from './upstream.ts'
 
-/** An address with what it ever did. */
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
 
 export type Pools = ReturnType<typeof createPools>
 
-/** @param eventsOf who is told of the upstream of a name */
 export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
-  /** By their name, config and files. */
   const pools = new Map<string, { readonly name: string; readonly upstream: UpstreamPool }>()
-  /** The keys that each generation uses. */
   const leases = new Set<ReadonlySet<string>>()
 
-  /** By the name of the upstream. */
   function sumsOf(count: (upstream: UpstreamPool) => number): Map<string, number> {
     const sums = new Map<string, number>()
     for (const { name, upstream } of pools.values()) {

@@ -1,6 +1,6 @@
 /**
- * The query for the upstream: the console's, with parameters renamed, set, dropped and paged, and
- * without the console's own token: that may be another user's real token of the back-end.
+ * The query for the upstream: renamed, set, dropped, paged; without the console's own token, which
+ * may be another user's real one.
  */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
@@ -10,7 +10,6 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 /** A parameter as it stands in the query: `name=value`, still encoded. */
 interface Parameter {
-  /** Decoded. */
   readonly name: string
   /** With its `=`. */
   readonly value: string
@@ -18,8 +17,7 @@ interface Parameter {
 }
 
 /**
- * Parameters that no key of the config names pass byte for byte and keep their order.
- * @returns the query for the upstream, with its `?`, of a query with or without one
+ * Other parameters pass byte for byte, in their order.
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
 export function compileQuery({
@@ -131,7 +129,6 @@ export function tokenNamesOf({
   tokenQuery
 }: Pick<GatewayConfig['envelope'], 'tokenHeaders' | 'tokenCookies' | 'tokenQuery'>) {
   return {
-    /** In lower case. */
     headers: new Set(tokenHeaders),
     cookies: new Set(tokenCookies),
     /** Undefined where no query parameter is named. */
@@ -162,17 +159,13 @@ function queryTokensOf(tokenQuery: readonly string[]) {
   }
 }
 
-/**
- * Names of query parameters as the most lenient back-ends read them. What a client may not send
- * under a name, it may not send in another spelling of that name either.
- */
+/** What a client may not send under a name, it may not send in another spelling of it either. */
 function lenientNames(names: readonly string[]) {
   const texts = new Set(names.map(leniently))
   // Decoders to ASCII leave out all other characters, such as invisible ones.
   const has = (name: string) =>
     texts.has(leniently(name)) || texts.has(leniently(name.replace(/[^\x00-\x7e]/g, '')))
   return {
-    /** The names, as `leniently` reads them. */
     texts: [...texts],
     has,
     /** @param piece of a query, `name=value`, as it was sent */
@@ -181,10 +174,9 @@ function lenientNames(names: readonly string[]) {
 }
 
 /**
- * A name, decoded, as the most lenient back-ends read it: ASP.NET ignores case; PHP ends names at a
- * NUL, drops blanks before them and turns dots and blanks into `_`; qs, PHP and Rack make `token[]`
- * and `[token]` members or lists of `token`; decoders may leave out control characters, and bytes
- * that are no UTF-8.
+ * As the most lenient back-ends read a decoded name: ASP.NET ignores case; PHP ends it at a NUL and
+ * reads dots and blanks as `_`; qs, PHP and Rack read `token[]` and `[token]` as `token`; decoders
+ * leave out control characters and what is no UTF-8.
  */
 function leniently(name: string): string {
   const [ended = ''] = name.split('\0', 1)

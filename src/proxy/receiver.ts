@@ -1,7 +1,4 @@
-/**
- * One attempt of a call: undici's callbacks, and the clock. A small response is collected, a larger
- * one is streamed, since piping between streams is a proxy's largest cost.
- */
+/** One attempt of a call. Small responses are collected: streams are a proxy's largest cost. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors/errors.ts'
@@ -14,7 +11,6 @@ import type { Slots } from '../limits/slots.ts'
 
 export interface Call {
   readonly method: string
-  /** At the upstream, with the query. */
   readonly path: string
   readonly headers: Record<string, string | string[]>
   /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
@@ -27,18 +23,13 @@ export interface Call {
   readonly timeoutMs: number
   /** The whole time of all but event streams. */
   readonly totalMs: number
-  /** Bodies up to this size are collected. */
   readonly collectBytes: number
   /** Whether the whole body is needed (shaping): then a slow one is waited for. */
   readonly collectsAll: boolean
 }
 
-/** It failed before the response began. */
-interface Failed {
-  readonly error: unknown
-  /** Whether no connection was made, so that nothing was written. */
-  readonly isUnsent: boolean
-}
+/** Or it failed before the response began, unsent where no connection was made. */
+type Outcome = UpstreamResponse | { readonly error: unknown; readonly isUnsent: boolean }
 
 /** The longest pause of an event stream, which may be silent longer than other bodies. */
 const maxSilenceMs = 5 * 60_000
@@ -51,15 +42,13 @@ const tick = (receiver: Receiver) => receiver.onClock()
 const streamNow = (receiver: Receiver) => receiver.startStream()
 
 export class Receiver implements Dispatcher.DispatchHandler {
-  /** In the record of the request. */
   readonly recorded: TrailAttempt | undefined
   /** Whether its connection is free again. */
   isOver = false
   readonly #address: Address
   readonly #call: Call
-  readonly #outcome = Promise.withResolvers<UpstreamResponse | Failed>()
+  readonly #outcome = Promise.withResolvers<Outcome>()
   readonly #startedAt: number
-  /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
   #place: Slots | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -74,7 +63,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #isEvents = false
   #stream: Readable | undefined
 
-  /** @param startedAt of the call, as of `performance.now()` */
   constructor(call: Call, startedAt: number, address: Address, recorded?: TrailAttempt) {
     this.#call = call
     this.#startedAt = startedAt
@@ -86,7 +74,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   /** @returns settled when the response is whole, or goes on as a stream */
-  receive(): Promise<UpstreamResponse | Failed> {
+  receive(): Promise<Outcome> {
     const { method, path, headers, body = null, signal } = this.#call
     this.#address.begin()
     signal?.addEventListener('abort', this.#leave)
@@ -101,7 +89,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
     return this.#outcome.promise
   }
 
-  /** Gives it back as soon as the connection is free. */
   releaseAfter(place: Slots): void {
     if (this.isOver) place.release()
     else this.#place = place
@@ -165,23 +152,18 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   onClock(): void {
+    const { timeoutMs, totalMs, body } = this.#call
     // A timer may fire a millisecond early.
     const isOver = performance.now() + 1 >= this.#endsAt && !this.#isEvents
-    if (this.#state === 'waiting') {
-      const { timeoutMs, totalMs, body } = this.#call
-      const uploaded = body instanceof Readable ? body.received : 0
-      const isMoving = uploaded !== this.#uploaded
-      this.#uploaded = uploaded
-      if (isMoving && !isOver) return void this.#clock.refresh()
-      const isTotal = isOver && totalMs < timeoutMs
-      this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
-    } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
-    else if (this.#controller?.paused !== true) {
-      this.#fail(new GatewayError('upstream.timeout.idle'))
-    } else {
-      // Its client stands still, for which `server.idleTimeout` counts.
-      this.#clock.refresh()
-    }
+    const isWaiting = this.#state === 'waiting'
+    const uploaded = body instanceof Readable ? body.received : 0
+    // Else its client stands still, for which `server.idleTimeout` counts.
+    const isMoving = isWaiting ? uploaded !== this.#uploaded : this.#controller?.paused === true
+    this.#uploaded = uploaded
+    if (isMoving && !isOver) return void this.#clock.refresh()
+    const isTotal = isOver && (!isWaiting || totalMs < timeoutMs)
+    const kind = isWaiting ? 'upstream.timeout' : 'upstream.timeout.idle'
+    this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : kind))
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -218,7 +200,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   readonly #leave = () => this.#fail(this.#call.signal?.reason)
 
-  /** Its time is over, or nobody needs its response. */
   #fail(error: unknown): void {
     this.#end(error, this.#controller !== undefined, false)
   }
@@ -262,10 +243,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * undici would close the connection after each HEAD. After a GET with a body it must be: a back-end
- * that does not read such bodies takes them for the next request.
- */
+/** undici would close after HEAD. A back-end may take the body of a GET for a request. */
 function resetOf(method: string, body: Call['body']): { readonly reset?: boolean } {
   if (method === 'HEAD') return { reset: false }
   return method === 'GET' && body !== null ? { reset: true } : {}

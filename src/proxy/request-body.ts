@@ -8,7 +8,6 @@ import { adopt } from '../observability/emitters.ts'
 export type Upload = Readable & { received: number }
 
 interface Bounds {
-  /** Bodies up to this size are collected. */
   readonly collectBytes: number
   readonly maxBytes: number
 }
@@ -18,10 +17,8 @@ export const maxCollectedBytes = 64 * 1024
 const firstBytes = 4096
 
 /**
- * Collects a body. The upstream is called when it is complete, or larger than `collectBytes`: a
- * slow or broken client holds no upstream connection.
- * @param length as the client says, or undefined where it sends chunks
- * @returns the whole body, or a stream of a larger one
+ * The upstream is called when the body is complete or large: a slow client holds no connection.
+ * @param length undefined where the client sends chunks
  * @throws GatewayError `request.too-large`, `request.timeout`, `request.malformed`
  */
 export async function readBody(
@@ -77,9 +74,8 @@ function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {
 }
 
 /**
- * A stream of the body that fails with `request.too-large` beyond `maxBytes`. Not the request
- * itself: a sender destroys the stream after a failure, and a destroyed request gets no response.
- * The rest of the body is read and dropped: otherwise the client would not read the response.
+ * Not the request itself: a sender destroys the stream after a failure, and a destroyed request
+ * gets no response. The rest is read and dropped: else the client would not read the response.
  */
 function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Upload {
   const relay = adopt(
@@ -110,15 +106,10 @@ function relayed(body: Readable, start: readonly Buffer[], maxBytes: number): Up
   return relay
 }
 
-/** The minimum rate of an upload in each window. */
 const minBytesPerSecond = 1024
 const windowMs = 10_000
 
-/**
- * Calls `onSlow` when a client sends a body below the minimum rate. Time in which the upstream does
- * not read does not count.
- * @returns a function that ends the watch
- */
+/** Time in which the upstream does not read does not count. @returns ends the watch */
 export function watchRate(body: Readable, onSlow: () => void): () => void {
   const { complete, socket } = body as Partial<IncomingMessage>
   if (complete !== false || socket === undefined) return () => {}
@@ -146,15 +137,11 @@ export function watchRate(body: Readable, onSlow: () => void): () => void {
   return end
 }
 
-/** Whether the head of a request says that a body follows. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/**
- * Whether a part of the request's body has not arrived. (`complete` is false just after the head,
- * even without a body.)
- */
+/** (`complete` is false just after the head, even without a body.) */
 export function isBodyPending(request: IncomingMessage): boolean {
   return !request.complete && announcesBody(request)
 }

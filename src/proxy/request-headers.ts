@@ -13,28 +13,24 @@ import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './query.ts'
 
 type Headers = Record<string, string | string[]>
-type AddSession = (sent: Headers, session: Session) => void
 
 export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
   readonly upstream: HeadersOfUpstream
-  /** What the upstream gets of a session, in the form of its `credential`. */
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
-  /** Names that pass although they are normally dropped. */
   readonly passHeaders?: readonly string[] | undefined
   /**
-   * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
-   * the unshaped response, and decompressing costs more than the network saves.
+   * A part cannot be shaped, a condition would compare the unshaped response, and decompressing
+   * costs more than the network saves.
    */
   readonly shaped: boolean
 }
 
 type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
 
-/** What upstreams are told of a request. */
 export interface ForwardedFor {
   readonly address: string
   readonly protocol: string
@@ -50,8 +46,7 @@ const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
 const readConditions = new Set(['if-none-match', 'if-modified-since'])
 
 /**
- * The headers are built anew, so that no client can drop what the gateway adds: those that
- * `Connection` lists are of the client's alone.
+ * Built anew: the headers that `Connection` lists are of the client's alone, not the gateway's.
  * @returns throws a GatewayError `route.credential` for a session of another source
  */
 export function requestHeaders(
@@ -64,11 +59,12 @@ export function requestHeaders(
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
     const listed = listedIn(headers.connection)
+    const isOfKey = caller.session?.key !== undefined
     for (const name in headers) {
       const value = headers[name]
       if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
       if (name === 'content-type' && !hasBody) continue
-      if (name === 'authorization' && isKey(value, caller)) continue
+      if (name === 'authorization' && (isOfKey || keyIn(String(value)) !== undefined)) continue
       if (shaped && isRead && readConditions.has(name)) continue
       sent[name] = value
     }
@@ -89,14 +85,8 @@ export function requestHeaders(
   }
 }
 
-function isKey(value: string | string[], { session }: ForwardedFor): boolean {
-  return session?.key !== undefined || keyIn(String(value)) !== undefined
-}
-
-/** Stands for a member of the user's profile. */
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-/** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
   headers = {}
 }: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {
@@ -125,10 +115,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
   }
 }
 
-/**
- * Not those that are bound to one connection, built by the gateway, or trusted by back-ends, and
- * no names with `_`, `.` and the like, which CGI-like back-ends read as `-`.
- */
+/** Names with `_` or `.` are `-` to CGI-like back-ends; others are trusted, or of a connection. */
 function isHarmless(name: string): boolean {
   return (
     /^[a-z0-9-]+$/.test(name) &&
@@ -139,12 +126,14 @@ function isHarmless(name: string): boolean {
 }
 
 /** Adds what the upstream is told of a session. */
-function compileSession(options: RequestHeaderOptions): AddSession {
-  const { identity, upstream } = options
+function compileSession({ identity, upstream, credentialFor }: RequestHeaderOptions) {
   const ofProfile = profileValues(upstream.headers)
-  const { from } = credentialOf(upstream.credential)
-  const addCredential = compileCredential(options)
-  return (sent, session) => {
+  const { as, scheme, from } = credentialOf(upstream.credential)
+  const isBearer = as === 'bearer'
+  const header = tokenHeaderOf(as) ?? ''
+  const word = scheme ?? (isBearer ? 'Bearer' : '')
+  const before = word === '' ? '' : `${word} `
+  return (sent: Headers, session: Session): void => {
     if (upstream.identity) Object.assign(sent, identityHeaders(session, identity))
     for (const { name, valueOf } of ofProfile) {
       const value = valueOf(session)
@@ -152,27 +141,14 @@ function compileSession(options: RequestHeaderOptions): AddSession {
     }
     // The token of one back-end must not be sent to another.
     if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
-    addCredential(sent, session)
-  }
-}
-
-function compileCredential({ upstream, credentialFor }: RequestHeaderOptions): AddSession {
-  const { as, scheme } = credentialOf(upstream.credential)
-  if (as === 'none') return () => {}
-  if (as === 'cookies') {
-    return (sent, session) => {
-      const cookies = credentialFor(session)?.cookies
+    if (as === 'none') return
+    const { token, cookies } = credentialFor(session) ?? {}
+    if (as === 'cookies') {
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')
+      return
     }
-  }
-  const isBearer = as === 'bearer'
-  const header = tokenHeaderOf(as) ?? ''
-  const word = scheme ?? (isBearer ? 'Bearer' : '')
-  const before = word === '' ? '' : `${word} `
-  return (sent, session) => {
-    const token = credentialFor(session)?.token
-    // Where the route passes the client's own header, that one wins.
+    // Where the route passes the client's own `Authorization`, that one wins.
     const isTaken = isBearer && sent[header] !== undefined
     if (token !== undefined && !isTaken) sent[header] = before + token
   }
@@ -207,10 +183,7 @@ function profileValues(headers: Readonly<Record<string, string>> = {}) {
   })
 }
 
-/**
- * Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a
- * header would lose: a name must neither break a header nor become another name.
- */
+/** Percent-encoded, blanks at the ends too: a name must neither break a header nor be another's. */
 function headerValue(value: string): string {
   return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
     ? value

@@ -5,9 +5,7 @@ import { cookieName } from './cookie-header.ts'
 
 type Headers = Record<string, string | string[]>
 
-/**
- * Never copied from an upstream's response: connection-bound, banners, set by the gateway itself.
- */
+/** Never copied: connection-bound, banners, set by the gateway itself. */
 const droppedFromResponses = new Set([
   ...connectionBound,
   'server',
@@ -49,20 +47,20 @@ const bodyHeaders: ReadonlySet<string> = new Set([
 
 const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-export interface ResponseHeaderOptions {
-  /** Names of cookies that this upstream may set; none without it. */
-  readonly setCookies?: readonly string[] | undefined
+interface ResponseHeaderOptions {
+  /** Names of cookies that this upstream may set. */
+  readonly setCookies: readonly string[]
   /** Whether the upstream may set caching headers; not for personal data. */
   readonly mayCache: boolean
   /** Whether the body is replaced by a shaped one. */
-  readonly shaped?: boolean
+  readonly shaped: boolean
 }
 
 /** The response headers that the client gets; places and `Vary` are left to the caller. */
 export function responseHeaders({
-  setCookies = [],
+  setCookies,
   mayCache,
-  shaped = false
+  shaped
 }: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
   const crosses = memoized(
     (name: string) =>
@@ -106,10 +104,7 @@ export function privateCaching(control: string | string[] | undefined): string |
   return ['private', ...directives].join(', ')
 }
 
-/**
- * Joins the gateway's and the upstream's `Vary` into one list (RFC 9110 §12.5.5).
- * @param without a header that the response does not vary by any more
- */
+/** RFC 9110 §12.5.5. @param without a header that the response does not vary by any more */
 export function joinedVary(
   gatewayVary: string | string[] | undefined,
   upstreamVary: string | string[] | undefined,
@@ -127,10 +122,7 @@ export function joinedVary(
   return names.size === 0 ? undefined : [...names.values()].join(', ')
 }
 
-/**
- * The header names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most clients send
- * `keep-alive`, which never crosses.
- */
+/** Undefined for `keep-alive`, which never crosses anyway (RFC 9110 §7.6.1). */
 export function listedIn(connection: string | string[] | undefined) {
   return connection === undefined || connection === 'keep-alive'
     ? undefined

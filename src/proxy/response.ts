@@ -1,6 +1,6 @@
 /**
- * The response of a back-end, what its head says of it, and failures in its place as our errors:
- * their own messages may name an address, so they only go to the log.
+ * The response of a back-end, and failures in its place: their own messages may name an address, so
+ * they only go to the log.
  */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -67,14 +67,20 @@ const maxPackedBytes = 256
 const maxBlanks = 64 * 1024
 const blanks = /^(?:\xef\xbb\xbf)?[ \t\r\n]*$/
 
+/** A part of a file. Others, such as PostgREST, also say 206 of a page of rows, which is whole. */
+export function isPart({ status, headers }: UpstreamResponse): boolean {
+  return status === 206 && /^bytes/i.test(String(headers['content-range'] ?? ''))
+}
+
 /**
  * Whether a successful response has no content: that is what holds no bytes, or only blanks,
- * whatever its status. Not of 206, a part of something.
+ * whatever its status. Not of a part of a file.
  */
-export function hasNoContent({ status, headers, body }: UpstreamResponse): boolean {
-  if (!Buffer.isBuffer(body)) return false
-  if (status === 204 || status === 205 || body.length === 0) return status !== 206
-  if (status === 206 || status >= 300) return false
+export function hasNoContent(response: UpstreamResponse): boolean {
+  const { status, headers, body } = response
+  if (!Buffer.isBuffer(body) || isPart(response)) return false
+  if (status === 204 || status === 205 || body.length === 0) return true
+  if (status >= 300) return false
   const encoding = headers['content-encoding']
   if (encoding === undefined) return isBlank(body)
   if (body.length > maxPackedBytes) return false
@@ -115,10 +121,7 @@ const codes = new Map<string, ErrorCode>([
 const noSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
-/**
- * The GatewayError for a failed exchange. An invalid certificate counts as refused, an unreadable
- * response as invalid.
- */
+/** An invalid certificate counts as refused, an unreadable response as invalid. */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
@@ -137,10 +140,7 @@ function errorCodeOf(error: unknown): string {
 /** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
-/**
- * The GatewayError for a response with an error status: keeps the status, and the message and field
- * errors of a JSON body that was small enough to be collected.
- */
+/** Keeps the status, and message and field errors of JSON that was small enough to be collected. */
 export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']

@@ -1,8 +1,7 @@
 /**
- * The back-ends as routes see them: each is one or more addresses behind one queue. A request is
- * sent once, with two exceptions. One that found no connection may go to another address whatever
- * it is, since nothing was written. One that is safe and has no body is asked again, once, where
- * its connection broke and nothing has gone to the client.
+ * A back-end: one or more addresses behind one queue. A request is sent once, with two exceptions:
+ * where no connection was found it may go elsewhere, since nothing was written; a safe one without
+ * a body is asked again, once, where its connection broke and nothing has gone to the client.
  */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -82,25 +81,15 @@ export function createUpstream(
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
-    /**
-     * Sends a request, and waits for its response to be whole, or to go on as a stream.
-     * @throws GatewayError `upstream.*`, `overloaded`, or the reason of the call's signal
-     */
+    /** @throws GatewayError `upstream.*`, `overloaded`, the reason of the call's signal */
     send: (call: Call): Promise<UpstreamResponse> => {
       if (fixedHeaders !== undefined) Object.assign(call.headers, fixedHeaders)
       return sendCall(context, call)
     },
-    /**
-     * A connection outside the pool, for a protocol that only begins as HTTP.
-     * @returns with the headers that are to be sent
-     * @throws GatewayError `upstream.*`, or `overloaded`
-     */
+    /** Outside the pool. @returns also the headers that are to be sent @throws GatewayError */
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
-    /**
-     * A request of the gateway's own, its response collected.
-     * @throws GatewayError `upstream.*`, or `overloaded`
-     */
+    /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
     fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
       const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.
@@ -219,7 +208,7 @@ async function waitFor({ slots }: Context, place: Slots, call: Call): Promise<vo
   if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
 }
 
-/** Gives the place to others as soon as the connection is free. @throws GatewayError `overloaded` */
+/** The place is free as soon as the connection is. @throws GatewayError `overloaded` */
 function leavePlace(
   { slots, streams }: Context,
   place: Slots,
@@ -242,9 +231,8 @@ function tooManyStreams(): GatewayError {
 }
 
 /**
- * Connects to an address; where that fails, to another one, since nothing was written yet. It takes
- * a place of event streams until the connection is closed.
- * @throws GatewayError `upstream.*`, or `overloaded`
+ * Where an address fails, another one: nothing was written yet. It takes a place of event streams
+ * until the connection is closed. @throws GatewayError `upstream.*`, or `overloaded`
  */
 async function connect(context: Context, call: RecordedCall) {
   const { pick, streams } = context

@@ -21,8 +21,7 @@ interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
 type Opened = WebSocket | UpstreamResponse
 
 /**
- * @returns the socket, paused: `Relay` resumes it; or the ordinary response of an upstream that does
- *   not agree
+ * @returns the socket, paused; or the ordinary response of an upstream that does not agree
  * @throws GatewayError `upstream.*`, or the reason of the signal
  */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
@@ -125,11 +124,7 @@ export class Relay {
   #cause: Cause | undefined
   #closing: NodeJS.Timeout | undefined
 
-  /**
-   * @param upstream paused
-   * @param beatMs both sides are pinged so often
-   * @param onEnd called when both sides are closed
-   */
+  /** @param upstream paused @param onEnd called when both sides are closed */
   constructor(
     client: WebSocket,
     upstream: WebSocket,

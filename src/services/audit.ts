@@ -38,12 +38,12 @@ function measureLedger(metrics: Metrics, ledger: Ledger): void {
     type: 'counter',
     name: 'console_gateway_audit_lost_total',
     help: 'Entries of the audit ledger that could not be written.',
-    read: () => ledger.status().lost
+    read: () => ledger.lost
   })
   metrics.read({
     name: 'console_gateway_audit_writable',
     help: 'Whether the audit ledger can be written: 1 or 0.',
-    read: () => (ledger.status().failing === undefined ? 1 : 0)
+    read: () => (ledger.failing === undefined ? 1 : 0)
   })
 }
 

@@ -1,6 +1,6 @@
 /** The gateway's health: what operators and load balancers see are views of it. */
 import packageJson from '../../package.json' with { type: 'json' }
-import { configHash } from '../config/config-hash.ts'
+import { configHash } from '../config/diff.ts'
 import type { Config } from '../config/schema/config.ts'
 import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
@@ -57,7 +57,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     upstreams: upstreams.addresses(),
     /** Credential sources that did not answer when they were asked last. */
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
-    ledger: ledger?.status(),
+    ledger,
     refusing: refusingOf(config, services),
     maintenance: maintenance
       .entries()

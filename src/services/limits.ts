@@ -6,17 +6,8 @@ import { SharedCounts } from '../limits/shared-counts.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import type { Background, Basis } from './shared.ts'
 
-const foreignKey =
-  'Redis has something else under a key of limits: what it counts is counted in each process ' +
-  'alone. Delete the key'
-
 export function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
-  const onceAMinute = createQuiet()
-  const onForeignKey = (key: string, error: Error) => {
-    const fields = { event: 'limits.foreign-key', keys: [key], reason: error.message }
-    onceAMinute(() => log.error(fields, foreignKey))
-  }
-  const counted = redis && createRedisCounts({ redis, prefix, onForeignKey })
+  const counted = redis && createRedisCounts(redis, prefix)
   const highestUse = new HighestUse()
   const counts = new SharedCounts(counted)
   metrics.read({

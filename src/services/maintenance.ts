@@ -1,7 +1,4 @@
-/**
- * What operators closed. Replicas share it as a sealed text in Redis, which the heartbeat reads;
- * without Redis it is in force in this process alone.
- */
+/** What operators closed: a sealed text in Redis, or without it in this process alone. */
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
@@ -91,10 +88,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     /** What has not ended yet, oldest first; some may begin later. */
     entries,
     take,
-    /**
-     * Adds to what is closed: here at once, at other replicas within a second.
-     * @throws GatewayError
-     */
+    /** Adds to what is closed, at other replicas within a second. @throws GatewayError */
     begin: async (maintenance: Closing, author: string): Promise<void> => {
       const { until, from } = maintenance
       const leftMs = endOf(until) - Date.now()

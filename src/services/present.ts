@@ -10,7 +10,6 @@ interface Sample {
   readonly routes: ReadonlyMap<string, RouteCounts>
   /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
-  readonly cpu: NodeJS.CpuUsage
 }
 
 const sampleEveryMs = 1000
@@ -44,8 +43,7 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
     samples.push({
       at: performance.now(),
       routes: rates.take(),
-      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
-      cpu: process.cpuUsage()
+      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each]))
     })
     if (samples.length > maxSamples) samples.shift()
     const { all, seconds } = counts()
@@ -60,13 +58,9 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
     sample,
     read: () => {
       const { first, all, routes, seconds } = counts()
-      const { user, system } = process.cpuUsage(first.cpu)
       const untilNow = secondsIn(performance.now() - first.at)
       const busiest = [...routes.take()].toSorted(([, a], [, b]) => b.requests - a.requests)
       return {
-        rssBytes: process.memoryUsage.rss(),
-        /** Share of one core. */
-        cpu: rounded((user + system) / 1e6 / untilNow),
         ...inSeconds(all, seconds),
         routes: busiest.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
         inFlight: rates.inFlight,

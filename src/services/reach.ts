@@ -16,10 +16,7 @@ export interface Reached {
   readonly advice?: string
 }
 
-/**
- * Tries everything at once, each for as long as its own time-out of connections.
- * @param username is looked up in LDAP directories, without a password
- */
+/** @param username is looked up in LDAP directories, without a password */
 export async function reachAll(config: Config, username?: string): Promise<Reached[]> {
   const upstreams = await Promise.all(
     Object.entries(config.routes.upstreams).map(
@@ -41,11 +38,7 @@ async function tried(
   )
 }
 
-async function reachUpstream(
-  name: string,
-  config: UpstreamConfig,
-  { authorities }: Config
-): Promise<Reached[]> {
+async function reachUpstream(name: string, config: UpstreamConfig, { authorities }: Config) {
   const upstream = createUpstream(config, { pemFiles: authorities })
   const reached = upstream.addresses.map(async address => {
     const connecting = address.connect().then(socket => void socket.destroy())
@@ -114,11 +107,7 @@ async function reachSignIn(
 
 const directoryMs = 5000
 
-async function reachDirectory(
-  what: string,
-  directory: Directory,
-  username: string | undefined
-): Promise<Reached[]> {
+async function reachDirectory(what: string, directory: Directory, username: string | undefined) {
   const { lookUp } = await import('../login/ldap/directory.ts')
   const look = async (url: string) => {
     const user = await lookUp(directory, { url, withinMs: directoryMs }, username ?? 'nobody')

@@ -6,13 +6,10 @@ export class RedisHealth {
   hasConnected = false
   /** Why it refuses what is needed, though it answers, and what to do. */
   fault: string | undefined = undefined
-  /** The last change of `up`; milliseconds since the epoch. */
-  since = Date.now()
   /** Of its last answer. */
   latencyMs: number | undefined = undefined
 
   set(up: boolean): void {
-    if (up !== this.up) this.since = Date.now()
     this.up = up
     this.hasConnected ||= up
     this.latencyMs = undefined
@@ -98,7 +95,7 @@ function reasonOf({ code, message }: RedisError): string {
   return code ?? message.slice(0, 120)
 }
 
-/** With a key of each type, as sessions, counts and replicas do: one that answers PING may refuse it. */
+/** As sessions, counts and replicas do, with a key of each type: PING alone shows no rights. */
 const probe = `
 redis.call('SET', KEYS[1], '1', 'PX', 1000)
 redis.call('INCR', KEYS[1])
@@ -114,10 +111,7 @@ const rights = 'the ACL user lacks a right: see "Rights of an ACL user" in docs/
 const ofCluster =
   'it is a node of a Cluster: set redis.cluster to the addresses of its nodes in place of redis.url'
 
-/**
- * @param prefix the beginning of all keys
- * @returns what is wrong, and what to do; undefined where it works, or is away for the moment
- */
+/** @returns what is wrong, and what to do; undefined where it works, or is away */
 export async function probeRedis(
   client: Redis | Cluster,
   prefix: string

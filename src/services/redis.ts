@@ -1,7 +1,4 @@
-/**
- * The only dialler of Redis: one server, Sentinels or a Cluster. Clients fail fast: nothing is
- * queued while Redis is away, and nothing is sent twice.
- */
+/** The only dialler of Redis. Nothing is queued while it is away, and nothing is sent twice. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { TLSSocket } from 'node:tls'
@@ -18,8 +15,6 @@ const tracking = {
   autoResubscribe: false,
   connectionName: 'console-gateway-news'
 } satisfies RedisOptions
-
-export type RedisDialler = ReturnType<typeof createRedisDialler>
 
 /** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
 export function slotPrefix(prefix: string): string {
@@ -53,17 +48,13 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       clients.push(client)
       return client
     },
-    /**
-     * A connection that brings invalidations; undefined while the server that has the sessions is
-     * unknown.
-     */
+    /** A connection that brings invalidations; undefined while its server is unknown. */
     trackingConnection: (client: Redis | Cluster): Redis | undefined => {
       const server = serverOf(client)
       return server && adopt(new Redis({ ...common, ...server.address, ...tracking }))
     },
     /**
-     * Calls its listener at each connection, before anything is asked over it, and whenever a
-     * Cluster has another primary. `isOther`: it leads to another server than the one before.
+     * At each connection, before anything is asked over it, and at another primary of a Cluster.
      */
     onTopology: (client: Redis | Cluster, changed: (isOther: boolean) => void): void => {
       let known: string | undefined
@@ -198,11 +189,8 @@ class ListenedSentinels extends SentinelConnector {
   }
 }
 
-/**
- * Dials until it is disconnected: ioredis 6 ends a client for good whose Sentinels tell of a
- * failover while it asks them for the primary.
- */
-export class FollowingRedis extends Redis {
+/** ioredis 6 ends a client for good whose Sentinels fail over while it asks them. */
+class FollowingRedis extends Redis {
   #isClosed = false
 
   constructor(options: Omit<RedisOptions, 'replyMapping'>) {

@@ -15,7 +15,6 @@ import { MemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
 import { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
-import type { EndCause } from '../session/types.ts'
 import { openLedger, recordRevocations } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
@@ -67,7 +66,6 @@ export function createServices(config: Config, log: Log) {
     seal: createSeal(secrets),
     lifeTimes: gateway.session,
     perUser: gateway.session.perUser,
-    ...countSessions(metrics),
     ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
   measureSessions(metrics, store, shared)
@@ -103,18 +101,6 @@ export function createServices(config: Config, log: Log) {
       shared?.close()
       await upstreams.close()
     }
-  }
-}
-
-function countSessions(metrics: Metrics) {
-  const closed = metrics.counter(
-    'console_gateway_sessions_closed_total',
-    'Sessions that were closed, or found over by their own time, by reason. Those that nobody ' +
-      'asked for again, and those that ended with everyone, are not counted.',
-    ['reason']
-  )
-  return {
-    onEnded: (cause: EndCause, count: number) => closed.labels(cause).inc(count)
   }
 }
 

@@ -6,7 +6,7 @@ import { RedisStore } from '../session/redis-store.ts'
 import { Tracking } from '../session/tracking.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
-import { createRedisDialler, type RedisDialler, slotPrefix } from './redis.ts'
+import { createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis, RedisHealth } from './redis-watch.ts'
 
 export type Shared = NonNullable<ReturnType<typeof connectRedis>>
@@ -27,10 +27,12 @@ const noTracking =
   'Redis refuses CLIENT TRACKING: sessions are not cached, so each request asks Redis. For an ACL ' +
   'user see "Rights of an ACL user" in docs/operations.md; a proxy in between has to pass it on'
 
+const away = 'Redis unavailable: session routes answer 503; reconnecting'
+const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
+
 /**
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
- * @returns undefined for a process without Redis
  */
 export function connectRedis({ config: { gateway, folder }, log, metrics }: Basis) {
   const { redis } = gateway
@@ -38,13 +40,25 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   const prefix = slotPrefix(redis.prefix)
   const measure = measureRedis(metrics)
   const dialler = createRedisDialler(redis, folder)
-  const { client, state } = dialSessions(dialler, log, prefix)
+  const { place } = dialler
+  const state = new RedisHealth()
+  const client = dialler.client(reason => {
+    if (reason === undefined) log.info({ redis: place }, 'Redis connected')
+    else log.error({ redis: place, reason }, away)
+  }, state)
+  client.on('ready', () => {
+    // Counts of limits go on in this process where their keys are refused.
+    void probeRedis(client, prefix).then(fault => {
+      state.fault = fault
+      if (fault !== undefined) log.error({ redis: place, reason: fault }, refuses)
+    })
+  })
   measure(client, 'sessions')
   const limits = dialler.client()
   measure(limits, 'limits')
   const tracking = new Tracking({
     dial: () => dialler.trackingConnection(client),
-    onRefused: error => log.error({ redis: dialler.place, reason: error.message }, noTracking)
+    onRefused: error => log.error({ redis: place, reason: error.message }, noTracking)
   })
   const sessions = new RedisStore({ redis: client, prefix, tracking })
   dialler.onTopology(client, isOther => {
@@ -62,33 +76,11 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   }
 }
 
-const away = 'Redis unavailable: session routes answer 503; reconnecting'
-const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
-
-function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
-  const redis = dialler.place
-  const state = new RedisHealth()
-  const client = dialler.client(reason => {
-    if (reason === undefined) log.info({ redis }, 'Redis connected')
-    else log.error({ redis, reason }, away)
-  }, state)
-  client.on('ready', () => {
-    // Counts of limits go on in this process where their keys are refused.
-    void probeRedis(client, prefix).then(fault => {
-      state.fault = fault
-      if (fault !== undefined) log.error({ redis, reason: fault }, refuses)
-    })
-  })
-  return { client, state }
-}
-
-type RedisUse = 'sessions' | 'limits'
-
 const buckets = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 ]
 
-function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: RedisUse) => void {
+function measureRedis(metrics: Metrics) {
   const times = metrics.histogram(
     'console_gateway_redis_command_seconds',
     'From a command to the reply of Redis, by use (sessions, limits) and outcome: ok, or failed, ' +
@@ -96,16 +88,16 @@ function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: RedisUse
     ['use', 'outcome'],
     buckets
   )
-  return (client, use) => {
-    const ok = times.labels(use, 'ok')
-    const failed = times.labels(use, 'failed')
+  return (client: Redis | Cluster, use: 'sessions' | 'limits'): void => {
+    const [ok, failed] = [times.labels(use, 'ok'), times.labels(use, 'failed')]
     const send = client.sendCommand.bind(client)
     client.sendCommand = (command: Command, ...rest: never[]) => {
       const startedAt = performance.now()
+      const seconds = () => (performance.now() - startedAt) / 1000
       const sent = send(command, ...rest)
       command.promise.then(
-        () => ok.observe((performance.now() - startedAt) / 1000),
-        () => failed.observe((performance.now() - startedAt) / 1000)
+        () => ok.observe(seconds()),
+        () => failed.observe(seconds())
       )
       return sent
     }

@@ -1,7 +1,4 @@
-/**
- * Live sessions as the store has them, while it announces every change: requests need no round
- * trip.
- */
+/** Live sessions, so that requests need no round trip while the store announces every change. */
 import { recentlyUsed } from '../bounded-map.ts'
 import type { SessionStore } from './store.ts'
 import type { Evaluation, Live } from './types.ts'

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { recentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
 import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
@@ -23,7 +24,7 @@ export class Credentials {
   /** What responses changed: used here at once, and written a little later. */
   readonly #held = recentlyUsed<Held>(maxHeld)
   /** Sessions whose credential is written, if it changes, whenever one of these comes. */
-  readonly #turns = new Map<string, NodeJS.Timeout>()
+  readonly #turns = new Set<string>()
 
   constructor(records: Records) {
     this.#records = records
@@ -32,7 +33,6 @@ export class Credentials {
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
    * @param by `upstream`: which gave it, else the source did; `identity`: the user as of now
-   * @returns the session, maybe with a credential that another process has put there meanwhile
    */
   async renew(
     from: Live,
@@ -47,24 +47,29 @@ export class Credentials {
     )
   }
 
-  /**
-   * Takes what an ordinary response changed of a credential: used here at once, and written at most
-   * once in 5 s, since a back-end may change a cookie with each response.
-   */
+  /** A back-end may change it with each response: used at once, written at most once in 5 s. */
   take(live: Live, change: Credential): void {
     const { key, session } = live
     const former = this.#held.peek(key)
     const isToken = change.token !== undefined
     const expiresAt = isToken ? session.credential?.expiresAt : former?.expiresAt
     this.#held.set(key, { live, change: { ...former?.change, ...change }, expiresAt })
-    if (this.#turns.has(key)) return
-    void this.#writeHeld(key)
-    this.#turns.set(key, setInterval(() => this.#turn(key), writeEveryMs).unref())
+    if (!this.#turns.has(key)) void this.#writeInTurns(key)
   }
 
-  #turn(key: string): void {
-    if (this.#held.peek(key) !== undefined) return void this.#writeHeld(key)
-    clearInterval(this.#turns.get(key))
+  async #writeInTurns(key: string): Promise<void> {
+    this.#turns.add(key)
+    for (let held = this.#held.peek(key); held !== undefined; held = this.#held.peek(key)) {
+      const { live } = held
+      try {
+        await this.#write(live, session => ({ ...session, credential: changed(session, held) }))
+        // Another response may have changed it while it was written.
+        if (this.#held.peek(key) === held) this.#held.delete(key)
+      } catch {
+        // The store is away: it is asked again at the next turn.
+      }
+      await wait(writeEveryMs, undefined, { ref: false })
+    }
     this.#turns.delete(key)
   }
 
@@ -72,16 +77,6 @@ export class Credentials {
     const held = this.#held.size === 0 ? undefined : this.#held.get(live.key)
     if (held === undefined) return live
     return { ...live, session: { ...live.session, credential: changed(live.session, held) } }
-  }
-
-  async #writeHeld(key: string): Promise<void> {
-    const held = this.#held.peek(key)
-    if (held === undefined) return
-    try {
-      await this.#write(held.live, session => ({ ...session, credential: changed(session, held) }))
-      // Another response may have changed it while it was written.
-      if (this.#held.peek(key) === held) this.#held.delete(key)
-    } catch {}
   }
 
   /** @param next gives undefined for a session that needs no change any more */

@@ -26,7 +26,7 @@ export function describeSession(live: Live, { now, aheadMs }: SessionTimes) {
   }
 }
 
-/** The body of the session endpoints. */
+/** The body of the session endpoints: who is signed in, and for how long. */
 export function timeLeft(live: Live, now: number) {
   const { id, identity } = live.session
   return {

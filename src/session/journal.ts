@@ -1,7 +1,4 @@
-/**
- * What this process wrote of sessions in the last minutes: written again to a new primary of Redis,
- * which may not have received it.
- */
+/** Recent writes of sessions: a new primary of Redis, which may not have them, gets them again. */
 import { BoundedMap } from '../bounded-map.ts'
 
 const keptMs = 5 * 60_000
@@ -23,10 +20,7 @@ export class Journal {
     this.#dropOld()
   }
 
-  /**
-   * Writes all at once: whatever is sent next comes after it.
-   * @param isOther to another server than before: one that restarted empty has lost the sessions
-   */
+  /** @param isOther to another server: one that restarted empty has lost the sessions */
   replay(isOther: boolean): void {
     this.#dropOld()
     for (const [, { at, write, isOpening }] of this.#entries.oldestFirst()) {

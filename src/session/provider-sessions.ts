@@ -1,7 +1,7 @@
 /**
- * Sessions by what their OpenID provider calls them, whose logouts end them (OpenID Connect
- * Back-Channel Logout 1.0 §2.7). Each name is a set of keys of sessions and marks of logouts. To
- * add one gives the others: of a sign-in and a logout at once, the later sees the other.
+ * Sessions by what their OpenID provider calls them (OpenID Connect Back-Channel Logout 1.0 §2.7):
+ * each name is a set of keys and of marks of logouts. To add one gives the others: of a sign-in and
+ * a logout at once, the later sees the other.
  */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'
@@ -21,10 +21,7 @@ export function providerName(...parts: readonly string[]): string {
   return hash('sha256', JSON.stringify(parts), 'base64url')
 }
 
-/**
- * To be called before the session is opened.
- * @throws GatewayError `session.upstream` for a sign-in that the provider has ended meanwhile
- */
+/** @throws GatewayError `session.upstream` for a sign-in that the provider has ended meanwhile */
 export async function addToProvider(
   store: SessionStore,
   key: string,
@@ -38,11 +35,7 @@ export async function addToProvider(
   if (hasEnded) throw new GatewayError('session.upstream')
 }
 
-/**
- * Ends the sessions with a name, and sign-ins that are under way.
- * @param issuedAt of the logout token, in seconds since the epoch
- * @returns those that were alive; the store has confirmed their ends
- */
+/** Ends sessions, and sign-ins that are under way. @returns those that were alive */
 export async function endByProvider(
   sessions: Records,
   name: string,

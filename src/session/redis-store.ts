@@ -168,10 +168,7 @@ export class RedisStore implements SessionStore {
     this.#journal.add(key, async () => await this.#runAgain(...call))
   }
 
-  /**
-   * @param keys sessions of one user
-   * @param isForced whether the reason is written though the session is not alive
-   */
+  /** @param isForced whether the reason is written though the session is not alive */
   #ending(
     user: SignedIn | undefined,
     keys: readonly string[],

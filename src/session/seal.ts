@@ -13,8 +13,7 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * @param secrets newest first: it seals, all open. They are stretched apart from what signs the
- * cookie.
+ * @param secrets newest first: it seals, all open
  * @param purpose what is sealed for one purpose does not open for another
  */
 export function createSeal(secrets: readonly string[], purpose = 'session-record'): Seal {

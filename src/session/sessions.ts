@@ -1,4 +1,3 @@
-import { recentlyUsed } from '../bounded-map.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
@@ -12,8 +11,6 @@ import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
   type End,
-  type EndCause,
-  type Ended,
   type EndReason,
   type Evaluation,
   keyOf,
@@ -37,8 +34,6 @@ interface Options {
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  /** For sessions that were ended, or found over by their own time, but for those of everyone. */
-  readonly onEnded?: (cause: EndCause, count: number) => void
   /** For sessions that were ended, except by sign-outs, operators and their own time. */
   readonly onRevoked?: (revoked: Revoked) => void
 }
@@ -55,17 +50,12 @@ const retryMs: Duration = 1000
 /** Use within this time of a write is not written again. */
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
 
-/**
- * `secretId` is the cookie's value, of which the store only sees a hash. Async methods each
- * @throws StoreUnavailable
- */
+/** A `secretId` is the value of a cookie. Async methods each @throws StoreUnavailable */
 export class Sessions {
   readonly #options: Options
   readonly store: SessionStore
   readonly #cache: SessionCache
   readonly credentials: Credentials
-  /** Sessions that were found over by their own time, each once: browsers may ask again. */
-  readonly #expired = recentlyUsed<true>(10_000)
   readonly now: () => number
 
   constructor(options: Options) {
@@ -89,8 +79,8 @@ export class Sessions {
     const text = this.#options.seal.open(key, stored.sealed)
     const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
     if (!opened?.identity) return { ended: 'unknown' }
-    if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
-    if (stored.idleMs <= 0) return this.#expire(key, 'idle')
+    if (stored.absoluteMs <= 0) return { ended: 'absolute' }
+    if (stored.idleMs <= 0) return { ended: 'idle' }
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
@@ -106,12 +96,6 @@ export class Sessions {
     return { session, key, sealed, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
   }
 
-  #expire(key: string, ended: 'idle' | 'absolute'): Ended {
-    if (this.#expired.get(key) === undefined) this.#options.onEnded?.(ended, 1)
-    this.#expired.set(key, true)
-    return { ended }
-  }
-
   cached(key: string): Live | undefined {
     const live = this.#cache.get(key)
     if (live === undefined) return undefined
@@ -119,10 +103,7 @@ export class Sessions {
     return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
   }
 
-  /**
-   * Opens a session in the place of the browser's former one.
-   * @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream`
-   */
+  /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
   async open(
     secretId: string,
     opening: NewSession,
@@ -172,10 +153,7 @@ export class Sessions {
     return this.now() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
-  /**
-   * Restarts the idle clock, with at most one write a minute. It runs on beyond the absolute end,
-   * up to which a session must not count as idle.
-   */
+  /** Writes at most once a minute. Up to its absolute end a session must not count as idle. */
   use(live: Live): void {
     if (!this.mayBeLater(live)) return
     const { key, session } = live
@@ -253,12 +231,7 @@ export class Sessions {
   }
 
   /** @returns the keys of those that were alive */
-  async #end(
-    user: SignedIn,
-    keys: readonly string[],
-    reason: EndReason,
-    end: End
-  ): Promise<readonly string[]> {
+  async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#cache.drop(key)
     })
@@ -267,10 +240,8 @@ export class Sessions {
   }
 
   #report(user: SignedIn, keys: readonly string[], reason: EndReason, end: End): void {
-    if (keys.length === 0) return
-    const { onEnded, onRevoked } = this.#options
-    onEnded?.(end.cause ?? reason, keys.length)
-    if (end.by !== undefined) onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
+    if (keys.length === 0 || end.by === undefined) return
+    this.#options.onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
   }
 
   forget(): void {

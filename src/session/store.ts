@@ -53,7 +53,6 @@ export interface SessionStore {
   /** Puts a record in the place of exactly `from`. @returns whether it did */
   replace(key: string, from: string, to: string): Promise<boolean>
   /**
-   * Ends sessions for good, also ones that the store may know only after a failover.
    * @param user undefined where it is not known whose they are
    * @returns the keys of those that were alive
    */
@@ -70,10 +69,7 @@ export interface SessionStore {
    * The users who signed in last, at most so many, and the number of all; or the keys for scripts.
    */
   signedIn(max: number, of?: 'users' | 'keys'): Promise<SignedInUsers>
-  /**
-   * All users who have a session, some at a time; one may come twice.
-   * @param text users without it in their name or id may be left out
-   */
+  /** @param text users without it in their name or id may be left out; one may come twice */
   scan(text: string): AsyncIterable<readonly SignedIn[]>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */
   block(name: BlockedName, forMs?: number): Promise<void>

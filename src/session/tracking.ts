@@ -3,10 +3,7 @@ import type { Redis } from 'ioredis'
 import type { Follower } from './store.ts'
 
 interface Options {
-  /**
-   * A connection to the server that has the sessions; undefined while that is unknown. RESP2:
-   * ioredis drops RESP3's invalidations.
-   */
+  /** To the server that has the sessions, if it is known. RESP2: ioredis drops RESP3's pushes. */
   readonly dial: () => Redis | undefined
   /** Redis does not let its user follow changes: every request then asks it. Called once. */
   readonly onRefused: (error: Error) => void

@@ -71,10 +71,7 @@ export interface Live {
   /** As the store has it; empty for the token of a machine, which no store has. */
   readonly sealed: string
   readonly absoluteEnd: number
-  /**
-   * Its end unless it is used; may lie beyond its absolute end. Use is announced to nobody, so that
-   * it may be later than this process knows.
-   */
+  /** May lie beyond its absolute end. Use is announced to nobody, so it may be later in truth. */
   idleEnd: number
 }
 
@@ -107,15 +104,8 @@ export function signedInOf({
   return { source, id, username }
 }
 
-/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
-export type EndCause = EndReason | 'signed-out'
-
 export interface End {
-  readonly cause?: EndCause
-  /**
-   * `sign-in`: the same user signed in again, and may have so many sessions only. Without it the end
-   * is recorded elsewhere, such as that of a sign-out or an operator's act.
-   */
+  /** `sign-in`: the user may have so many only. Without it the end is recorded elsewhere. */
   readonly by?: 'user' | 'sign-in' | 'upstream' | 'users-file'
   readonly address?: string
   readonly requestId?: string | undefined
@@ -136,10 +126,7 @@ export function identityKey({ source, identity }: Pick<Session, 'source' | 'iden
   return `${source}/${identity.id}`
 }
 
-/**
- * An account's name as sign-ins are counted and blocked by. Its spellings have one: width, case,
- * blanks and invisible characters are ignored, since many a back-end ignores them.
- */
+/** All spellings have one: many a back-end ignores width, case, blanks and invisible characters. */
 export function accountKey(typed: string): string {
   return typed
     .normalize('NFKD')
@@ -150,10 +137,7 @@ export function accountKey(typed: string): string {
 
 const userLength = 16
 
-/**
- * Names a user in the store. Keys of sessions and values of cookies begin with it, so that a
- * session is found together with its user's list. No secret.
- */
+/** No secret. Keys of sessions and values of cookies begin with it, to find the user's list. */
 export function userDigest(user: UserId): string {
   return hash('sha256', userKey(user), 'base64url').slice(0, userLength)
 }
@@ -165,10 +149,7 @@ export function createSecretId(user: UserId): string {
   return userDigest(user) + randomBytes(24).toString('base64url')
 }
 
-/**
- * The store's key for a cookie's value: a hash, so that a reader of the store cannot replay a
- * session (OWASP session cheat sheet).
- */
+/** A hash: a reader of the store cannot replay a session (OWASP session cheat sheet). */
 export function keyOf(secretId: string): string {
   return secretId.slice(0, userLength) + hash('sha256', secretId, 'hex')
 }

@@ -1,7 +1,4 @@
-/**
- * Answers that config writes. What the session fills in is a value, never text of a template, so
- * nothing is expanded twice.
- */
+/** Answers that config writes. What the session fills in is never text that is expanded twice. */
 import {
   type AnswerConfig,
   placeholderOf,
@@ -68,10 +65,7 @@ export function createAnswer(
   }
 }
 
-/**
- * A template with `userNames` alone, which check makes sure of. Members that the session has no
- * value for are left out: a back-end could take null for any tenant.
- */
+/** With `userNames` alone. What the session lacks is left out: null could be any tenant. */
 export function fillUser(config: Config, template: Json, session: Session): Json {
   const facts = { session } as AnswerFacts
   return fill(template, name => readers[name](facts, config), true)
@@ -112,11 +106,7 @@ const asRole = (access: string) =>
 const asAccess = (role: string | undefined) =>
   role !== undefined && /^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role
 
-/**
- * Fills missing members from the session's identity: a console without `username` never stops
- * loading.
- * @param profile the user as the back-end or the credential source describes it
- */
+/** From the session's identity: a console without `username` never stops loading. */
 export function fillCurrentUser(profile: unknown, identity: Identity): JsonRecord {
   const user = isRecord(profile) ? profile : {}
   const userid = idText(user['userid']) ?? idText(user['id']) ?? identity.id
@@ -134,10 +124,7 @@ export function fillCurrentUser(profile: unknown, identity: Identity): JsonRecor
   }
 }
 
-/**
- * The authority that a console's menus check: `admin` where it is among the roles, else the first
- * role, else `user`.
- */
+/** What menus check: `admin` where it is among the roles, else the first role, else `user`. */
 export function authorityOf(identity: Identity): string {
   const role = mainRoleOf(identity)
   if (role === '') return 'user'
@@ -145,7 +132,7 @@ export function authorityOf(identity: Identity): string {
 }
 
 /** The administrator's role where it is among the roles, else the first one; '' without any. */
-export function mainRoleOf({ roles }: Identity): string {
+function mainRoleOf({ roles }: Identity): string {
   return roles.find(isAdmin) ?? roles[0] ?? ''
 }
 

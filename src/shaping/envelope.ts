@@ -16,45 +16,13 @@ type Settings = GatewayConfig['envelope']
 type Members = Readonly<Record<string, unknown>>
 export type Language = 'en' | 'zh'
 
-/** Whom an error is told. */
-interface Reader {
-  readonly requestId: string
-  readonly language: Language
-}
-
-interface LoginResult {
-  /** The kind of sign-in that the console sent (`account`, `mobile`, …), and expects again. */
-  readonly type: string
-  /** The first role. */
-  readonly authority: string
-}
-
 /**
- * The place of a success's value. `data`: under `data`. `flat`: its members stand beside the code
- * and the message, which win over members of the same name; a value that is not an object stands
- * under `data`. `none`: the value is the whole body, and nothing stands beside it.
+ * `data`: under `data`. `flat`: beside the code and the message, which win; what is no object
+ * stands under `data`. `none`: the value is the whole body.
  */
 export type Placement = 'data' | 'flat' | 'none'
 
-export interface Envelope {
-  /** @param extra members beside the value */
-  readonly success: (data: unknown, extra?: Members, placement?: Placement) => unknown
-  /** @param language of the reader; English without it */
-  readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
-  readonly login: (result: LoginResult) => unknown
-  /** The message of an error in the language of config, or else in that of the reader. */
-  readonly messageOf: (error: GatewayError, asked: Language) => string
-  /** The content type of errors. */
-  readonly errorType: string
-  /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
-  readonly statusOf: (code: ErrorCode) => number | undefined
-  /** Members beside the profile's 401. */
-  readonly notSignedIn: Members
-  /** The member that holds the value; false where its members stand beside the code. */
-  readonly dataName: string | false
-  /** Whether the profile has all members that Ant Design Pro reads, whatever the user has. */
-  readonly fillsUser: boolean
-}
+export type Envelope = ReturnType<typeof createEnvelope>
 
 /** What a member of an error says. `ownCode`: the number of a back-end, where it may stand. */
 type Said =
@@ -72,7 +40,6 @@ type Said =
 interface Dialect {
   /** The members of every success before its value; undefined: a success is its value. */
   readonly head?: Members
-  /** By the names of an error's members, in their order. */
   readonly failure: Readonly<Record<string, Said>>
   readonly dataName: string | false
   /** Whether it is one of Ant Design Pro's, whose sign-in and profile have members of their own. */
@@ -129,60 +96,67 @@ function customDialect({ members, successMessage }: CustomEnvelope, code: Respon
   return { head, failure, dataName: members.data }
 }
 
-export function createEnvelope(settings: Settings): Envelope {
-  const { custom, language, messages, inertToken, fieldErrors } = settings
+export function createEnvelope(settings: Settings) {
+  const { custom, dialect, language, messages, inertToken, fieldErrors } = settings
   const { head, failure: saidBy, dataName, isPro = false } = dialectOf(settings)
-  const members = Object.entries(saidBy)
-  const entries = settings.dialect === 'custom' && custom !== undefined ? custom.errors : {}
+  const entries = dialect === 'custom' && custom !== undefined ? custom.errors : {}
   const codes = codesOf(settings, entries)
-  const messageOf = ({ code, detail }: GatewayError, asked: Language) =>
+  const messageOf = ({ code, detail }: GatewayError, asked: Language): string =>
     detail.message ?? messages[code] ?? errorKinds[code][language === 'auto' ? asked : language]
-  const says: Record<Said, (error: GatewayError, reader: Reader) => unknown> = {
+  const says: Record<Said, (error: GatewayError, requestId: string, asked: Language) => unknown> = {
     success: () => false,
     code: error => codes.own(error) ?? codes.other(error),
     ownCode: codes.own,
-    message: (error, { language: asked }) => messageOf(error, asked),
+    message: (error, _, asked) => messageOf(error, asked),
     errorCode: ({ code }) => code,
     showType: ({ code }) => errorKinds[code].showType,
-    requestId: (_, { requestId }) => requestId,
+    requestId: (_, requestId) => requestId,
     about: () => 'about:blank',
     title: ({ status }) => STATUS_CODES[status] ?? 'Error',
     status: ({ status }) => status
   }
   const success = createSuccess(head, dataName)
-  const failure: Envelope['failure'] = (error, requestId, asked = 'en') => {
-    const { code: _, ...body }: Record<string, unknown> = error.detail.extra ?? {}
-    if (fieldErrors !== false && error.detail.fieldErrors !== undefined) {
-      body[fieldErrors] = error.detail.fieldErrors
-    }
-    for (const [name, said] of members) {
-      const value = says[said](error, { requestId, language: asked })
-      if (value !== undefined) body[name] = value
-    }
-    return body
-  }
   return {
     success,
-    failure,
-    login: ({ type, authority }) => {
+    /** @param asked the language of the reader */
+    failure: (error: GatewayError, requestId: string, asked: Language = 'en'): Members => {
+      const { code: _, ...body }: Record<string, unknown> = error.detail.extra ?? {}
+      if (fieldErrors !== false && error.detail.fieldErrors !== undefined) {
+        body[fieldErrors] = error.detail.fieldErrors
+      }
+      for (const [name, said] of Object.entries(saidBy)) {
+        const value = says[said](error, requestId, asked)
+        if (value !== undefined) body[name] = value
+      }
+      return body
+    },
+    /** @param type the kind of sign-in that the console sent, and expects again */
+    login: ({ type, authority }: Record<'type' | 'authority', string>): unknown => {
       if (!isPro) return success({})
       // It overwrites a stale token of an older back-end; a console sends no empty one.
       const result = { status: 'ok', type, currentAuthority: authority }
-      const isBeside = settings.dialect !== 'base-response'
+      const isBeside = dialect !== 'base-response'
       return success({ authToken: inertToken, ...result }, isBeside ? result : {})
     },
-    errorType:
-      settings.dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,
+    /** In the language of config, or else in that of the reader. */
     messageOf,
-    statusOf: code => errorEntryOf(entries, code)?.entry.status,
-    notSignedIn: isPro ? { data: { isLogin: false } } : {},
+    /** The content type of errors. */
+    errorType: dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,
+    /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
+    statusOf: (code: ErrorCode) => errorEntryOf(entries, code)?.entry.status,
+    /** Members beside the profile's 401. */
+    notSignedIn: (isPro ? { data: { isLogin: false } } : {}) as Members,
+    /** The member that holds the value; false where its members stand beside the code. */
     dataName,
+    /** Whether the profile has all members that Ant Design Pro reads, whatever the user has. */
     fillsUser: isPro
   }
 }
 
+type Success = (data: unknown, extra?: Members, placement?: Placement) => unknown
+
 /** @param head undefined: a success is its value */
-function createSuccess(head: Members | undefined, dataName: string | false): Envelope['success'] {
+function createSuccess(head: Members | undefined, dataName: string | false): Success {
   if (head === undefined) return data => data
   const name = dataName === false ? 'data' : dataName
   return (data, extra = {}, placement = 'data') => {
@@ -201,7 +175,7 @@ function flat(head: Members, data: JsonRecord, extra: Members): JsonRecord {
   return Object.assign(body, extra)
 }
 
-/** The codes of errors, of the type of the success code; never one by which a console sees a success. */
+/** Of the type of the success code; never one by which a console sees a success. */
 function codesOf(
   { successCode, custom, dialect }: Settings,
   entries: CustomEnvelope['errors']

@@ -1,12 +1,8 @@
-/**
- * Operations on an object's members (pick, drop, rename, default, constant, map, convert), joined
- * to one pass: a plan says how each member of the result is read.
- */
+/** Member operations (pick, drop, rename, default, constant, map, convert), joined to one pass. */
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../json/values.ts'
 import { conversion, mapping } from './convert.ts'
 
-/** A member of the result; undefined where there is none. */
 type Read = (record: JsonRecord) => Json
 
 /** The result of the operations so far: named members, and whether all others pass. */
@@ -21,7 +17,6 @@ const keys = ['pick', 'drop', 'rename', 'default', 'constant', 'map', 'convert']
 
 export const isMemberStep = (step: ShapeStep): boolean => keys.some(key => step[key] !== undefined)
 
-/** One function for all steps; a value that is not an object passes as it is. */
 export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Json {
   const untouched: Plan = { members: new Map(), hidden: new Set(), othersPass: true }
   const { members, hidden, othersPass } = steps.reduce(extend, untouched)
@@ -41,7 +36,6 @@ export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Js
   }
 }
 
-/** How a member is read so far; undefined where none has that name. */
 function readOf({ members, hidden, othersPass }: Plan, name: string): Read | undefined {
   return members.get(name) ?? (othersPass && !hidden.has(name) ? own(name) : undefined)
 }

@@ -10,16 +10,13 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json, JsonRecord } from '../json/values.ts'
 import type { User } from './own-code.d.ts'
 
-/** A function of a module. Rejects with an Error that names the module's file and line, and has a cause. */
+/** Rejects with an Error that names the module's file and line, and has a cause. */
 export type OwnCode = (...values: unknown[]) => Promise<Json>
-/** By the name of the file in config. */
 export type Modules = ReadonlyMap<string, OwnCode>
 
-/** For a promise of a module. */
 const moduleTimeoutMs = 5000
 
 export class ModulesError extends Error {
-  /** Why each cannot be loaded, by its file in config. */
   readonly reasons: ReadonlyMap<string, string>
 
   constructor(reasons: ReadonlyMap<string, string>) {
@@ -69,7 +66,6 @@ async function loadModule(file: string, path: string, text: string): Promise<Own
   }
 }
 
-/** @throws GatewayError `shape.module` */
 export async function callShape(
   code: OwnCode,
   value: Json,
@@ -82,10 +78,7 @@ export async function callShape(
   }
 }
 
-/**
- * Another one for each content, so that Node loads it anew. A text that is not the file's, such as
- * that of an earlier config, is loaded without it.
- */
+/** One a content, so that Node loads it anew; a text that is no file's any more, without it. */
 async function addressOf(path: string, text: string): Promise<string> {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
   const now = await readFile(path, 'utf8').catch(() => undefined)
@@ -133,23 +126,20 @@ function placeOfSyntax(path: string): Promise<string> {
   })
 }
 
-/** The file and line, and what was thrown there. */
 export function reasonOf({ message, cause }: Error): string {
   if (cause instanceof Error) return `${message}: ${cause.message}`
   return typeof cause === 'string' ? `${message}: ${cause}` : message
 }
 
-/** The request as the console sent it. */
-export interface Sent {
-  /** Path and query. */
+/** The request as the console sent it, and the headers of the response. */
+export interface Exchange {
   readonly target: string
-  /** Where it is small enough to be collected. */
   readonly body?: Buffer | undefined
+  /** Of the response. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }
 
-/** What a shape is used for. */
-export interface ShapeUse extends Sent {
-  /** Name of the route. */
+export interface ShapeUse extends Exchange {
   readonly route: string
   readonly user?: User | undefined
 }

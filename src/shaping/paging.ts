@@ -1,4 +1,3 @@
-/** Operations on lists and their pages. */
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'

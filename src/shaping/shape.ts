@@ -1,14 +1,11 @@
-/**
- * Response shaping: the operations of a shape, compiled into one function when the app is built.
- */
-import { flatten } from '../config/schema/shape-steps.ts'
+/** The operations of a shape, compiled into one function when the app is built. */
 import type { RoutesConfig } from '../config/schema/routes.ts'
-import type { ShapeStep } from '../config/schema/shapes.ts'
-import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
+import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules, type Operation, type ShapeUse, type Wrap } from './module.ts'
 import { asList, echo, paging } from './paging.ts'
-import { compileStatus } from './status.ts'
 
 export type Shape = ReturnType<typeof compileShape>
 
@@ -18,7 +15,6 @@ export interface ShapeContext {
   readonly wrap: Wrap
   /** Called with a path that `unwrap` does not find; the shape goes on with null. */
   readonly onMissing?: (path: string) => void
-  /** The shapes that `use` names. */
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
   /** How the console sends page number and size, for `echo`. */
   readonly paging?: RoutesConfig['paging']
@@ -35,8 +31,7 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
     /** The error that the body reports; undefined for a success. */
     refusal: hasStatus ? compileStatus(first) : () => undefined,
     /**
-     * Never throws and never changes its input: a value that does not fit an operation passes as it
-     * is.
+     * Never throws, never changes its input: a value that does not fit an operation passes.
      * @returns a promise where the shape has own code, which may fail: GatewayError `shape.module`
      */
     apply: (body: Json, use = noRequest): Json => apply(body, use)
@@ -65,42 +60,29 @@ export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['sha
   return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
 }
 
-type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing' | 'paging'>
-
-function sequence(steps: readonly ShapeStep[], context: StepContext): Operation {
+function sequence(steps: readonly ShapeStep[], context: ShapeContext): Operation {
   const operations: Operation[] = []
-  for (let index = 0; index < steps.length; index++) {
-    const step = steps[index] as ShapeStep
-    if (!isMemberStep(step)) {
-      operations.push(compileStep(step, context))
-      continue
-    }
-    let end = index + 1
-    while (end < steps.length && isMemberStep(steps[end] as ShapeStep)) end++
-    operations.push(compileMembers(steps.slice(index, end)))
-    index = end - 1
+  const rest = [...steps]
+  while (rest.length > 0) {
+    const end = rest.findIndex(step => !isMemberStep(step))
+    const members = rest.splice(0, end === -1 ? rest.length : end)
+    if (members.length > 0) operations.push(compileMembers(members))
+    const next = rest.shift()
+    if (next !== undefined) operations.push(compileStep(next, context))
   }
   const [only, ...more] = operations
-  if (only === undefined) return value => value
-  if (more.length === 0) return only
-  return (value, use) => {
-    let current = value
-    for (const operation of operations) current = operation(current, use)
-    return current
-  }
+  if (only !== undefined && more.length === 0) return only
+  return (value, use) => operations.reduce((current, apply) => apply(current, use), value)
 }
 
-function compileStep(step: ShapeStep, context: StepContext): Operation {
+function compileStep(step: ShapeStep, context: ShapeContext): Operation {
   const { wrap } = context
   if (step.open !== undefined) return value => valueAt(value, ['data'])
   if (step.status !== undefined) return value => value
-  if (step.unwrap !== undefined) {
-    return unwrap(step.unwrap.split('.'), context.onMissing)
-  }
+  if (step.unwrap !== undefined) return unwrap(step.unwrap.split('.'), context.onMissing)
   if (step.move !== undefined) {
-    return move(
-      Object.entries(step.move).map(([from, to]) => ({ from: from.split('.'), to: to.split('.') }))
-    )
+    const pairs = Object.entries(step.move)
+    return move(pairs.map(([from, to]) => ({ from: from.split('.'), to: to.split('.') })))
   }
   if (step.lift !== undefined) return lift(step.lift.split('.'))
   if (step.nest !== undefined) return nest(step.nest)
@@ -110,18 +92,10 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
     return at(step.at.path.split('.'), sequence(step.at.operations, context))
   }
   if (step.paging !== undefined) {
-    return paging(
-      step.paging,
-      step.paging.each === undefined ? undefined : each(sequence(step.paging.each, context)),
-      wrap
-    )
+    const rows = step.paging.each && each(sequence(step.paging.each, context))
+    return paging(step.paging, rows, wrap)
   }
-  if (step.wrap === 'list') {
-    return value => {
-      const list = asList(value)
-      return wrap(list, { total: list.length })
-    }
-  }
+  if (step.wrap === 'list') return value => wrap(asList(value), { total: asList(value).length })
   if (step.wrap === 'flat') return value => wrap(value, undefined, 'flat')
   return value => wrap(value)
 }
@@ -148,10 +122,7 @@ function each(item: Operation): Operation {
   }
 }
 
-/**
- * A copy of the objects along the path, with another value at its end; the value itself where the
- * path is absent.
- */
+/** The value itself where the path is absent. */
 function replaceAt(value: Json, path: readonly string[], change: (current: Json) => Json): Json {
   const [name, ...rest] = path
   if (name === undefined) return change(value)
@@ -190,9 +161,8 @@ interface Move {
 }
 
 /**
- * Moves all at once, so that two members can swap places. The value of an inner path is no longer
- * in the value of an outer one, and is put after it. Moves nothing where the member is absent, or
- * where the new path has no place for it.
+ * All at once, so that two members can swap places. The value of an inner path leaves that of an
+ * outer one, and is put after it. Nothing moves where the member, or a place for it, is absent.
  */
 function move(moves: readonly Move[]): Operation {
   const innerFirst = moves.toSorted((a, b) => b.from.length - a.from.length)
@@ -234,12 +204,71 @@ function lift(path: readonly string[]): Operation {
   return value => replaceAt(value, path.slice(0, -1), liftIn)
 }
 
-function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
-  return value => {
+function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
+  return (value, { headers }) => {
     const result: JsonRecord = {}
-    const nested = count === undefined ? value : asList(value)
-    put(result, as, nested)
-    if (count !== undefined) put(result, count, (nested as readonly Json[]).length)
+    if (count === undefined) put(result, as, value)
+    else {
+      const list = asList(value)
+      put(result, as, list)
+      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
+    }
     return result
   }
+}
+
+/** `319`, or the end of a `Content-Range` such as `items 0-24/319`. */
+function totalIn(header: string | string[] | undefined): number | undefined {
+  const digits = /^(?:[^/]{1,64}\/)?(\d{1,15})$/.exec(String(header))?.[1]
+  return digits === undefined ? undefined : Number(digits)
+}
+
+/** Each with the paths of its message; its failures are 502. */
+const dialects = {
+  'ant-design-pro': { path: 'success', ok: [true], messages: ['errorMessage', 'message'] },
+  'base-response': { path: 'ok', ok: [true], messages: ['message'] },
+  'code-data': { path: 'code', ok: [0, 200, 20000], messages: ['message', 'msg'] }
+} satisfies Record<(typeof openDialects)[number], object>
+
+const usualMessages = ['message', 'msg', 'errorMessage']
+
+/** Members that hold an error number in dialects whose success is a flag. */
+const numbers = ['code', 'status', 'errorCode']
+
+function compileStatus({ open, status }: ShapeStep): (body: Json) => GatewayError | undefined {
+  const { statuses = {}, otherwise = 502, message: ofMessage } = status ?? {}
+  const { path, ok } = open === undefined ? (status as NonNullable<typeof status>) : dialects[open]
+  const usual = open === undefined ? usualMessages : dialects[open].messages
+  const messages = ofMessage === undefined ? usual : [ofMessage]
+  const steps = path.split('.')
+  const good = new Set(ok.map(String))
+  const named = new Map(Object.entries(statuses))
+  const paths = messages.map(message => message.split('.'))
+  return body => {
+    const value = textOf(valueAt(body, steps))
+    if (value !== undefined && good.has(value)) return undefined
+    const candidates = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
+    const number = candidates.find(text => isErrorNumber(text) && !good.has(text))
+    const [listed] = [value, number].flatMap(text =>
+      text === undefined ? [] : (named.get(text) ?? [])
+    )
+    const message = paths
+      .map(messagePath => valueAt(body, messagePath))
+      .find(text => typeof text === 'string' && text !== '')
+    return new GatewayError('upstream.error', {
+      status: listed ?? (/^[45]\d\d$/.test(number ?? '') ? Number(number) : otherwise),
+      ...(typeof message === 'string' && { message: message.slice(0, 500) }),
+      // Consoles show the back-end's number.
+      ...(number !== undefined && { extra: { code: Number(number) } })
+    })
+  }
+}
+
+/** Numbers that back-ends send for success, also beside a flag that reports a failure. */
+const isSuccessNumber = (number: number) =>
+  number === 0 || number === 20_000 || (number >= 200 && number < 300)
+
+/** Consoles would show an error with a success number as a success. */
+function isErrorNumber(text: string | undefined): text is string {
+  return text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
 }

@@ -105,8 +105,8 @@ t.test('a crash in the middle of a line is a note, a changed last line a fault',
     const text = readFileSync(join(copy, file), 'utf8')
     writeFileSync(join(copy, file), text.slice(0, text.lastIndexOf('"kind":"closed"')))
   })
-  t.match(torn, { code: 0, out: `note: ${file}: its last line is not whole: its process crashed` })
-  t.match(torn.out, `has no end: it is still written, or its process crashed`)
+  const note = /note: .* has no end: it is still written, or its process crashed/
+  t.match(torn, { code: 0, out: note })
   const changed = await verifyChanged(copy => appendFileSync(join(copy, file), 'garbage\n'))
   t.match(changed, { code: 1, out: `fault: ${file}:104: this line was changed` })
 })

@@ -132,8 +132,8 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   t.ok((await redis.pttl(`{cg}:s:${key}`)) > 0)
   const [epoch, sealed = ''] = (await redis.get(`{cg}:s:${key}`))?.split(' ') ?? []
   t.equal(epoch, '0')
-  t.match(sealed, /^1[\w-]{6}\.[\w-]+$/)
-  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed.slice(1)) ?? '')
+  t.match(sealed, /^[\w-]{6}\.[\w-]+$/)
+  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed) ?? '')
   t.same(membersOf(record).toSorted(), recordMembers)
   t.equal(await redis.get('{cg}:s:epoch'), '1')
 

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
-import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
+import { rawUpstream, testUpstream } from '../support/upstream.ts'
 import { killUnderLoad } from '../support/upstream-kills.ts'
 import { until } from '../support/until.ts'
 

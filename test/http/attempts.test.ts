@@ -174,41 +174,31 @@ t.test('a retry at another address: both attempts with their outcome', async t =
   t.ok(contexts.includes(trace.contextOf(good)), 'each attempt has its own')
 })
 
-t.test('a connection that breaks, and the attempt that follows', async t => {
-  const failed = await gateway.call('/api/reset')
+t.test('a connection that breaks, a time-out and a fixed response', async t => {
   const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
-  t.match(await storyOf(idOf(failed), 2), {
-    status: 502,
-    code: 'upstream.reset',
-    attempts: [broken, broken]
-  })
+  const silent = { upstream: 'slow', failure: 'upstream.timeout', ms: Number }
+  const unavailable = { status: 503, ms: Number }
+  for (const [path, status, more, attempts] of [
+    ['/api/reset', 502, { code: 'upstream.reset' }, [broken, broken]],
+    ['/api/silent', 504, { code: 'upstream.timeout' }, [silent]],
+    ['/api/fixed', 203, { isFallback: true }, [unavailable]]
+  ] as const) {
+    const story = await storyOf(idOf(await gateway.call(path)), attempts.length)
+    t.match(story, { status, ...more, attempts }, path)
+  }
+  t.match(await gateway.call('/api/fixed'), { status: 203, text: '{"data":[]}' })
+  const head = await gateway.call('/api/fixed', { method: 'HEAD' })
+  t.match(head, { status: 203, text: '' })
+  t.equal(head.headers.get('content-length'), '11')
 })
 
-t.test('time-outs, and a part that fails beside one that does not', async t => {
-  const timedOut = await gateway.call('/api/silent')
-  t.match(await storyOf(idOf(timedOut), 1), {
-    status: 504,
-    attempts: [{ upstream: 'slow', failure: 'upstream.timeout', ms: Number }]
-  })
+t.test('a part that fails beside one that does not', async t => {
   const { attempts = [], ...story } = await storyOf(idOf(await gateway.call('/api/parted')), 3)
   t.match(story, { status: 200, missing: ['count'] })
   const attemptOf = (name?: string) => attempts.find(({ part }) => part === name)
   t.match(attemptOf(), { purpose: 'request', upstream: 'b', status: 200 })
   t.match(attemptOf('names'), { purpose: 'part', upstream: 'b', status: 200 })
   t.match(attemptOf('count'), { purpose: 'part', failure: 'upstream.timeout' })
-})
-
-t.test('the fixed response of a route whose back-end failed', async t => {
-  const response = await gateway.call('/api/fixed')
-  t.match(response, { status: 203, text: '{"data":[]}' })
-  t.match(await storyOf(idOf(response), 1), {
-    isFallback: true,
-    status: 203,
-    attempts: [{ status: 503, ms: Number }]
-  })
-  const head = await gateway.call('/api/fixed', { method: 'HEAD' })
-  t.match(head, { status: 203, text: '' })
-  t.equal(head.headers.get('content-length'), '11')
 })
 
 t.end()

@@ -1,7 +1,7 @@
 /** Users whom operators block, or sign out: at each replica, of any source, at the back-end too. */
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
+import { password, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -20,7 +20,7 @@ async function gatewayOf(t: Test, redisUrl?: string) {
     ...{ kind: 'upstream-login', upstream: 'b', path: '/login', token: 'token' },
     ...{ user: { id: 'id', username: 'name' }, logout: { path: '/logout' } }
   }
-  const folder = await configFolder({
+  const files = {
     gateway: {
       login: { sources: { 'users-file': { kind: 'users-file' }, 'shop': source } },
       identity: { prefix: true },
@@ -29,15 +29,15 @@ async function gatewayOf(t: Test, redisUrl?: string) {
     },
     routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } },
     limits: { lockout: { account: { failures: 2, every: '1h' } } }
-  })
-  const gateway = await testGateway(t.after, folder, { SESSION_SECRET: password.repeat(3) })
-  const signIn = async (username: string) =>
+  }
+  const gateway = await testGateway(t.after, files, { SESSION_SECRET: password.repeat(3) })
+  const attempt = async (username: string) =>
     await gateway.call('/api/auth/admin/login', { json: { username, password } })
   const isSignedIn = async (cookie: string) =>
     (await gateway.call('/api/account/profile', { cookie })).status === 200
   const act = async (path: string, json?: object) =>
     (await (await gateway.ops(`/ops/api${path}`, json && { json })).json()) as object
-  return { ...gateway, attempt: signIn, isSignedIn, act }
+  return { ...gateway, attempt, isSignedIn, act }
 }
 
 /** `alice` signs in at the users file, `shopper` at the back-end, which calls her `alice` too. */
@@ -58,7 +58,7 @@ for (const kind of ['memory', 'redis']) {
     const other = redis === undefined ? one : await gatewayOf(t, redis.url)
     for (const [body, out, lift] of blocks) {
       const title = JSON.stringify(body)
-      const cookies = await Promise.all(names.map(async name => cookieOf(await one.attempt(name))))
+      const cookies = await Promise.all(names.map(async name => await one.signIn(name)))
       for (const cookie of cookies) t.ok(await other.isSignedIn(cookie))
       t.match(await one.act('/users/block', body), { closed: out.length }, title)
       const signedIn = async ({ isSignedIn }: typeof one) =>
@@ -103,16 +103,13 @@ t.test('U5: guesses learn nothing of a block, and it is no failure', async t => 
   t.match(guess, { status: 401, json: { errorCode: 'login.refused' } })
   const before = [given, signedOut.length] as const
   for (let count = 0; count < 4; count++) {
-    const code = 'login.blocked-by-operator'
-    t.match(await gateway.attempt('alice'), { status: 403, json: { errorCode: code } })
-    t.match(await gateway.attempt('shopper'), { status: 403, json: { errorCode: code } })
+    const blocked = { status: 403, json: { errorCode: 'login.blocked-by-operator' } }
+    for (const name of ['alice', 'shopper']) t.match(await gateway.attempt(name), blocked)
   }
   const metrics = await (await gateway.ops('/metrics')).text()
   t.match(metrics, /sign_ins_total\{source="users-file",outcome="blocked"\} 4$/m)
-  t.match(
-    gateway.log.find(({ outcome }) => outcome === 'blocked'),
-    { event: 'login.refused', user: 'alice', code: 'login.blocked-by-operator' }
-  )
+  const line = gateway.log.find(({ outcome }) => outcome === 'blocked')
+  t.match(line, { event: 'login.refused', user: 'alice', code: 'login.blocked-by-operator' })
   await until('nothing is left at the back-end', () => signedOut.length === before[1] + 4)
   t.ok(given >= before[0] + 4)
 })
@@ -132,9 +129,7 @@ t.test('U5: a source that is none, or a time that is too long, is refused', asyn
 
 t.test('U5: who is signed out by an operator is signed out at the back-end', async t => {
   const gateway = await gatewayOf(t)
-  const cookies = [await gateway.attempt('shopper'), await gateway.attempt('shopper')].map(each =>
-    cookieOf(each)
-  )
+  const cookies = [await gateway.signIn('shopper'), await gateway.signIn('shopper')]
   const tokens = [`t${given - 1}`, `t${given}`]
   const close = { user: 'X7', by: 'id' }
   t.match(await gateway.act('/sessions/close', close), { closed: 2 })

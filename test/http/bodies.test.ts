@@ -5,7 +5,6 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { open, raw, request } from '../support/raw.ts'
-import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../support/wire.ts'
 
@@ -28,28 +27,30 @@ const send = (path: string, body: string | Uint8Array, headers: object = {}) =>
 
 t.test('nothing but a small JSON object signs anybody in', async t => {
   const many = (text: string, count: number) => text.repeat(count)
-  const cases: Array<[title: string, body: string | Uint8Array, status: number, coding?: string]> =
-    [
-      ['__proto__', right.replace('}', ',"__proto__":{"roles":["admin"]}}'), 400],
-      ['in escapes', right.replace('}', ',"\\u005f_proto_\\u005f":{"x":1}}'), 400],
-      ['a prototype', right.replace('}', ',"constructor":{"prototype":{"polluted":1}}}'), 400],
-      ['all within', `{"__proto__":${right}}`, 400],
-      ['deeper', right.replace('{', '{"extra":{"__proto__":{"polluted":1}},'), 400],
-      ['lists without end', many('[', 2000), 400],
-      ['lists in lists', many('[', 2000) + many(']', 2000), 400],
-      ['objects without end', many('{"a":', 800), 400],
-      ['a deep name', `{"username":${many('{"a":', 500)}1${many('}', 500)},"password":"x"}`, 400],
-      ['a bomb of lists', many('[', 100_000) + many(']', 100_000), 413],
-      ['UTF-16', Buffer.from(right, 'utf16le'), 400],
-      ['with its mark', Buffer.from(`\ufeff${right}`, 'utf16le'), 400],
-      ['no UTF-8', Buffer.from('{"username":"ali\xff","password":"\xc3\x28"}', 'latin1'), 401],
-      ['NUL', Buffer.alloc(100), 400],
-      ['noise', randomBytes(200), 400],
-      ['gzip', gzipSync(right), 400, 'gzip'],
-      ['brotli', brotliCompressSync(right), 400, 'br'],
-      ['a bomb', gzipSync(Buffer.alloc(3_000_000, '{')), 400, 'gzip'],
-      ['an unknown coding', right, 415, 'x-unknown']
-    ]
+  const deep = `${many('{"a":', 500)}1${many('}', 500)}`
+  const more = (member: string) => right.replace('}', `,${member}}`)
+  type Case = readonly [title: string, body: string | Uint8Array, status: number, coding?: string]
+  const cases: readonly Case[] = [
+    ['__proto__', more('"__proto__":{"roles":["admin"]}'), 400],
+    ['in escapes', more('"\\u005f_proto_\\u005f":{"x":1}'), 400],
+    ['a prototype', more('"constructor":{"prototype":{"polluted":1}}'), 400],
+    ['all within', `{"__proto__":${right}}`, 400],
+    ['deeper', more('"extra":{"__proto__":{"polluted":1}}'), 400],
+    ['lists without end', many('[', 2000), 400],
+    ['lists in lists', many('[', 2000) + many(']', 2000), 400],
+    ['objects without end', many('{"a":', 800), 400],
+    ['a deep name', `{"username":${deep},"password":"x"}`, 400],
+    ['a bomb of lists', many('[', 100_000) + many(']', 100_000), 413],
+    ['UTF-16', Buffer.from(right, 'utf16le'), 400],
+    ['with its mark', Buffer.from(`\ufeff${right}`, 'utf16le'), 400],
+    ['no UTF-8', Buffer.from('{"username":"ali\xff","password":"\xc3\x28"}', 'latin1'), 401],
+    ['NUL', Buffer.alloc(100), 400],
+    ['noise', randomBytes(200), 400],
+    ['gzip', gzipSync(right), 400, 'gzip'],
+    ['brotli', brotliCompressSync(right), 400, 'br'],
+    ['a bomb', gzipSync(Buffer.alloc(3_000_000, '{')), 400, 'gzip'],
+    ['an unknown coding', right, 415, 'x-unknown']
+  ]
   for (const [title, body, status, coding] of cases) {
     const answer = await signIn(body, coding === undefined ? {} : { 'content-encoding': coding })
     t.equal(answer.status, status, title)
@@ -143,10 +144,8 @@ t.test('one that grows too large in chunks is cut off; one just within arrives',
   t.equal(backend.seen.length, whole, 'the back-end never sees a whole one')
   t.equal((await mebibyte('0\r\n\r\n')).status, 200)
   t.equal((await send('/api/things/1', new Uint8Array(2 ** 20))).status, 200)
-  t.same(
-    backend.seen.slice(whole).map(({ body }) => body.length),
-    [2 ** 20, 2 ** 20]
-  )
+  const lengths = backend.seen.slice(whole).map(({ body }) => body.length)
+  t.same(lengths, [2 ** 20, 2 ** 20])
 })
 
 t.test('of a body that was cut short the back-end never gets a whole request', async t => {
@@ -175,10 +174,7 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
     }
   }
   await serves(t, wire)
-  await until('no connection is left with a part', async () => {
-    await backend.idle()
-    return true
-  })
+  await backend.idle()
   t.equal(backend.seen.length, whole + 1)
   t.ok(backend.begun() > begun + 1, 'although some had begun')
 })
@@ -186,28 +182,19 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
 t.test('bytes arrive as they were sent, whatever a parser would change', async t => {
   const bodies = [
     ...[0, 1, 255, 65_535, 65_536, 65_537, 300_000, 1_000_000].map(size => randomBytes(size)),
-    '['.repeat(100_000),
-    gzipSync(Buffer.alloc(3_000_000, '{')),
-    '{"n":12345678901234567890,"n":1e400,"m":-0,"f":1.0}',
-    '{"z":1,"a":2,"1":3}',
-    '{ "s" : "\\u00e4\\/\\ud83d" }\r\n',
-    '{"__proto__":{"x":1}}',
-    '[1,]',
-    'not json',
-    '\ufeff{}',
-    ' ',
-    '"\\u0000"',
-    '{"a":1}{"b":2}'
+    ...['['.repeat(100_000), gzipSync(Buffer.alloc(3_000_000, '{')), '{"z":1,"a":2,"1":3}', '[1,]'],
+    ...['{"n":12345678901234567890,"n":1e400,"m":-0,"f":1.0}', '{"__proto__":{"x":1}}', 'not json'],
+    ...['{ "s" : "\\u00e4\\/\\ud83d" }\r\n', '\ufeff{}', ' ', '"\\u0000"', '{"a":1}{"b":2}']
   ].map(body => Buffer.from(body))
   for (const type of [
-    'application/json',
-    'application/json; charset=utf-8',
-    'text/plain',
-    'application/octet-stream',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data; boundary=x',
-    'application/x-ndjson',
-    'foo/bar; q="a\\"b"'
+    ...[
+      'application/json',
+      'application/json; charset=utf-8',
+      'application/x-ndjson',
+      'text/plain'
+    ],
+    ...['application/octet-stream', 'application/x-www-form-urlencoded', 'foo/bar; q="a\\"b"'],
+    'multipart/form-data; boundary=x'
   ]) {
     for (const body of bodies) {
       const headers = { 'content-type': type, 'content-encoding': 'gzip' }

@@ -1,33 +1,29 @@
 /** Back-ends that change a session's cookie or token in ordinary responses. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { cookieIn, signInAt } from '../support/sign-in.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** Takes the latest value alone, and makes a new one with each response. */
 async function strictBackend(t: Test, credential: 'cookies' | 'bearer') {
   let current = 0
+  const byCookie = credential === 'cookies'
   const made = () => {
     current++
-    return credential === 'cookies'
+    return byCookie
       ? { 'set-cookie': [`SID=s${current}; Path=/; HttpOnly`, 'other=1', 'SID2=x; Max-Age=0'] }
       : { 'new-token': `t${current}` }
   }
   const backend = await testUpstream(t.after, ({ url, headers }, response) => {
-    if (url === '/login') {
-      response.writeHead(200, { 'content-type': 'application/json', ...made() })
-      return void response.end(`{"id":"1","token":"t${current}"}`)
-    }
-    const sent = credential === 'cookies' ? headers.cookie : headers.authorization
-    const isKnown =
-      sent === (credential === 'cookies' ? `SID=s${current}` : `Bearer t${current}`) ||
-      url === '/lenient'
+    const latest = byCookie ? `SID=s${current}` : `Bearer t${current}`
+    const sent = byCookie ? headers.cookie : headers.authorization
+    const isKnown = sent === latest || url !== '/strict'
     response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json', ...made() })
-    response.end('{}')
+    response.end(`{"id":"1","token":"t${current}"}`)
   })
-  return { backend, now: () => current }
+  return backend
 }
 
 const files = (url: string, credential: 'cookies' | 'bearer') => ({
@@ -48,17 +44,11 @@ const files = (url: string, credential: 'cookies' | 'bearer') => ({
   limits: {}
 })
 
-const signIn = async (gateway: Awaited<ReturnType<typeof testGateway>>) => {
-  const json = { username: 'anna', password: 'x' }
-  const answer = await gateway.call('/api/auth/admin/login', { method: 'POST', json })
-  return cookieIn(answer.headers.getSetCookie())
-}
-
 for (const credential of ['cookies', 'bearer'] as const) {
   t.test(`case 7: the session takes over what each response renews: ${credential}`, async t => {
-    const { backend } = await strictBackend(t, credential)
+    const backend = await strictBackend(t, credential)
     const gateway = await testGateway(t.after, files(backend.url, credential))
-    const cookie = await signIn(gateway)
+    const cookie = await gateway.signIn('anna')
     for (let count = 0; count < 10; count++) {
       const answer = await gateway.call('/strict', { cookie })
       t.equal(answer.status, 200, `call ${count}`)
@@ -68,29 +58,22 @@ for (const credential of ['cookies', 'bearer'] as const) {
     await Promise.all(Array.from({ length: 8 }, () => gateway.call('/lenient', { cookie })))
     t.equal((await gateway.call('/strict', { cookie })).status, 200, 'of many at once the last one')
     await gateway.call('/elsewhere', { cookie })
-    t.equal(
-      (await gateway.call('/strict', { cookie })).status,
-      401,
-      'another upstream changes nothing: what it made is unknown here'
-    )
+    const afterwards = await gateway.call('/strict', { cookie })
+    t.equal(afterwards.status, 401, 'another upstream changes nothing: its own is unknown here')
     t.equal((await gateway.call('/strict', { cookie })).status, 200, 'an error renews it as well')
   })
 }
 
 t.test('case 7: other replicas get to know it', async t => {
   const redis = await testRedis(t.after)
-  const { backend } = await strictBackend(t, 'cookies')
+  const backend = await strictBackend(t, 'cookies')
   const { gateway, routes } = files(backend.url, 'cookies')
   const shared = { redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } }
   const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-  const replica = async () =>
-    await testGateway(
-      t.after,
-      await configFolder({ gateway: { ...gateway, ...shared }, routes }),
-      environment
-    )
+  const shares = { gateway: { ...gateway, ...shared }, routes }
+  const replica = async () => await testGateway(t.after, shares, environment)
   const [here, there] = [await replica(), await replica()]
-  const cookie = await signIn(here)
+  const cookie = await here.signIn('anna')
   t.equal((await here.call('/strict', { cookie })).status, 200)
   // The first change is written at once.
   await wait(300)

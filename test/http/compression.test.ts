@@ -1,6 +1,5 @@
 /** `server.compress`. */
-import { get } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
@@ -9,21 +8,20 @@ import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const text = JSON.stringify({ data: 'some text '.repeat(2000) })
-const types: Readonly<Record<string, string>> = {
-  '/json': 'application/json',
-  '/page': 'text/html',
-  '/picture': 'image/png',
-  '/events': 'text/event-stream'
+/** The media type, and more of the response, by path. */
+const answers: Readonly<
+  Record<string, readonly [type: string, more?: object, body?: string | Buffer]>
+> = {
+  '/page': ['text/html'],
+  '/picture': ['image/png'],
+  '/events': ['text/event-stream'],
+  '/small': ['application/json', {}, '{}'],
+  '/packed': ['application/json', { 'content-encoding': 'gzip' }, gzipSync(text)],
+  '/part': ['application/json', { 'content-range': 'bytes 0-19999/99999' }]
 }
 const backend = await testUpstream(t.after, ({ url = '' }, response) => {
-  if (url === '/small') response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
-  else if (url === '/packed') {
-    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    response.writeHead(200, headers).end(gzipSync(text))
-  } else if (url === '/part') {
-    const headers = { 'content-type': 'application/json', 'content-range': 'bytes 0-19999/99999' }
-    response.writeHead(206, headers).end(text)
-  } else response.writeHead(200, { 'content-type': types[url] ?? 'application/json' }).end(text)
+  const [type, more, body = text] = answers[url] ?? ['application/json']
+  response.writeHead(url === '/part' ? 206 : 200, { 'content-type': type, ...more }).end(body)
 })
 const files = (compress: boolean) => ({
   gateway: { server: { compress } },
@@ -39,9 +37,8 @@ const files = (compress: boolean) => ({
 
 async function ask(url: string, accepted?: string) {
   const headers = accepted === undefined ? {} : { 'accept-encoding': accepted }
-  const [response] = (await once(get(url, { headers, agent: false }), 'response')) as [
-    IncomingMessage
-  ]
+  const asked = once(get(url, { headers, agent: false }), 'response')
+  const [response] = (await asked) as [IncomingMessage]
   const bytes = await buffer(response)
   const coding = response.headers['content-encoding']
   const body = coding === 'br' ? brotliDecompressSync(bytes) : bytes

@@ -1,19 +1,20 @@
-/** Consoles that read page number and size again from the response. */
+/** Pages of lists: numbers that a console reads again, and totals that a back-end has in a header. */
 import t from 'tap'
 import { faultsOf, textFolder } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
+const anyone = { upstream: 'b', access: 'public' }
+
 t.test('case C1: the list has the page that the console asked for', async t => {
   const backend = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 25 }))
-  const route = { upstream: 'b', access: 'public' }
   const gateway = await testGateway(t.after, {
     routes: {
       paging: { page: 'current', size: 'size', defaultSize: 10 },
       upstreams: { b: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } } },
       routes: {
-        list: { ...route, path: '/api/list', methods: ['GET', 'POST'], shape: 'page' },
-        none: { ...route, path: '/api/none', shape: 'bare' }
+        list: { ...anyone, path: '/api/list', methods: ['GET', 'POST'], shape: 'page' },
+        none: { ...anyone, path: '/api/none', shape: 'bare' }
       },
       shapes: {
         page: [
@@ -35,11 +36,9 @@ t.test('case C1: the list has the page that the console asked for', async t => {
     const { json: body } = await gateway.call(`/api/list${query}`)
     t.strictSame(body.data, { ...data, ...numbers }, query)
   }
+  const four = { current: 4, size: 50 }
   for (const [sent, numbers] of [
-    [
-      { current: 4, size: '50', name: '' },
-      { current: 4, size: 50 }
-    ],
+    [{ ...four, size: '50', name: '' }, four],
     [{ current: -1, size: null }, {}],
     [{ current: 1.5, size: [10] }, {}],
     [[1], {}]
@@ -67,4 +66,37 @@ t.test('without `paging` nobody knows how the console asks', async t => {
   })
   const fault = faultsOf(folder).find(each => each.includes('echo'))
   t.match(fault, /^routes\.yaml:2 shapes\.s\.0\.echo: needs `paging` at the top/)
+})
+
+t.test('json-server, JHipster, PostgREST: the total of a bare list is in a header', async t => {
+  const backend = await testUpstream(t.after, ({ url = '' }, response) => {
+    const { status, ...headers } = Object.fromEntries(new URL(url, backend.url).searchParams)
+    response.writeHead(Number(status), headers).end('[{"id":1},{"id":2}]')
+  })
+  const counted = (countHeader: string) => [{ nest: { as: 'rows', count: 'total', countHeader } }]
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        total: { ...anyone, path: '/total', shape: 'total' },
+        range: { ...anyone, path: '/range', shape: 'range' }
+      },
+      shapes: { total: counted('x-total-count'), range: counted('content-range') }
+    }
+  })
+  const rows = [{ id: 1 }, { id: 2 }]
+  for (const [path, total] of [
+    ['/total?status=200&X-Total-Count=319', 319],
+    ['/total?status=200&X-Total-Count=many', 2],
+    ['/total?status=200', 2],
+    ['/range?status=200&Content-Range=items 0-1/319', 319],
+    ['/range?status=206&Content-Range=0-1/40', 40],
+    ['/range?status=206&Content-Range=0-1/*', 2],
+    ['/range?status=206', 2]
+  ] as const) {
+    const { status, json: body } = await gateway.call(encodeURI(path))
+    t.strictSame([status, body], [200, { rows, total }], path)
+  }
+  const ofFile = await gateway.call(encodeURI('/range?status=206&Content-Range=bytes 0-1/319'))
+  t.equal(ofFile.json.errorCode, 'upstream.invalid')
 })

@@ -4,20 +4,24 @@ import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { rawUpstream } from '../support/upstream.ts'
 
-let answer: { status: string; fields: string[]; body: Buffer; ends: boolean }
+const user = {
+  status: '200 OK',
+  fields: ['Content-Length: 8'],
+  body: Buffer.from('{"id":1}') as Buffer,
+  ends: false
+}
+let answer = user
 const backend = await rawUpstream(t.after, (socket, head) => {
-  const isUser = head.startsWith('GET /main')
-  const { status, fields, body, ends } = isUser
-    ? {
-        status: '200 OK',
-        fields: ['Content-Length: 8'],
-        body: Buffer.from('{"id":1}'),
-        ends: false
-      }
-    : answer
+  const { status, fields, body, ends } = head.startsWith('GET /main') ? user : answer
   const text = [`HTTP/1.1 ${status}`, ...fields, '', ''].join('\r\n')
   socket.write(Buffer.concat([Buffer.from(text), body]))
   if (ends) socket.end()
+})
+const route = (name: string, more: object = {}) => ({
+  [name]: { path: `/${name}`, methods: ['GET', 'POST'], access: 'public', upstream: 'b', ...more }
+})
+const extra = (rewrite: string) => ({
+  parts: { extra: { upstream: 'b', rewrite, into: 'extra' } }
 })
 const gateway = await testGateway(t.after, {
   routes: {
@@ -28,29 +32,11 @@ const gateway = await testGateway(t.after, {
       open: [{ unwrap: 'data' }, { wrap: 'envelope' }]
     },
     routes: {
-      shaped: {
-        path: '/shaped',
-        access: 'public',
-        methods: ['GET', 'POST'],
-        upstream: 'b',
-        shape: 'open'
-      },
-      plain: { path: '/plain', access: 'public', upstream: 'b', shape: 'unwrapped' },
-      raw: { path: '/raw', access: 'public', upstream: 'b' },
-      merged: {
-        path: '/merged',
-        access: 'public',
-        upstream: 'b',
-        rewrite: '/main',
-        parts: { extra: { upstream: 'b', rewrite: '/part', into: 'extra' } }
-      },
-      around: {
-        path: '/around',
-        access: 'public',
-        upstream: 'b',
-        rewrite: '/nothing',
-        parts: { extra: { upstream: 'b', rewrite: '/main', into: 'extra' } }
-      }
+      ...route('shaped', { shape: 'open' }),
+      ...route('plain', { shape: 'unwrapped' }),
+      ...route('raw'),
+      ...route('merged', { rewrite: '/main', methods: ['GET'], ...extra('/part') }),
+      ...route('around', { rewrite: '/nothing', methods: ['GET'], ...extra('/main') })
     }
   }
 })
@@ -65,11 +51,7 @@ const sized = (body: Buffer, ...fields: string[]) => ({
 const framings: Readonly<Record<string, Omit<typeof answer, 'status'>>> = {
   'a length of 0': sized(none),
   'JSON, of length 0': sized(none, 'Content-Type: application/json'),
-  'no chunk': {
-    fields: ['Transfer-Encoding: chunked'],
-    body: Buffer.from('0\r\n\r\n'),
-    ends: false
-  },
+  'no chunk': { ...sized(Buffer.from('0\r\n\r\n')), fields: ['Transfer-Encoding: chunked'] },
   'until the end of the connection': { fields: ['Connection: close'], body: none, ends: true },
   'gzip of nothing at all': sized(none, 'Content-Encoding: gzip'),
   'an empty gzip stream': sized(gzipSync(none), 'Content-Encoding: gzip'),
@@ -87,11 +69,8 @@ for (const [name, framing] of Object.entries(framings)) {
       const code = Number(status.slice(0, 3))
       for (const method of ['GET', 'POST']) {
         const shaped = await gateway.call('/shaped', { method })
-        t.match(
-          shaped,
-          { status: code, json: { success: true, data: null } },
-          `${method} ${status}`
-        )
+        const expected = { status: code, json: { success: true, data: null } }
+        t.match(shaped, expected, `${method} ${status}`)
         t.match(shaped.headers.get('content-type'), /^application\/json/)
       }
       t.match(await gateway.call('/plain'), { status: code, text: 'null' })

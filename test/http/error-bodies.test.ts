@@ -9,13 +9,11 @@ const backend = await testUpstream(t.after, (_request, response) => {
   const [status, type, body] = answer
   response.writeHead(status, { 'content-type': type }).end(body)
 })
+const route = (path: string, upstream: string) => ({ path, access: 'public', upstream })
 const gateway = await testGateway(t.after, {
   routes: {
     upstreams: { b: { url: backend.url, errors: 'problem' }, raw: { url: backend.url } },
-    routes: {
-      plain: { path: '/plain', access: 'public', upstream: 'b' },
-      untouched: { path: '/untouched', access: 'public', upstream: 'raw' }
-    }
+    routes: { plain: route('/plain', 'b'), untouched: route('/untouched', 'raw') }
   }
 })
 

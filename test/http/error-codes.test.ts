@@ -2,9 +2,8 @@
  * A refused request says which rule refused it, by a code and the request's id: in the response, in
  * the log and in `why`.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { type CallOptions, configFolder, password, testGateway } from '../support/gateway.ts'
+import { type CallOptions, password, testGateway } from '../support/gateway.ts'
 import { beginMaintenance } from '../support/ops.ts'
 import { raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
@@ -23,27 +22,25 @@ const both = ['GET', 'POST']
 const route = (name: string, more: object = {}) => ({
   [name]: { path: `/api/${name}`, upstream: 'b', access: 'public', ...more }
 })
-const folder = await configFolder({
+const gateway = await testGateway(t.after, {
   gateway: { console: { root: 'console' } },
   routes: {
     upstreams: { b: { url: backend.url } },
     routes: {
       ...route('admins', { access: { roles: ['admin'] }, methods: both }),
       ...route('mine', { access: 'session', methods: both, maxBody: '16B' }),
-      ...route('rare'),
       ...route('socket', { websocket: {} }),
       ...route('broken', { rewrite: '/broken' }),
       ...route('own', { rewrite: '/own' }),
       ...route('page', { rewrite: '/page' }),
+      ...route('quiet', { rewrite: '/broken', errorStatus: 'ok' }),
       ...route('closed'),
-      ...route('quiet', { rewrite: '/broken', errorStatus: 'ok' })
+      ...route('rare')
     }
   },
-  limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } }
+  limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } },
+  code: { 'console/index.html': 'x' }
 })
-mkdirSync(`${folder}/console`)
-writeFileSync(`${folder}/console/index.html`, 'x')
-const gateway = await testGateway(t.after, folder)
 const cookie = await gateway.signIn('bob')
 await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
 
@@ -128,10 +125,9 @@ t.test('every dialect has the id in errors', async t => {
   const names = { data: 'result', code: 'status', message: 'msg', requestId: 'traceId' }
   const custom = { custom: { members: names } }
   for (const [dialect, member, more] of [
-    ['dual', 'requestId', {}],
-    ['ant-design-pro', 'requestId', {}],
-    ['base-response', 'requestId', {}],
-    ['problem', 'requestId', {}],
+    ...['dual', 'ant-design-pro', 'base-response', 'problem'].map(
+      dialect => [dialect, 'requestId', {}] as const
+    ),
     ['custom', 'traceId', custom]
   ] as const) {
     const envelope = { dialect, ...more }

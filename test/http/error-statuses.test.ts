@@ -63,12 +63,8 @@ t.test('errors with the status 200 stand beside the success in the document', as
 t.test('an answer with the status of an error stands beside that error', async t => {
   const answer = { json: { reason: 'gone' }, status: 403, inEnvelope: 'none' }
   const gone = { access: { roles: ['admin'] }, answer, path: '/api/gone' }
-  const { document, responseOf, call, signIn } = await documented(t, {
-    routes: {
-      gone,
-      busy: { ...gone, path: '/api/busy', answer: { ...answer, status: 503 } }
-    }
-  })
+  const busy = { ...gone, path: '/api/busy', answer: { ...answer, status: 503 } }
+  const { document, responseOf, call, signIn } = await documented(t, { routes: { gone, busy } })
   const [alice, bob] = [await signIn(), await signIn('bob')]
   for (const [cookie, json] of [
     [alice, { reason: 'gone' }],

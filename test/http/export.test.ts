@@ -2,7 +2,6 @@
  * Traces from the console's request to the back-ends and to the collector. Of each call:
  * http/attempts.test.ts.
  */
-import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import {
@@ -13,8 +12,7 @@ import {
   type TestCollector,
   testCollector
 } from '../support/collector.ts'
-import { start } from '../support/command.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -23,6 +21,7 @@ const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${callerId}-01`
 const headers = { traceparent, tracestate: 'foo=1' }
+const SECRET = 'x'.repeat(32)
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
 const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
@@ -90,17 +89,11 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
   exportTo(t.after, collector.url)
-  const files = {
-    gateway: {
-      redis: { url: redis.url, commandTimeout: '30s' },
-      session: { secrets: ['${SECRET}'] }
-    },
-    routes
-  }
-  const environment = { SECRET: 'x'.repeat(32) }
+  const shared = { redis: { url: redis.url, commandTimeout: '30s' } }
+  const files = { gateway: { ...shared, session: { secrets: ['${SECRET}'] } }, routes }
   // At another replica, so that this one looks in Redis for the session.
-  const cookie = await (await testGateway(t.after, files, environment)).signIn('bob')
-  const gateway = await testGateway(t.after, files, environment)
+  const cookie = await (await testGateway(t.after, files, { SECRET })).signIn('bob')
+  const gateway = await testGateway(t.after, files, { SECRET })
   const before = backend.seen.length
   const answer = await gateway.call('/api/notices/17?token=secret', { cookie, headers })
   t.equal(answer.status, 200)
@@ -110,11 +103,8 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   const spans = ofTrace(collector)
   const server = only(spans, isServer)
   t.match(server, {
-    name: 'GET /api/notices/:id',
-    parentSpanId: callerId,
-    traceState: 'foo=1',
-    flags: 0x301,
-    isError: false,
+    ...{ name: 'GET /api/notices/:id', parentSpanId: callerId, traceState: 'foo=1' },
+    ...{ flags: 0x301, isError: false },
     attributes: {
       'http.request.method': 'GET',
       'http.route': '/api/notices/:id',
@@ -154,59 +144,6 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
     headers: { 'content-type': 'application/x-protobuf' },
     resource: { 'service.name': 'console-gateway' }
   })
-})
-
-t.test('the span of each request is exported once', async t => {
-  const collector = await testCollector(t.after)
-  exportTo(t.after, collector.url)
-  const gateway = await testGateway(t.after, { routes })
-  const ids: Array<string | null> = []
-  for (let count = 0; count < 20; count++) ids.push(idOf(await gateway.call('/api/fine')))
-  await until('all spans came', () => requestIds(collector).length >= ids.length)
-  t.same(requestIds(collector).toSorted(), ids.toSorted())
-})
-
-t.test('a client that has all of its requests sampled fills a bounded queue, no more', async t => {
-  const collector = await testCollector(t.after)
-  const held: ServerResponse[] = []
-  collector.answer = response => void held.push(response)
-  exportTo(t.after, collector.url, {
-    OTEL_BSP_MAX_QUEUE_SIZE: '50',
-    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10'
-  })
-  const gateway = await testGateway(t.after, { routes })
-  for (let index = 0; index < 300; index++) {
-    t.equal((await gateway.call('/api/fine', { headers })).status, 200)
-  }
-  await until('a batch hangs', () => held.length === 1)
-  collector.answer = undefined
-  held[0]?.writeHead(200).end()
-  await until('those that waited came', () => collector.spans().length === 50)
-  await gateway.call('/api/fine', { headers })
-  const { reason } = await gateway.logged(({ event }) => event === 'traces.failing')
-  t.match(reason, /^Dropped \d+ spans because maxQueueSize reached/)
-  await until('the next one came', () => collector.spans().length === 51)
-})
-
-/** Says when the exporter is loaded. */
-const watch = `import { registerHooks } from 'node:module'
-registerHooks({ load: (url, context, next) => {
-  if (url.includes('@opentelemetry/sdk-trace')) console.log('LOADED')
-  return next(url, context)
-} })`
-
-t.test('nothing of the exporter is loaded without a collector', async t => {
-  const folder = await configFolder({ routes })
-  const { url } = await testCollector(t.after)
-  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(watch)}`
-  for (const environment of [{}, { OTEL_EXPORTER_OTLP_ENDPOINT: url }]) {
-    const gateway = start(t.after, folder, { ...environment, NODE_OPTIONS })
-    await gateway.says('listening on')
-    gateway.signal('SIGTERM')
-    await gateway.ended
-    const isLoaded = (await gateway.says('stopped')).includes('LOADED')
-    t.equal(isLoaded, 'OTEL_EXPORTER_OTLP_ENDPOINT' in environment)
-  }
 })
 
 const warnings: ReadonlyArray<readonly [variables: Record<string, string>, warning: RegExp]> = [

@@ -198,26 +198,6 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   t.match(setKnown(overHttps), /^__Host-console_known=.*; Path=\/; .*Secure/)
 })
 
-t.test('secrets are rotated without making strangers; another secret does', async t => {
-  const [old, young] = ['o'.repeat(40), 'y'.repeat(40)]
-  const having = async (...secrets: string[]) =>
-    await testGateway(
-      t.after,
-      {
-        gateway: { session: { secrets: secrets.map((_, index) => `\${SECRET_${index}}`) } },
-        limits: { lockout: { accountAndAddress: { failures: 1 } }, limits: {} }
-      },
-      Object.fromEntries(secrets.map((secret, index) => [`SECRET_${index}`, secret]))
-    )
-  const known = knownOf(await attempt(await having(old), 'alice', { typed: password }))
-  const statusAt = async (gateway: TestGateway) => {
-    await attempt(gateway, 'alice')
-    return (await attempt(gateway, 'alice', { typed: password, cookie: known })).status
-  }
-  t.equal(await statusAt(await having(young, old)), 200)
-  t.equal(await statusAt(await having(young)), 429)
-})
-
 t.test('a known browser has a count of its own, if its cookie was stolen too', async t => {
   for (const [kind, some, others] of [
     ['accountAndAddress', 2, 1],
@@ -277,23 +257,12 @@ t.test('an address is not what the client says it is', async t => {
   t.same(guesses, refused(3, 5))
 })
 
-t.test('behind a load balancer what it adds counts, and one IPv6 network is one', async t => {
-  const network = '2001:db8:1:2::1 | 2001:db8:1:2:ffff::2 | 2001:0DB8:0001:0002:abcd::3'
-  for (const [addresses, expected] of [
-    ['1.1.1.1, 203.0.113.9 | 2.2.2.2, 203.0.113.9 | 3.3.3.3, 203.0.113.9', [401, 401, 429]],
-    [`${network} | 2001:db8:1:3::1`, [401, 401, 429, 401]],
-    ['203.0.113.9 | ::ffff:203.0.113.9 | ::FFFF:cb00:7109', [401, 401, 429]]
-  ] as const) {
-    const gateway = await guarded(t, byAddress(2))
-    const from = addresses.split(' | ').map(address => ({ address }))
-    const guesses = statuses(
-      gateway,
-      from.length,
-      index => `user-${index}`,
-      index => from[index] ?? {}
-    )
-    t.same(await guesses, expected)
-  }
+t.test('neighbours in one IPv6 network are one address', async t => {
+  const gateway = await guarded(t, byAddress(2))
+  const network = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:0DB8:0001:0002:abcd::3']
+  const from = [...network, '2001:db8:1:3::1'].map(address => ({ address }))
+  const name = (index: number) => `user-${index}`
+  t.same(await statuses(gateway, 4, name, index => from[index] ?? {}), [401, 401, 429, 401])
 })
 
 t.test('all spellings of one user name share one count', async t => {

@@ -23,18 +23,15 @@ t.test('case C3: the gateway speaks the language of the browser', async t => {
 
 t.test('case C3: a sign-in that is refused with 200, too, and what config says wins', async t => {
   const headers = { 'accept-language': 'zh-CN' }
-  const ok = await testGateway(t.after, { gateway: { envelope: { errorStatus: 'ok' } } })
   const login = '/api/auth/admin/login'
-  t.match(await ok.call(login, { ...wrong, headers }), {
-    status: 200,
-    json: { message: refused.zh }
-  })
-  const fixed = await testGateway(t.after, { gateway: { envelope: { language: 'en' } } })
+  const speaking = async (envelope: object) => await testGateway(t.after, { gateway: { envelope } })
+  const ok = await speaking({ errorStatus: 'ok' })
+  const inChinese = { status: 200, json: { message: refused.zh } }
+  t.match(await ok.call(login, { ...wrong, headers }), inChinese)
+  const [fixed, chinese] = [await speaking({ language: 'en' }), await speaking({ language: 'zh' })]
   t.equal((await fixed.call('/api/session', { headers })).json.message, session.en)
-  const chinese = await testGateway(t.after, { gateway: { envelope: { language: 'zh' } } })
   t.equal((await chinese.call('/api/session')).json.message, session.zh)
-  const messages = { 'session.none': '请到登录页' }
-  const own = await testGateway(t.after, { gateway: { envelope: { language: 'zh', messages } } })
+  const own = await speaking({ language: 'zh', messages: { 'session.none': '请到登录页' } })
   t.equal((await own.call('/api/session')).json.message, '请到登录页')
   t.equal((await own.call(login, wrong)).json.message, refused.zh)
 })

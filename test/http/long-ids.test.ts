@@ -34,12 +34,6 @@ const gateway = await testGateway(t.after, {
   },
   limits: { limits: { once: { by: 'user', max: 1, window: '1h', routes: ['once'] } } }
 })
-const signIn = async (member: string) =>
-  await gateway.call('/api/auth/admin/login', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: `{"username":"ann","password":"${password}",${member}}`
-  })
 const both = async () => [await gateway.signIn('ann'), await gateway.signIn('ben')] as const
 /** What becomes of a call with each of these cookies. */
 const statuses = async (cookies: readonly string[], path = '/api/orders') => {
@@ -60,57 +54,30 @@ t.test('back-end, session and profile are told each user’s own id, digit by di
   }
 })
 
-t.test('each lists and closes their own sessions only', async t => {
+t.test('each lists and closes their own sessions only, and so do operators', async t => {
   const [ann, ben] = await both()
-  await gateway.call('/api/session/close', { cookie: ann, json: { others: true } })
-  t.equal((await gateway.call('/api/session/list', { cookie: ann })).json.total, 1)
-  const closed = await gateway.call('/api/session/close', { cookie: ann, json: { all: true } })
-  t.equal(closed.json.data.closed, 1)
-  t.same(await statuses([ann, ben]), [401, 200])
-})
-
-t.test('operators list and close the sessions of one of them only', async t => {
-  const [ann, ben] = await both()
-  const listed = await (await gateway.ops(`/ops/api/sessions?user=${ids.ann}`)).json()
-  t.equal((listed as { sessions: unknown[] }).sessions.length, 1)
-  const closed = await gateway.ops('/ops/api/sessions/close', { json: { user: ids.ann } })
+  const { call, ops } = gateway
+  await call('/api/session/close', { cookie: ann, json: { others: true } })
+  t.match((await call('/api/session/list', { cookie: ann })).json, { total: 1 })
+  const listed = await (await ops(`/ops/api/sessions?user=${ids.ann}`)).json()
+  t.match(listed, { sessions: { length: 1 } })
+  const closed = await ops('/ops/api/sessions/close', { json: { user: ids.ann } })
   t.match(await closed.json(), { closed: 1 })
   t.same(await statuses([ann, ben]), [401, 200])
 })
 
-t.test('a limit by user counts each of them alone', async t => {
+t.test('a limit counts each alone, and sign-ins of one evict none of the other', async t => {
   const [ann, ben] = await both()
   t.same(await statuses([ann, ann, ben], '/api/once'), [200, 429, 200])
-})
-
-t.test('sign-ins of one evict no session of the other', async t => {
-  const [ann] = await both()
-  await both()
-  await gateway.signIn('ben')
+  for (let times = 0; times < 2; times++) await gateway.signIn('ben')
   t.same(await statuses([ann]), [200])
 })
 
 t.test('a sign-in passes on other members with all their digits', async t => {
-  t.equal((await signIn(`"tenant":${ids.ann}`)).status, 200)
+  const headers = { 'content-type': 'application/json' }
+  const body = `{"username":"ann","password":"${password}","tenant":${ids.ann}}`
+  await gateway.call('/api/auth/admin/login', { method: 'POST', headers, body })
   t.match(backend.seen.at(-1)?.body.toString(), `"tenant":${ids.ann}`)
-})
-
-const malformed = [
-  '"__proto__":{"a":1}',
-  '"\\u005f_proto__":1',
-  '"a":[1,{"b":[{"__proto__":null}]}]',
-  '"constructor":{"prototype":{"a":1}}',
-  '"const\\u0072uctor":{"prototype":1}',
-  `"a":${'['.repeat(2000)}{"__proto__":1}${']'.repeat(2000)}`
-]
-const sound = ['"a":"__proto__"', '"constructor":{"name":"Gaudí"}', '"prototype":1']
-
-t.test('a sign-in body that would replace a prototype is malformed', async t => {
-  for (const member of malformed) {
-    const answer = await signIn(member)
-    t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, member)
-  }
-  for (const member of sound) t.equal((await signIn(member)).status, 200, member)
 })
 
 t.end()

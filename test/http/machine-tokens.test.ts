@@ -17,14 +17,11 @@ t.after(() => {
   server.close()
 })
 
-async function newKey(kid: string) {
-  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
-  return { ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' }
-}
-
 let seconds = 3600
-/** @param key with which it signs */
-function providerWith(key: object): Provider {
+/** With a key of its own, which all call alike. */
+async function newProvider(): Promise<Provider> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const key = { ...(await exportJWK(privateKey)), kid: 'a', alg: 'ES256', use: 'sig' }
   return new Provider(issuer, {
     jwks: { keys: [key] as never },
     clients: [
@@ -55,8 +52,7 @@ function providerWith(key: object): Provider {
   })
 }
 
-const provider = providerWith(await newKey('a'))
-const stranger = providerWith(await newKey('a'))
+const [provider, stranger] = [await newProvider(), await newProvider()]
 let isAway = false
 let current = provider
 server.on('request', (request, response) => {
@@ -78,34 +74,31 @@ async function tokenOf(from: Provider, resource = audience): Promise<string> {
 }
 
 const gatewayWith = async (after: (undo: () => unknown) => void, clientId = 'console') =>
-  await testGateway(
-    after,
-    {
-      gateway: {
-        identity: { source: 'x-user-source' },
-        login: {
-          sources: {
-            'users-file': { kind: 'users-file' },
-            'sso': {
-              ...{ kind: 'oidc', issuer, clientId, audience },
-              user: { roles: 'groups', roleMap: { importers: 'user' } }
-            }
+  await testGateway(after, {
+    gateway: {
+      identity: { source: 'x-user-source' },
+      login: {
+        sources: {
+          'users-file': { kind: 'users-file' },
+          'sso': {
+            ...{ kind: 'oidc', issuer, clientId, audience },
+            user: { roles: 'groups', roleMap: { importers: 'user' } }
           }
-        }
-      },
-      routes: {
-        upstreams: { b: { url: backend.url } },
-        routes: {
-          orders: {
-            ...{ path: '/api/orders/*', upstream: 'b', methods: ['GET', 'POST'], keys: true },
-            ...{ access: { roles: ['user'] }, passHeaders: ['authorization'] }
-          },
-          closed: { path: '/api/closed', upstream: 'b' }
         }
       }
     },
-    {}
-  )
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        orders: {
+          ...{ path: '/api/orders/*', upstream: 'b', methods: ['GET', 'POST'], keys: true },
+          ...{ access: { roles: ['user'] }, passHeaders: ['authorization'] }
+        },
+        closed: { path: '/api/closed', upstream: 'b' }
+      }
+    }
+  })
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 t.test('a machine calls with a token of the right audience, and nothing else passes', async t => {
   const gateway = await gatewayWith(t.after)
@@ -126,12 +119,12 @@ t.test('a machine calls with a token of the right audience, and nothing else pas
     ['eyJhbGciOiJub25lIn0.e30.', '/api/orders/1', 401, 'session.none']
   ] as const) {
     const called = await gateway.call(path, {
-      headers: { authorization: `Bearer ${sent}` },
+      headers: bearer(sent),
       ...(withCookie === true && { cookie })
     })
     t.match([called.status, called.json.errorCode], [status, errorCode], `${path} ${errorCode}`)
   }
-  await gateway.call('/api/orders/1', { headers: { authorization: `Bearer ${token}` } })
+  await gateway.call('/api/orders/1', { headers: bearer(token) })
   const { headers } = backend.seen.at(-1) ?? {}
   t.match(headers, { 'x-user-id': 'importer', 'x-user-roles': 'user', 'x-user-source': 'sso' })
   t.equal(headers?.authorization, undefined)
@@ -141,22 +134,21 @@ t.test('a machine calls with a token of the right audience, and nothing else pas
 t.test('a token ends with its time, and for whom is blocked; its streams do too', async t => {
   const gateway = await gatewayWith(t.after)
   seconds = 3
-  const headers = { authorization: `Bearer ${await tokenOf(provider)}` }
+  const headers = bearer(await tokenOf(provider))
   seconds = 3600
   const events = await openStream(t.after, `${gateway.url}/api/orders/events`, { headers })
   t.equal(events.status, 200)
   await events.ended
   t.match(events.text(), /tick/)
 
-  const json = { name: 'importer' }
-  await gateway.ops('/ops/api/users/block', { json })
-  const another = { authorization: `Bearer ${await tokenOf(provider)}` }
+  await gateway.ops('/ops/api/users/block', { json: { name: 'importer' } })
+  const another = bearer(await tokenOf(provider))
   const refused = await gateway.call('/api/orders/1', { headers: another })
-  t.match([refused.status, refused.json.errorCode], [403, 'login.blocked-by-operator'])
+  t.match(refused, { status: 403, json: { errorCode: 'login.blocked-by-operator' } })
 })
 
 t.test('while the provider is away a token cannot be checked: 503', async t => {
-  const headers = { authorization: `Bearer ${await tokenOf(provider)}` }
+  const headers = bearer(await tokenOf(provider))
   // Of another client: it has read nothing yet.
   const gateway = await gatewayWith(t.after, 'another')
   isAway = true

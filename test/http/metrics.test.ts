@@ -1,6 +1,5 @@
 /** What the metrics say of requests, sign-ins, refusals and the process. */
 import t, { type Test } from 'tap'
-import { Metrics } from '../../src/observability/metrics.ts'
 import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -9,18 +8,14 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
   if (seen.url.endsWith('?silent')) return
   json(seen.url.endsWith('?fails') ? 500 : 200, {})(incoming, response, seen)
 })
+const route = { upstream: 'orders' }
 const gateway = await testGateway(t.after, {
   routes: {
     upstreams: { orders: { url: backend.url } },
     aliases: { '/api/mine': '/api/orders' },
     routes: {
-      orders: {
-        path: '/api/orders',
-        methods: ['GET', 'POST'],
-        access: 'public',
-        upstream: 'orders'
-      },
-      kind: { path: '/api/kind', upstream: 'orders', errorStatus: 'ok' }
+      orders: { ...route, path: '/api/orders', methods: ['GET', 'POST'], access: 'public' },
+      kind: { ...route, path: '/api/kind', errorStatus: 'ok' }
     }
   },
   limits: { limits: { few: { by: 'address', max: 3, window: '1h', routes: ['login'] } } }
@@ -121,37 +116,6 @@ t.test('the process, what runs, and the session store are told', async t => {
   t.ok(found.has('process_cpu_user_seconds_total'))
   t.ok((found.get('nodejs_heap_size_used_bytes') ?? 0) > 0)
   t.ok([...found.keys()].some(name => name.startsWith('info{version="')))
-})
-
-t.test('names are one, buckets add up, and no label forges a line', async t => {
-  const metrics = new Metrics()
-  const counter = () => metrics.counter('c_total', 'C.', ['a', 'b']).labels('x"\n\\', 'y')
-  counter().inc()
-  counter().inc(2)
-  const durations = metrics.histogram('d_seconds', 'D.', ['a'], [1, 5]).labels('z')
-  for (const value of [0.5, 1, 3, 9]) durations.observe(value)
-  metrics.read({ name: 'e', help: 'E.', read: () => [[[], -1]] })
-  const values = [[['one'], 1] as const, [['two'], 2] as const]
-  metrics.read({ type: 'counter', name: 'f', help: 'F.', labelNames: ['g'], read: () => values })
-  metrics.read({ name: 'unknown', help: 'U.', read: () => [] })
-  await metrics.text()
-  const { body } = await metrics.text()
-  for (const line of [
-    'c_total{a="x\\"\\n\\\\",b="y"} 3',
-    'd_seconds_bucket{le="1",a="z"} 2',
-    'd_seconds_bucket{le="5",a="z"} 3',
-    'd_seconds_bucket{le="+Inf",a="z"} 4',
-    'd_seconds_sum{a="z"} 13.5',
-    'd_seconds_count{a="z"} 4',
-    'e -1',
-    'f{g="one"} 1',
-    'f{g="two"} 2',
-    '# TYPE d_seconds histogram',
-    '# HELP c_total C.'
-  ]) {
-    t.ok(body.includes(`${line}\n`), line)
-  }
-  t.notMatch(body, /^unknown/m, 'what cannot be read is not there')
 })
 
 t.end()

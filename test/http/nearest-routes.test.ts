@@ -12,6 +12,7 @@ const route = (path: string, methods: string[], more: object = {}) => ({
   ...more
 })
 const admins = { access: { roles: ['admin'] }, rewrite: '/accounts/:id/password' }
+const slashes = { passEncodedSlashes: true }
 const { call } = await testGateway(t.after, {
   routes: {
     upstreams: { b: { url: backend.url } },
@@ -28,7 +29,10 @@ const { call } = await testGateway(t.after, {
       users: route('/users/*', ['GET', 'DELETE']),
       user: route('/users/:id', ['GET'], { rewrite: '/one/:id' }),
       reset: route('/users/:id/reset', ['POST'], admins),
-      me: route('/users/me/reset', ['POST'], { rewrite: '/me' })
+      me: route('/users/me/reset', ['POST'], { rewrite: '/me' }),
+      queues: route('/queues/:vhost/:name', ['GET'], slashes),
+      objects: route('/objects/*', ['GET'], { ...slashes, rewrite: '/o/*' }),
+      secret: route('/objects/secret/*', ['GET'], { access: { roles: ['admin'] } })
     }
   }
 })
@@ -77,21 +81,24 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['GET', '/users/a%5cb', 400],
   ['GET', '/users/a%00b', 400],
   ['POST', '/users/a%2fb/reset', 400],
-  ['POST', '/users/%37/reset', 400]
+  ['POST', '/users/%37/reset', 400],
+  // Case 21: a route may take an encoded slash, and sends it as it came.
+  ['GET', '/queues/%2F/tasks', '> /queues/%2F/tasks'],
+  ['GET', '/queues/a%2fb/tasks?x=%2F', '> /queues/a%2fb/tasks?x=%2F'],
+  ['GET', '/objects/2024%2F01%2Freport.pdf', '> /o/2024%2F01%2Freport.pdf'],
+  ...['..%2F..%2Fetc', 'a%2F..%2Fb', 'a%2F.%2Fb', 'a%252Fb', 'a%5Cb', 'secret%2Fx%2fy'].map(
+    path => ['GET', `/objects/${path}`, 400] as const
+  )
 ]
 
-t.test('the nearest path decides alone, by its methods and access', async t => {
+t.test('case 21: the nearest path decides alone, by its methods, access and slashes', async t => {
   for (const [method, path, expected] of rows) {
-    backend.seen.length = 0
     const { status, headers, json } = await call(path, { method })
-    const [seen] = backend.seen
-    const target = seen && `> ${seen.url}`
+    const seen = backend.seen.pop()
     const title = `${method} ${path.slice(0, 60)}`
-    t.equal(target ?? headers.get('allow') ?? status, expected, title)
-    if (target === undefined && typeof expected === 'string') {
-      t.match({ status, json }, { status: 405, json: { ok: false, errorCode: 'route.method' } })
-    }
-    if (target !== undefined) t.same([seen?.method, status], [method, 200], title)
+    t.equal(seen ? `> ${seen.url}` : (headers.get('allow') ?? status), expected, title)
+    if (seen) t.same([seen.method, status], [method, 200], title)
+    else if (typeof expected === 'string') t.same([status, json.errorCode], [405, 'route.method'])
   }
 })
 

@@ -1,6 +1,8 @@
 /** The sessions of users: their own to see and close, so many at a time, anyone's for operators. */
 import t from 'tap'
+import { reportsOf } from '../support/config-files.ts'
 import { cookieOf, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -80,53 +82,73 @@ t.test('one sign-in too many ends the oldest session, which is told so; or is re
   t.same(await statuses([first], refusing), [200])
 })
 
-t.test('two users of two sources with one id are two', async t => {
-  const upstream = await testUpstream(t.after, json(200, { user: { id: '1' } }))
-  const atBackEnd = {
-    kind: 'upstream-login',
-    upstream: 'backend',
-    path: '/login',
-    user: { id: 'user.id' }
-  }
-  const { call, signIn } = await testGateway(t.after, {
-    gateway: {
-      login: { sources: { staff: { kind: 'users-file' }, backend: atBackEnd } },
-      identity: { source: 'x-user-source' }
-    },
+const upstream = await testUpstream(t.after, (...exchange) => {
+  const { username } = JSON.parse(String(exchange[2].body) || '{}') as { username?: string }
+  const tenant = { ben: 'a b', bea: 'a b', carl: 'c' }[username ?? '']
+  json(200, { id: tenant ? username : '1', profile: tenant && { tenant } })(...exchange)
+})
+const { gateway: atBackEnd, routes } = signInAt(upstream.url, {
+  user: { id: 'id', profile: 'profile' }
+})
+const budget = { max: 2, window: '1h' }
+const twoSources = await testGateway(t.after, {
+  gateway: {
+    login: { sources: { staff: { kind: 'users-file' }, ...atBackEnd.login.sources } },
+    identity: { source: 'x-user-source' }
+  },
+  routes: {
+    ...routes,
     routes: {
-      upstreams: { backend: { url: upstream.url } },
-      routes: { echo: { path: '/api/echo', upstream: 'backend' } }
-    },
-    limits: { limits: { user: { by: 'user', max: 2, window: '1m', routes: ['echo'] } } }
-  })
-  const [alice, carol] = [await signIn('alice'), await signIn('carol')]
+      echo: { path: '/api/echo', upstream: 'b' },
+      shared: { path: '/api/shared', upstream: 'b' }
+    }
+  },
+  limits: {
+    limits: {
+      user: { ...budget, by: 'user', routes: ['echo'] },
+      tenant: { ...budget, by: 'profile.tenant', routes: ['shared'] }
+    }
+  }
+})
+
+t.test('two users of two sources with one id are two', async t => {
+  const { call, signIn } = twoSources
+  const [alice, dora] = [await signIn('alice'), await signIn('dora')]
   const counted: number[] = []
-  for (const cookie of [alice, alice, alice, carol]) {
+  for (const cookie of [alice, alice, alice, dora]) {
     counted.push((await call('/api/echo', { cookie })).status)
   }
   t.same(counted, [200, 200, 429, 200], 'a limit counts each of them')
-  t.match(upstream.seen.at(-1)?.headers, { 'x-user-id': '1', 'x-user-source': 'backend' })
-  t.match((await call('/api/session/list', { cookie: alice })).json, {
-    total: 1,
-    data: [{ source: 'staff' }]
-  })
+  t.match(upstream.seen.at(-1)?.headers, { 'x-user-id': '1', 'x-user-source': 'b' })
+  const { json: listed } = await call('/api/session/list', { cookie: alice })
+  t.match(listed, { total: 1, data: [{ source: 'staff' }] })
   const closed = await call('/api/session/close', { cookie: alice, json: { all: true } })
   t.match(closed.json, { data: { closed: 1 } })
-  t.equal((await call('/api/session', { cookie: carol })).status, 200)
+  t.equal((await call('/api/session', { cookie: dora })).status, 200)
 })
 
-t.test('operators list and close sessions of anyone, or of everyone; a page cannot', async t => {
+t.test('a limit may count all users of a tenant together', async t => {
+  const { call, signIn } = twoSources
+  const counted: number[] = []
+  for (const name of ['ben', 'bea', 'ben', 'bea', 'carl', 'alice']) {
+    counted.push((await call('/api/shared', { cookie: await signIn(name) })).status)
+  }
+  t.same(counted, [200, 200, 429, 429, 200, 200], 'who has none has a budget alone')
+  const x = { ...budget, by: ['profile.tenant', 'user'] }
+  const faults = reportsOf({ limits: { limits: { x } } }).join()
+  t.match(faults, /x\.by: a member of the profile stands/)
+})
+
+t.test('operators close the sessions of anyone, or of everyone; a page cannot', async t => {
   const anyone = await testGateway(t.after)
   const cookies = [await anyone.signIn('alice'), await anyone.signIn('bob')]
   const listed = async (query: string) =>
-    (await (await anyone.ops(`/ops/api/sessions${query}`)).json()) as { sessions: unknown[] }
+    await (await anyone.ops(`/ops/api/sessions${query}`)).json()
   const post = async (body: unknown, headers: Record<string, string> = {}) =>
     await anyone.ops('/ops/api/sessions/close', { headers, json: body })
-  t.match(await listed('?user=1'), {
-    user: '1',
-    sessions: [{ address: '127.0.0.1', source: 'users-file' }]
-  })
-  t.equal((await listed('')).sessions.length, 2, 'without a user: of everyone')
+  const alices = [{ address: '127.0.0.1', source: 'users-file' }]
+  t.match(await listed('?user=1'), { user: '1', sessions: alices })
+  t.match(await listed(''), { sessions: { length: 2 } }, 'without a user: of everyone')
   const pages: ReadonlyArray<Record<string, string>> = [
     { origin: 'http://127.0.0.1:1' },
     { 'sec-fetch-site': 'cross-site' },
@@ -141,7 +163,6 @@ t.test('operators list and close sessions of anyone, or of everyone; a page cann
   t.match(await (await post({ everyone: true })).json(), { closed: 'everyone' })
   t.match(await anyone.call(profile, { cookie: cookies[1] ?? '' }), revoked)
   t.same(await statuses([await anyone.signIn('bob')], anyone), [200], 'later ones go on')
-  t.equal((await anyone.call('/sessions?user=1')).status, 404, 'not on the public listener')
 })
 
 t.end()

@@ -10,7 +10,6 @@ const alias = '/api/currentUser'
 const users: Readonly<Record<string, object>> = {
   '/me': { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } },
   '/nick': { result: { nick: '{id}', avatar: 'a.png' } },
-  '/enveloped': { success: true, data: { nick: 'al' } },
   '/count': { count: 3 }
 }
 const backend = await testUpstream(t.after, (incoming, response, seen) => {
@@ -99,34 +98,23 @@ t.test('from an upstream: shaped, filled up, enveloped', async t => {
   })
 })
 
-t.test('what an upstream envelopes is unwrapped by its shape, or enveloped twice', async t => {
-  for (const [step, expected] of [
-    [{ unwrap: 'data' }, { nick: 'al', data: undefined }],
-    [{ drop: ['success'] }, { data: { nick: 'al' } }]
-  ] as const) {
-    const enveloped = { upstream: 'b', rewrite: '/enveloped', shape: 'me' }
-    const { ask } = await profileOf(t, enveloped, [step])
-    t.match((await ask()).json.data, expected)
-  }
-})
-
-t.test('an upstream at fault is 502, 503 or 504, never 401, and keeps the cookie', async t => {
+t.test('an upstream at fault is 504 or 502, never 401, and keeps the cookie', async t => {
   const dying = await testUpstream(t.after, () => {})
-  const gateway = await testGateway(t.after, {
+  const { call, signIn } = await testGateway(t.after, {
     routes: {
       upstreams: { account: { url: dying.url } },
       endpoints: { profile: { upstream: 'account', timeout: '80ms' } }
     }
   })
-  const cookie = await gateway.signIn()
-  const late = await gateway.call(path, { cookie })
+  const cookie = await signIn()
+  const late = await call(path, { cookie })
   t.match(late, { status: 504, json: { errorCode: 'upstream.timeout' } })
   t.same(late.headers.getSetCookie(), [])
   await dying.close()
   // So short a time-out may strike by itself where this machine stands still.
   await until('it refuses', async () => {
-    const refused = await gateway.call(path, { cookie })
-    return refused.status === 502 && refused.json.errorCode === 'upstream.refused'
+    const { status, json: refused } = await call(path, { cookie })
+    return status === 502 && refused.errorCode === 'upstream.refused'
   })
 })
 
@@ -136,21 +124,13 @@ t.test('an answer may be the whole body, by GET, HEAD and POST', async t => {
   for (const method of ['GET', 'POST']) {
     t.strictSame((await ask(method)).json, { email: 'alice@example.com' }, method)
   }
-  t.match(await ask('HEAD'), { status: 200, text: '' })
+  t.equal((await ask('HEAD')).status, 200)
 })
 
 t.test('an answer from both: {profile} is the user of the upstream', async t => {
-  const answer = {
-    json: { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
-  }
-  const methods = ['GET', 'POST']
-  const { ask } = await profileOf(t, {
-    methods,
-    upstream: 'b',
-    rewrite: '/nick',
-    shape: 'me',
-    answer
-  })
+  const json = { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
+  const at = { upstream: 'b', rewrite: '/nick', shape: 'me' }
+  const { ask } = await profileOf(t, { ...at, methods: ['GET', 'POST'], answer: { json } })
   const data = { userInfo: { nick: '{id}', avatar: 'a.png' }, name: '{id}', codes: ['*'] }
   const before = backend.seen.length
   for (const [method, more] of [
@@ -161,12 +141,11 @@ t.test('an answer from both: {profile} is the user of the upstream', async t => 
   ] as const) {
     t.same((await ask(method, more)).json.data, data, JSON.stringify(more))
     const seen = backend.seen.at(-1)
-    t.match(seen, { method: 'GET', url: '/nick' })
+    const headers = { 'content-type': undefined, 'content-length': undefined }
+    t.match(seen, { method: 'GET', url: '/nick', headers })
     t.equal(seen?.body.length, 0)
-    t.equal(seen?.headers['content-type'], undefined)
-    t.equal(seen?.headers['content-length'], undefined)
   }
-  t.match(await ask('HEAD'), { status: 200, text: '' })
+  t.equal((await ask('HEAD')).status, 200)
   t.equal((await ask('POST', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
   t.equal(backend.seen.length, before + 5, 'the refused one did not reach it')
 })

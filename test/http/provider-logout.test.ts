@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, importJWK, type JWK, SignJWT, UnsecuredJWT } from 'jose'
+import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
@@ -124,7 +125,7 @@ t.test('without sid all sessions of the user end; clocks and typ may be a little
   ] as const) {
     const sessions = [await signIn(gateway, provider), await signIn(gateway, provider)]
     const answer = await send(gateway, await signed(provider, more, header))
-    t.match(answer, { status: 200, text: '' }, what)
+    t.same([answer.status, answer.text], [200, ''], what)
     t.equal(answer.headers.get('cache-control'), 'no-store')
     t.same(await Promise.all(sessions.map(isAlive)), [false, false], what)
     // The next sign-in is later than that logout.
@@ -132,64 +133,54 @@ t.test('without sid all sessions of the user end; clocks and typ may be a little
   }
 })
 
-t.test(
-  'what is no logout token of the provider ends nothing, and none is over a limit',
-  async t => {
-    const { provider, gateway } = await oneGateway(t)
-    const visitor = await signIn(gateway, provider)
-    const [idToken = ''] = provider.idTokens
-    const { sid } = decodeJwt(idToken)
-    const now = Math.floor(Date.now() / 1000)
-    const valid = claimsFor(provider, { sid })
-    const { kid = '' } = provider.key()
-    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
-    const [head, , signature] = (await signed(provider, valid)).split('.')
-    const body = Buffer.from(JSON.stringify({ ...valid, sub: 'bob' })).toString('base64url')
-    const withSecret = new SignJWT(valid).setProtectedHeader({ alg: 'HS256', kid })
-    const tokens: Record<string, string> = {
-      'no token': '',
-      'no JWT': 'a.b.c',
-      'an ID token': idToken,
-      'alg none': new UnsecuredJWT(valid).encode(),
-      'another key': await new SignJWT(valid).setProtectedHeader({ alg: 'ES256', kid }).sign(other),
-      'a secret': await withSecret.sign(Buffer.from(oidcClient.clientSecret)),
-      'other claims': [head, body, signature].join('.'),
-      'another type': await signed(provider, { sid }, { typ: 'at+jwt' }),
-      'a type that is no text': await signed(provider, { sid }, { typ: 5 })
-    }
-    for (const [what, more] of Object.entries({
-      'another client': { aud: 'other' },
-      'another provider': { iss: 'http://127.0.0.1:1' },
-      'a nonce': { nonce: 'n' },
-      'no events': { events: undefined },
-      'another event': { events: { other: {} } },
-      'an event that is none': { events: { [event]: true } },
-      'no id': { jti: undefined },
-      'nobody': { sid: undefined, sub: undefined },
-      'no time': { iat: undefined },
-      'no end': { exp: undefined },
-      'over': { iat: now - 300, exp: now - 130 },
-      'old': { iat: now - 800, exp: now + 100 },
-      'not yet': { iat: now + 2000, exp: now + 3000 }
-    })) {
-      tokens[what] = await signed(provider, { sid, ...more })
-    }
-    for (const [what, token] of Object.entries(tokens)) {
-      const answer = await send(gateway, token)
-      t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, what)
-      t.equal(answer.headers.get('cache-control'), 'no-store')
-    }
-    const json = { 'content-type': 'application/json' }
-    t.equal((await send(gateway, '', { headers: json, body: '{}' })).status, 415)
-    t.equal((await send(gateway, 'x'.repeat(20_000))).status, 413)
-    t.equal(await isAlive(visitor), true)
-    t.equal((await send(gateway, await signed(provider, { sid }))).status, 200)
-    t.equal(await isAlive(visitor), false)
-    for (const token of Object.values(tokens).filter(({ length }) => length > 9)) {
-      t.notOk(JSON.stringify(gateway.log).includes(token), 'no log has it')
-    }
+t.test('what is no logout token of the provider ends nothing; none is over a limit', async t => {
+  const { provider, gateway } = await oneGateway(t)
+  const visitor = await signIn(gateway, provider)
+  const [idToken = ''] = provider.idTokens
+  const { sid } = decodeJwt(idToken)
+  const now = Math.floor(Date.now() / 1000)
+  const valid = claimsFor(provider, { sid })
+  const { kid = '' } = provider.key()
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const [head, , signature] = (await signed(provider, valid)).split('.')
+  const body = Buffer.from(JSON.stringify({ ...valid, sub: 'bob' })).toString('base64url')
+  const withSecret = new SignJWT(valid).setProtectedHeader({ alg: 'HS256', kid })
+  const tokens: Record<string, string> = {
+    'no token': '',
+    'no JWT': 'a.b.c',
+    'an ID token': idToken,
+    'alg none': new UnsecuredJWT(valid).encode(),
+    'another key': await new SignJWT(valid).setProtectedHeader({ alg: 'ES256', kid }).sign(other),
+    'a secret': await withSecret.sign(Buffer.from(oidcClient.clientSecret)),
+    'other claims': [head, body, signature].join('.'),
+    'another type': await signed(provider, { sid }, { typ: 'at+jwt' }),
+    'a type that is no text': await signed(provider, { sid }, { typ: 5 })
   }
-)
+  for (const more of [
+    ...[{ aud: 'other' }, { iss: 'http://127.0.0.1:1' }, { nonce: 'n' }, { exp: undefined }],
+    ...[{ events: undefined }, { events: { other: {} } }, { events: { [event]: true } }],
+    ...[{ jti: undefined }, { sid: undefined, sub: undefined }, { iat: undefined }],
+    { iat: now - 300, exp: now - 130 },
+    { iat: now - 800, exp: now + 100 },
+    { iat: now + 2000, exp: now + 3000 }
+  ]) {
+    tokens[inspect(more)] = await signed(provider, { sid, ...more })
+  }
+  for (const [what, token] of Object.entries(tokens)) {
+    const answer = await send(gateway, token)
+    t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, what)
+    t.equal(answer.headers.get('cache-control'), 'no-store')
+  }
+  const json = { 'content-type': 'application/json' }
+  t.equal((await send(gateway, '', { headers: json, body: '{}' })).status, 415)
+  t.equal((await send(gateway, 'x'.repeat(20_000))).status, 413)
+  t.equal(await isAlive(visitor), true)
+  t.equal((await send(gateway, await signed(provider, { sid }))).status, 200)
+  t.equal(await isAlive(visitor), false)
+  for (const token of Object.values(tokens).filter(({ length }) => length > 9)) {
+    t.notOk(JSON.stringify(gateway.log).includes(token), 'no log has it')
+  }
+})
 
 t.test('a sign-in that began before the logout of its user opens no session', async t => {
   const { provider, gateway } = await oneGateway(t)
@@ -221,55 +212,45 @@ t.test('while Redis or the keys are away it is 503, and the same token is good l
   t.equal(await isAlive(visitor), false)
 })
 
-t.test(
-  'sign-out is first here: the page posts the hint once, and the next sign-in asks',
-  async t => {
-    const { provider, gateway } = await oneGateway(t)
-    const visitor = await signIn(gateway, provider)
-    const out = await visitor.call(logoutPath)
-    t.equal(out.status, 200)
-    t.equal(await isAlive(visitor), false)
-    await until('its tokens are revoked', () => provider.asked.includes('/token/revocation'))
-    const { logoutUrl } = out.json.data
-    t.ok(logoutUrl.startsWith(`${oidcPath}/logout?`))
-    const [idToken = ''] = provider.idTokens
-    for (const part of idToken.split('.')) t.notOk(out.text.includes(part), 'no token in it')
-    const page = await visitor.ask(logoutUrl)
-    t.equal(page.status, 200)
-    t.equal(page.headers.get('cache-control'), 'no-store')
-    t.match(page.headers.get('content-security-policy'), /^default-src 'none'; script-src 'sha256-/)
-    t.ok(page.text.includes(`name="id_token_hint" value="${idToken}"`))
-    t.ok(page.text.includes(`action="${provider.issuer}/session/end"`))
-    for (const again of [
-      logoutUrl,
-      `${logoutUrl}.x`,
-      `${oidcPath}/logout`,
-      `${oidcPath}/logout?ticket=x`
-    ]) {
-      t.match(await visitor.ask(again), { status: 303, next: '/' }, again)
-    }
-    const asks = async () => (await visitor.start()).next.includes('prompt=login')
-    t.equal(await asks(), true)
-    await visitor.signIn('alice')
-    t.equal(await asks(), false)
-    await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
-    t.equal(await asks(), true, 'an operator has ended it')
+t.test('sign-out is first here: a page posts the hint once; the next sign-in asks', async t => {
+  const { provider, gateway } = await oneGateway(t)
+  const visitor = await signIn(gateway, provider)
+  const out = await visitor.call(logoutPath)
+  t.equal(out.status, 200)
+  t.equal(await isAlive(visitor), false)
+  await until('its tokens are revoked', () => provider.asked.includes('/token/revocation'))
+  const { logoutUrl } = out.json.data
+  t.ok(logoutUrl.startsWith(`${oidcPath}/logout?`))
+  const [idToken = ''] = provider.idTokens
+  for (const part of idToken.split('.')) t.notOk(out.text.includes(part), 'no token in it')
+  const page = await visitor.ask(logoutUrl)
+  t.equal(page.status, 200)
+  t.equal(page.headers.get('cache-control'), 'no-store')
+  t.match(page.headers.get('content-security-policy'), /^default-src 'none'; script-src 'sha256-/)
+  t.ok(page.text.includes(`name="id_token_hint" value="${idToken}"`))
+  t.ok(page.text.includes(`action="${provider.issuer}/session/end"`))
+  const bare = `${oidcPath}/logout`
+  for (const again of [logoutUrl, `${logoutUrl}.x`, bare, `${bare}?ticket=x`]) {
+    t.match(await visitor.ask(again), { status: 303, next: '/' }, again)
   }
-)
+  const asks = async () => (await visitor.start()).next.includes('prompt=login')
+  t.equal(await asks(), true)
+  await visitor.signIn('alice')
+  t.equal(await asks(), false)
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
+  t.equal(await asks(), true, 'an operator has ended it')
+})
 
-t.test(
-  'a link to the sign-out leads to the provider; one that is away holds nobody up',
-  async t => {
-    const { provider, gateway } = await oneGateway(t)
-    const visitor = await signIn(gateway, provider)
-    provider.fault = 'silent'
-    const out = await visitor.ask(logoutPath)
-    t.equal(out.status, 303)
-    t.equal(await isAlive(visitor), false)
-    t.equal((await visitor.ask(out.next)).status, 200)
-    t.equal((await visitor.ask(logoutPath)).status, 200, 'nobody is signed in')
-  }
-)
+t.test('a link to the sign-out leads to the provider; its silence holds nobody up', async t => {
+  const { provider, gateway } = await oneGateway(t)
+  const visitor = await signIn(gateway, provider)
+  provider.fault = 'silent'
+  const out = await visitor.ask(logoutPath)
+  t.equal(out.status, 303)
+  t.equal(await isAlive(visitor), false)
+  t.equal((await visitor.ask(out.next)).status, 200)
+  t.equal((await visitor.ask(logoutPath)).status, 200, 'nobody is signed in')
+})
 
 t.test('a browser signs out at the gateway and the provider, and comes back', async t => {
   const browser = await testBrowser(t.after)

@@ -3,18 +3,18 @@
  * however it spells it.
  */
 import t from 'tap'
-import { stringify } from 'yaml'
-import { faultsOf, textFolder } from '../support/config-files.ts'
+import { reportsOf } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 /** What the back-end says of who signs in there. */
-let user: object = { id: '7', username: 'carol', roles: ['admin', 'user'] }
+let user = '{"id":"7","username":"carol","roles":["admin","user"]}'
 const backend = await testUpstream(t.after, (incoming, response, seen) => {
-  if (seen.url === '/login') response.setHeader('set-cookie', ['sid=1', 'csrf=2'])
-  const answer = seen.url === '/login' ? { token: 't1', ...user } : { ok: 1 }
-  json(200, answer)(incoming, response, seen)
+  if (seen.url !== '/login') return json(200, { ok: 1 })(incoming, response, seen)
+  response.setHeader('set-cookie', ['sid=1', 'csrf=2'])
+  response.setHeader('content-type', 'application/json')
+  response.end(`{"token":"t1","user":${user}}`)
 })
 const { url } = backend
 const methods = ['GET', 'POST']
@@ -35,7 +35,8 @@ const upstreams = {
       'x-tenant': '{profile.tenant.id}',
       'x-dept': '{profile.dept}',
       'x-none': '{profile.missing}',
-      'x-object': '{profile.tenant}'
+      'x-object': '{profile.tenant}',
+      'x-fixed': 'yes'
     }
   }
 }
@@ -53,7 +54,12 @@ const gateway = await testGateway(t.after, {
           path: '/login',
           token: 'token',
           cookies: ['sid', 'csrf'],
-          user: { id: 'id', username: 'username', roles: 'roles', profile: 'profile' }
+          user: {
+            id: 'user.id',
+            username: 'user.username',
+            roles: 'user.roles',
+            profile: 'user.profile'
+          }
         }
       }
     }
@@ -71,11 +77,7 @@ const gateway = await testGateway(t.after, {
       ),
       'admin': { path: '/api/admin', access: { roles: ['admin'] }, upstream: 'plain' },
       'shaped': { ...shaped, path: '/api/shaped', shape: 's' },
-      'parts': {
-        ...shaped,
-        path: '/api/parts',
-        parts: { p: { upstream: 'plain', rewrite: '/p' } }
-      },
+      'parts': { path: '/api/parts', parts: { p: { upstream: 'of-profile', rewrite: '/p' } } },
       'tenants': { path: '/api/tenants', upstream: 'plain', ...opened },
       'tenants-locale': { path: '/api/tenants-locale', upstream: 'locale', ...opened },
       'theme': { path: '/api/theme', upstream: 'plain', passCookies: ['lang', 'theme'] },
@@ -107,81 +109,26 @@ function namesOf(headers: object): string[] {
     .toSorted()
 }
 
-const ofProxies = [
-  'Impersonate-User',
-  'Impersonate-Group',
-  'Impersonate-Extra-Scopes',
-  'X-Goog-Authenticated-User-Email',
-  'X-Goog-Iap-Jwt-Assertion',
-  'X-Ms-Client-Principal',
-  'X-Ms-Client-Principal-Name',
-  'X-Amzn-Oidc-Data',
-  'X-Amzn-Oidc-Identity',
-  'Cf-Access-Authenticated-User-Email',
-  'Cf-Access-Jwt-Assertion',
-  'X-Consumer-Username',
-  'X-Authentik-Username',
-  'X-Scope-OrgID',
-  'X-Middleware-Subrequest',
-  'X-Vouch-User',
-  'X-Pomerium-Jwt-Assertion'
-]
-const identity = [
-  ...ofProxies,
-  'X-Staff',
-  'X-Staff-Login',
-  'X-Staff-May',
-  'X-From',
-  'X-User-Id',
-  'X-User-Name',
-  'X-User-Roles',
-  'X-User',
-  'X-Users',
-  'X-User-Email',
-  'User',
-  'Username',
-  'Role',
-  'Groups',
-  'X-Group',
-  'X-Auth',
-  'X-Auth-Roles',
-  'X-Authenticated',
-  'Authenticated-User',
-  'Identity',
-  'Principal',
-  'X-Token-Subject',
-  'Client-Cert',
-  'SSL-Client-Verify',
-  'X-Username',
-  'X-Userid',
-  'X-Role',
-  'X-Roles',
-  'X-Groups',
-  'X-Auth-User',
-  'X-Auth-Request-User',
-  'X-Authenticated-User',
-  'X-WebAuth-User',
-  'X-Remote-User',
-  'Remote-User',
-  'Remote-Groups',
-  'X-Forwarded-User',
-  'X-Forwarded-Email',
-  'X-Forwarded-Groups',
-  'X-Forwarded-Preferred-Username',
-  'X-Forwarded-Access-Token',
-  'X-Original-User',
-  'X-Account-Id',
-  'X-Principal',
-  'X-Identity',
-  'X-Admin',
-  'X-SSL-Client-S-DN',
-  'X-SSL-Client-Verify',
-  'X-Client-Cert',
-  'X-Client-Verify',
-  'X-Internal-User',
-  'X-Authorization',
-  'X-Envoy-Internal'
-]
+const words = (text: string) => text.trim().split(/\s+/)
+const ofProxies = words(`
+  Impersonate-User Impersonate-Group Impersonate-Extra-Scopes X-Goog-Authenticated-User-Email
+  X-Goog-Iap-Jwt-Assertion X-Ms-Client-Principal X-Ms-Client-Principal-Name X-Amzn-Oidc-Data
+  X-Amzn-Oidc-Identity Cf-Access-Authenticated-User-Email Cf-Access-Jwt-Assertion
+  X-Consumer-Username X-Authentik-Username X-Scope-OrgID X-Middleware-Subrequest X-Vouch-User
+  X-Pomerium-Jwt-Assertion
+`)
+const identity = words(`
+  ${ofProxies.join(' ')}
+  X-Staff X-Staff-Login X-Staff-May X-From X-User-Id X-User-Name X-User-Roles
+  X-User X-Users X-User-Email User Username Role Groups X-Group X-Auth X-Auth-Roles
+  X-Authenticated Authenticated-User Identity Principal X-Token-Subject Client-Cert
+  SSL-Client-Verify X-Username X-Userid X-Role X-Roles X-Groups X-Auth-User
+  X-Auth-Request-User X-Authenticated-User X-WebAuth-User X-Remote-User Remote-User
+  Remote-Groups X-Forwarded-User X-Forwarded-Email X-Forwarded-Groups X-Account-Id
+  X-Forwarded-Preferred-Username X-Forwarded-Access-Token X-Original-User X-Admin
+  X-Principal X-Identity X-SSL-Client-S-DN X-SSL-Client-Verify X-Client-Cert
+  X-Client-Verify X-Internal-User X-Authorization X-Envoy-Internal
+`)
 const forged = 'root-of-all-evil'
 
 t.test('identity fields without a session open nothing', async t => {
@@ -195,28 +142,25 @@ t.test('identity fields without a session open nothing', async t => {
   t.equal(backend.begun(), before)
 })
 
-t.test(
-  'identity fields of the client never reach the back-end, however they are spelt',
-  async t => {
-    const spellings = [
-      (name: string) => name,
-      (name: string) => name.toLowerCase(),
-      (name: string) => name.toUpperCase(),
-      (name: string) => name.replace('-', '_'),
-      (name: string) => name.replaceAll('-', '_').toUpperCase(),
-      // CGI-like servers (older Apache, PHP's own) make `_` of any of these.
-      ...Array.from("_.!#$%&*+^`|~'", mark => (name: string) => name.replaceAll('-', () => mark)),
-      (name: string) => name.replace('-', '.')
-    ]
-    for (const spell of spellings) {
-      const fields = identity.map(name => `${spell(name)}: ${forged}`)
-      for (const path of ['plain', 'open/plain', 'quiet', 'shaped', 'parts']) {
-        await sent(`/api/${path}`, [alice, ...fields])
-        t.notMatch(lastSeen().rawHeaders.join('\n'), forged, `${spell('X-User-Id')} to ${path}`)
-      }
+t.test('identity fields of the client never reach the back-end, in any spelling', async t => {
+  const spellings = [
+    (name: string) => name,
+    (name: string) => name.toLowerCase(),
+    (name: string) => name.toUpperCase(),
+    (name: string) => name.replace('-', '_'),
+    (name: string) => name.replaceAll('-', '_').toUpperCase(),
+    // CGI-like servers (older Apache, PHP's own) make `_` of any of these.
+    ...Array.from("_.!#$%&*+^`|~'", mark => (name: string) => name.replaceAll('-', () => mark)),
+    (name: string) => name.replace('-', '.')
+  ]
+  for (const spell of spellings) {
+    const fields = identity.map(name => `${spell(name)}: ${forged}`)
+    for (const path of ['plain', 'open/plain', 'quiet', 'shaped', 'parts']) {
+      await sent(`/api/${path}`, [alice, ...fields])
+      t.notMatch(lastSeen().rawHeaders.join('\n'), forged, `${spell('X-User-Id')} to ${path}`)
     }
   }
-)
+})
 
 t.test('a field sent twice does not slip through beside ours', async t => {
   const fields = ['X-Staff: 99', alice, 'x-staff: 98', 'X-STAFF-MAY: root', 'X-Staff-May: root']
@@ -257,100 +201,65 @@ t.test('Connection cannot make the gateway drop what it adds', async t => {
   }
 })
 
+const addresses = words(`
+  X-Forwarded-For X_Forwarded_For X-Real-IP X-Client-IP True-Client-IP Client-IP CF-Connecting-IP
+  X-Cluster-Client-IP X-Remote-Addr Remote-Addr
+`)
+const places = words(`
+  X-Forwarded-Host X-Forwarded-Prefix X-Forwarded-Server X-Forwarded-By Proxy Via
+  X-Forwarded-Scheme X-Original-Host X-Envoy-Original-Path X-Forwarded-Client-Cert
+`)
 t.test('what the client says of its way here is not believed and not passed on', async t => {
   const fields = [
-    'X-Forwarded-For: 6.6.6.6',
-    'X-Forwarded-Host: evil.example',
+    ...addresses.map(name => `${name}: 6.6.6.6`),
+    ...places.map(name => `${name}: evil.example`),
     'X-Forwarded-Proto: https',
     'X-Forwarded-Port: 666',
-    'X-Forwarded-Prefix: /evil',
-    'X-Forwarded-Server: evil.example',
-    'X-Forwarded-By: evil.example',
-    'X-Forwarded-Scheme: evil',
-    'Forwarded: for=6.6.6.6;host=evil.example',
-    'X-Real-IP: 6.6.6.6',
-    'X-Client-IP: 6.6.6.6',
-    'True-Client-IP: 6.6.6.6',
-    'CF-Connecting-IP: 6.6.6.6',
-    'X-Cluster-Client-IP: 6.6.6.6',
-    'Client-IP: 6.6.6.6',
-    'X-Remote-Addr: 6.6.6.6',
-    'Remote-Addr: 6.6.6.6',
-    'X-Original-Host: evil.example',
-    'X-Envoy-Original-Path: /evil',
-    'X-Forwarded-Client-Cert: evil',
-    'Proxy: http://evil.example',
-    'X_Forwarded_For: 6.6.6.6',
-    'Via: 1.0 evil.example'
+    'Forwarded: for=6.6.6.6;host=evil.example'
   ]
-  const answer = await raw(gateway.url, request('GET /api/plain', [alice, ...fields]))
-  t.equal(answer.status, 200)
-  t.equal(lastSeen().headers['host'], new URL(backend.url).host)
+  await sent('/api/plain', [alice, ...fields])
   // The port in `Host` and the ids are random: they may hold 666 by chance.
   const random = ['host', 'via', 'x-request-id', 'traceparent']
   t.notMatch(
     JSON.stringify(Object.entries(lastSeen().headers).filter(([name]) => !random.includes(name))),
     /6\.6\.6\.6|evil|666/
   )
-  t.equal(lastSeen().headers['x-forwarded-for'], '127.0.0.1')
-  t.equal(lastSeen().headers['x-forwarded-proto'], 'http')
-  t.notOk(
-    lastSeen().headers['x-forwarded-host'],
-    'a host that config does not list is not passed on'
-  )
+  t.match(lastSeen().headers, {
+    'host': new URL(backend.url).host,
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-proto': 'http',
+    // A host that config does not list is not passed on.
+    'x-forwarded-host': undefined
+  })
   t.match(
     gateway.log.findLast(({ msg }) => msg === 'request'),
     { address: '127.0.0.1' }
   )
 })
 
+const overrides = words('X-HTTP-Method-Override X-HTTP-Method X-Method-Override')
+const paths = words(
+  'X-Original-URL X_Original_URL X-Rewrite-URL X-Forwarded-Uri X-Forwarded-Path X-Original-Path'
+)
 t.test('no field makes a request another one', async t => {
   const before = backend.begun()
-  const tricks = [
-    'X-Original-URL: /api/open/plain',
-    'X-Rewrite-URL: /api/open/plain',
-    'X-Forwarded-Uri: /api/open/plain',
-    'X-Forwarded-Path: /healthz',
+  for (const trick of [
+    ...paths.map(name => `${name}: /api/open/plain`),
+    ...overrides.map(name => `${name}: GET`),
     'X-Forwarded-Method: GET',
-    'X-HTTP-Method-Override: GET',
-    'X-HTTP-Method: GET',
-    'X-Method-Override: GET',
     'User-Agent: kube-probe/1.30',
-    'User-Agent: GoogleHC/1.0',
     'Referer: http://gateway.test/',
-    'X-Api-Version: 1',
-    'X-Custom-IP-Authorization: 127.0.0.1',
-    'X-Debug: 1'
-  ]
-  for (const trick of tricks) {
+    'X-Custom-IP-Authorization: 127.0.0.1'
+  ]) {
     t.equal((await raw(gateway.url, request('GET /api/plain', [trick]))).status, 401, trick)
   }
   t.equal(backend.begun(), before)
-  await raw(
-    gateway.url,
-    request('GET /api/open/plain', [
-      'X-Original-URL: /admin',
-      'X-Rewrite-URL: /admin',
-      'X-HTTP-Method-Override: DELETE',
-      'X-Method-Override: DELETE',
-      'X-Forwarded-Uri: /admin',
-      'X_Original_URL: /admin'
-    ])
-  )
+  await sent('/api/open/plain', [
+    ...paths.map(name => `${name}: /admin`),
+    ...overrides.map(name => `${name}: DELETE`)
+  ])
   t.match(lastSeen(), { method: 'GET', url: '/api/open/plain' })
   t.notMatch(lastSeen().rawHeaders.join('\n'), /\/admin|DELETE/)
-})
-
-t.test('the session’s cookie and the client’s Authorization stay at the gateway', async t => {
-  for (const path of ['/api/plain', '/api/open/plain']) {
-    await sent(path, [
-      `${alice}; theme=dark; TOKEN__=stale`,
-      'Authorization: Bearer of-the-client',
-      'Proxy-Authorization: Basic Zm9v',
-      'Cookie2: $Version=1'
-    ])
-    t.notMatch(lastSeen().rawHeaders.join('\n'), /console_sid|of-the-client|TOKEN__|theme|Zm9v/)
-  }
 })
 
 const cookies: ReadonlyArray<readonly [given: string, passed: string | undefined]> = [
@@ -369,8 +278,8 @@ t.test('no cookie of the client crosses, but those that the route names', async 
   }
 })
 
-/** The client's own fields of these names, and what the upstream gets of them and of the session. */
-const own = ['Authorization: Bearer stale', 'X-Token: client']
+/** The client's own fields, and what the upstream gets of them and of the session. */
+const own = ['Authorization: Bearer stale', 'Proxy-Authorization: Basic x', 'X-Token: client']
 const credentials: Readonly<Record<string, object>> = {
   'plain': { 'x-token': 'client' },
   'bearer': { 'x-token': 'client', 'authorization': 'Bearer t1' },
@@ -380,94 +289,80 @@ const credentials: Readonly<Record<string, object>> = {
   'theme-cookies': { 'x-token': 'client', 'cookie': 'theme=dark; sid=1; csrf=2' },
   'own-token': { 'x-token': 'client', 'authorization': 'Bearer stale' }
 }
-for (const [name, expected] of Object.entries(credentials)) {
-  t.test(`the session’s credential goes out in the style of the upstream: ${name}`, async t => {
-    const ofAll = { 'x-token': undefined, 'authorization': undefined, 'cookie': undefined }
-    const got = (headers: typeof noHeaders) =>
-      Object.fromEntries(Object.keys(ofAll).map(each => [each, headers[each]]))
-    const asked = [`${carol}; theme=dark; sid=client`, ...own]
-    t.same(got(await sent(`/api/${name}`, asked)), { ...ofAll, ...expected })
-    if (!(name in upstreams)) return
-    const without = { ...ofAll, ...(name === 'token' ? {} : { 'x-token': 'client' }) }
-    const nothing = 'nothing of the client’s takes its place'
-    for (const [path, fields] of [
-      [`/api/${name}`, [`${alice}; sid=forged`, ...own]],
-      [`/api/open/${name}`, ['Cookie: sid=forged', ...own]]
-    ] as const) {
-      t.same(got(await sent(path, fields)), without, nothing)
-    }
-  })
-}
+const ofCredentials = words('x-token authorization cookie proxy-authorization')
+const credentialsIn = (headers: typeof noHeaders) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => ofCredentials.includes(name)))
 
-t.test(
-  'where a route passes the client’s Authorization, without one the session’s goes',
-  async t => {
-    t.equal((await sent('/api/own-token', [carol]))['authorization'], 'Bearer t1')
+t.test('the session’s credential goes out in the style of the upstream, alone', async t => {
+  for (const [name, expected] of Object.entries(credentials)) {
+    const asked = [`${carol}; theme=dark; sid=client`, ...own]
+    t.same(credentialsIn(await sent(`/api/${name}`, asked)), expected, name)
+    if (!(name in upstreams)) continue
+    const nothing = name === 'token' ? {} : { 'x-token': 'client' }
+    for (const path of [`/api/${name}`, `/api/open/${name}`]) {
+      const got = credentialsIn(await sent(path, [`${alice}; sid=forged; TOKEN__=stale`, ...own]))
+      t.same(got, nothing, 'nothing of the client’s takes its place')
+    }
   }
-)
+  const headers = await sent('/api/own-token', [carol])
+  t.equal(headers['authorization'], 'Bearer t1', 'where a client may send its own and has none')
+})
 
 /** What an upstream is told of a user whom the back-end describes so. */
-async function toldOf(described: object, path = '/api/plain', fields: readonly string[] = []) {
-  user = { id: '7', username: 'carol', roles: [], ...described }
+async function toldOf(described: string, path = '/api/plain', fields: readonly string[] = []) {
+  user = `{"id":"7","username":"carol",${described.slice(1)}`
   return await sent(path, [`Cookie: ${await gateway.signIn('carol')}`, ...fields])
 }
 
-t.test(
-  'a name in any script is percent-encoded and can be decoded; plain ASCII stays as it is',
-  async t => {
-    const names: Readonly<Record<string, string>> = {
-      'alice': 'alice',
-      'O\'Neil, "A" <x>; y=z': 'O\'Neil, "A" <x>; y=z',
-      '张伟': '%E5%BC%A0%E4%BC%9F',
-      'Ünï': '%C3%9Cn%C3%AF',
-      '100%': '100%25',
-      '%41': '%2541',
-      'a\r\nx-user-roles: admin': 'a%0D%0Ax-user-roles%3A%20admin',
-      'a\u0000b': 'a%00b',
-      '\u007f': '%7F',
-      // A header would lose the blank: it does not become another's name.
-      'admin ': 'admin%20',
-      ' 7': '%207'
-    }
-    for (const [username, expected] of Object.entries(names)) {
-      const value = (await toldOf({ username }))['x-staff-login']
-      t.equal(value, expected, JSON.stringify(username))
-      t.equal(decodeURIComponent(String(value)), username)
-    }
+t.test('a name in any script is percent-encoded; plain ASCII stays as it is', async t => {
+  const names: Readonly<Record<string, string>> = {
+    'O\'Neil, "A" <x>; y=z': 'O\'Neil, "A" <x>; y=z',
+    '张伟': '%E5%BC%A0%E4%BC%9F',
+    'Ünï': '%C3%9Cn%C3%AF',
+    '100%': '100%25',
+    '%41': '%2541',
+    'a\r\nx-user-roles: admin': 'a%0D%0Ax-user-roles%3A%20admin',
+    'a\u0000b\u007f': 'a%00b%7F',
+    // A header would lose the blank: it does not become another's name.
+    'admin ': 'admin%20',
+    ' 7': '%207'
   }
-)
+  for (const [username, expected] of Object.entries(names)) {
+    const value = (await toldOf(JSON.stringify({ username })))['x-staff-login']
+    t.same([value, decodeURIComponent(String(value))], [expected, username])
+  }
+})
 
 t.test('a role with a comma is one role', async t => {
-  for (const roles of [
-    ['a,b', 'c'],
-    ['a%2Cb'],
-    ['admin,user'],
-    ['管理员,x', 'y'],
-    [' x y', 'z ']
-  ]) {
-    const written = String((await toldOf({ roles }))['x-staff-may'])
+  for (const roles of [['a,b', 'c'], ['a%2Cb'], ['管理员,x', 'y'], [' x y', 'z ']]) {
+    const written = String((await toldOf(JSON.stringify({ roles })))['x-staff-may'])
     t.same(written.split(',').map(decodeURIComponent), roles, written)
   }
 })
 
-t.test(
-  'values of the profile are headers, and a client’s own of these names never pass',
-  async t => {
-    const fields = ['X-Tenant: 1', 'X-Dept: all', 'X-None: y', 'x-tenant: 2', 'X-Object: z']
-    const profile = { tenant: { id: 42 }, dept: '财务 , x' }
-    const headers = await toldOf({ profile }, '/api/of-profile', fields)
-    t.match(headers, { 'x-tenant': '42', 'x-dept': '%E8%B4%A2%E5%8A%A1%20%2C%20x' })
+t.test('values of the profile are headers, no client’s own of these names are', async t => {
+  const fields = ['X-Tenant: 1', 'X-Dept: all', 'X-None: y', 'x-tenant: 2', 'X-Object: z']
+  const spelt = [...fields, 'X_Tenant: 3', 'x-fixed: no']
+  const profile = '{"profile":{"tenant":{"id":12345678901234567890},"dept":"财务 , x"}}'
+  for (const path of ['/api/of-profile', '/api/parts']) {
+    const headers = await toldOf(profile, path, spelt)
+    const told = { 'x-tenant': '12345678901234567890', 'x-dept': '%E8%B4%A2%E5%8A%A1%20%2C%20x' }
+    t.match(headers, { ...told, 'x-fixed': 'yes' })
     for (const name of ['x-none', 'x-object']) t.notOk(name in headers, name)
-    t.notMatch(namesOf(await sent('/api/open/of-profile', fields)).join(), /x-(?:tenant|dept|none)/)
   }
-)
+  const nobodys = await sent('/api/open/of-profile', spelt)
+  t.notMatch(namesOf(nobodys).join(), /x[-_](?:tenant|dept|none|object)/)
+  for (const value of ['{tenantId}', 'a{profile.x}', '{profile.}', '{profile.a b}']) {
+    const routes = { upstreams: { b: { url, headers: { x: value } } } }
+    t.match(reportsOf({ routes }).join(), /headers\.x: expected \{profile/, value)
+  }
+})
 
 t.test('a foreign Host is neither reflected nor told to the back-end', async t => {
   for (const path of ['/api/plain', '/api/open/plain', '/api/nothing']) {
     const bytes = `GET ${path} HTTP/1.1\r\nHost: evil.example\r\n${alice}\r\n\r\n`
     t.notMatch((await raw(gateway.url, bytes)).whole, 'evil.example')
   }
-  t.equal(lastSeen().headers['host'], new URL(backend.url).host)
   t.notMatch(lastSeen().rawHeaders.join('\n'), 'evil.example')
 })
 
@@ -495,9 +390,7 @@ t.test('fields that belong to one connection end at the gateway', async t => {
 
 t.test('names of JavaScript’s own do no harm', async t => {
   for (const fields of [
-    ...['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString'].map(name => [
-      `${name}: polluted`
-    ]),
+    ...['__proto__', 'constructor', 'prototype'].map(name => [`${name}: polluted`]),
     ['__proto__: a', '__proto__: b', 'constructor: c']
   ]) {
     await sent('/api/plain', [alice, ...fields])
@@ -516,13 +409,9 @@ const harmless = {
   'user-agent': 'Mozilla/5.0',
   'referer': 'https://console.example.com/',
   'origin': 'https://console.example.com',
-  'x-requested-with': 'XMLHttpRequest',
-  'x-xsrf-token': 't',
   'x-csrf-token': 't',
   'x-tenant-id': '12',
-  'x-org-id': '7',
   'x-amzn-trace-id': 'Root=1',
-  'x-scope': 'all',
   'x-locale': 'de',
   'if-none-match': '"1"',
   'cache-control': 'no-cache',
@@ -532,7 +421,7 @@ const harmless = {
 const all = [
   ...Object.entries(harmless).map(([name, value]) => `${name}: ${value}`),
   ...ofProxies.map(name => `${name}: mallory`),
-  ...['x_request_id', 'accept_language', '_', 'x-user_id', 'content_length', 'x.y'].map(
+  ...words('x_request_id accept_language _ x-user_id content_length x.y').map(
     name => `${name}: mallory`
   )
 ]
@@ -544,18 +433,15 @@ t.test('a console’s own extra fields pass, and so does what every client sends
   t.same(namesOf(headers), [...new Set([...Object.keys(harmless), ...always])].toSorted())
 })
 
-t.test(
-  'with passHeaders only those fields of the client pass, beside the gateway’s own',
-  async t => {
-    const fields = [...all, 'Cookie: a=b', 'Authorization: Basic x', 'Content-Length: 0']
-    const more = [...fields, 'Content-Type: application/json']
-    const headers = await sent('/api/open/listed', more, 'POST /api/open/listed')
-    const listed = ['accept', 'content-length', 'content-type', 'x-tenant-id']
-    t.same(namesOf(headers), [...listed, ...always].toSorted())
-    t.match(headers, { 'x-tenant-id': '12', 'content-type': 'application/json' })
-    t.same(namesOf(await sent('/api/open/closed', all)), always, 'an empty list passes nothing')
-  }
-)
+t.test('with passHeaders only those fields pass, beside the gateway’s own', async t => {
+  const fields = [...all, 'Cookie: a=b', 'Authorization: Basic x', 'Content-Length: 0']
+  const more = [...fields, 'Content-Type: application/json']
+  const headers = await sent('/api/open/listed', more, 'POST /api/open/listed')
+  const listed = ['accept', 'content-length', 'content-type', 'x-tenant-id']
+  t.same(namesOf(headers), [...listed, ...always].toSorted())
+  t.match(headers, { 'x-tenant-id': '12', 'content-type': 'application/json' })
+  t.same(namesOf(await sent('/api/open/closed', all)), always, 'an empty list passes nothing')
+})
 
 t.test('a route opens a refused field by its full name, for itself alone', async t => {
   for (const [path, others] of [
@@ -573,47 +459,15 @@ t.test('a route opens a refused field by its full name, for itself alone', async
   }
 })
 
-t.test(
-  'check warns of what is opened, and refuses what is the gateway’s own or in the wrong place',
-  t => {
-    const files = (upstream: object, route: object) =>
-      faultsOf(
-        textFolder(t.after, {
-          'gateway.yaml': stringify({ server: { hosts: ['h'] }, identity: { id: 'x-staff' } }),
-          'routes.yaml': stringify({
-            upstreams: { b: { url: 'http://b', ...upstream } },
-            routes: { r: { path: '/api/r', upstream: 'b', ...route } }
-          })
-        })
-      )
-        .filter(line => /passHeaders/.test(line))
-        .map(line => line.replace(/^\S+ /, ''))
-    t.same(files({ passHeaders: ['accept'] }, { passHeaders: ['x-scope-orgid'] }), [
-      'routes.r.passHeaders.0: warning: clients can forge "x-scope-orgid", ' +
-        'which back-ends trust as set by a proxy: make sure that this upstream does not trust it'
-    ])
-    t.same(files({ passHeaders: ['accept'] }, { methods: ['POST'] }), [
-      'upstreams.b.passHeaders: warning: does not list content-type: the upstream cannot know the type of a body'
-    ])
-    const isOwn = 'is set by the gateway itself: remove it'
-    const isIdentity = 'is a header of `identity`: clients could forge it'
-    const faults = {
-      'x-staff': isIdentity,
-      'x-user-roles': isIdentity,
-      'host': isOwn,
-      'transfer-encoding': isOwn,
-      'x-forwarded-for': isOwn,
-      'cookie': isOwn
-    }
-    for (const [name, fault] of Object.entries(faults)) {
-      const message = `"${name}" ${fault}`
-      t.same(files({ passHeaders: [name] }, {}), [`upstreams.b.passHeaders.0: ${message}`])
-      t.same(files({}, { passHeaders: [name] }), [`routes.r.passHeaders.0: ${message}`])
-    }
-    t.match(files({ passHeaders: ['x-vouch-user'] }, {}), [/see `passHeaders` of routes/])
-    t.match(files({}, { passHeaders: ['accept'] }), [/"accept" passes anyway/])
-    t.end()
-  }
-)
+t.test('check says where a listed header is one too many', async t => {
+  const reports = (upstream: object, route: object) =>
+    reportsOf({
+      routes: {
+        upstreams: { b: { url, ...upstream } },
+        routes: { r: { path: '/api/r', upstream: 'b', ...route } }
+      }
+    }).join('\n')
+  t.match(reports({}, { passHeaders: ['accept'] }), '"accept" passes anyway')
+})
 
 t.end()

@@ -1,20 +1,30 @@
 /** Requests as a back-end with other habits wants them: its parameters, its bodies, its headers. */
-import { once } from 'node:events'
-import { request } from 'node:http'
+import type { Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
 import { signInAt } from '../support/sign-in.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
+const form = 'application/x-www-form-urlencoded'
 const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
 const { url } = backend
 const route = (path: string, more: object = {}) => ({
   path,
-  upstream: 'b',
+  upstream: 'none',
   access: 'public',
-  methods: ['GET', 'POST'],
+  methods: ['GET', 'POST', 'PATCH'],
   ...more
 })
+/** Takes bodies of GET, and has no pipeline in mind. */
+const sockets = new Set<Socket>()
+const ignoring = await rawUpstream(t.after, socket => {
+  sockets.add(socket)
+  socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
+})
+const broken = await rawUpstream(t.after, socket => socket.destroy())
+const passGetBody = { methods: ['GET'], passGetBody: true }
 const config = {
   gateway: signInAt(url, { upstream: 'api', format: 'form', token: 'token' }).gateway,
   routes: {
@@ -27,20 +37,28 @@ const config = {
       },
       same: { url, paging: { page: 'current', size: 'pageSize' } },
       none: { url },
-      api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } }
+      api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } },
+      ignoring: { url: ignoring.url },
+      broken: { url: broken.url }
     },
     routes: {
-      list: route('/api/list', { rewrite: '/orders' }),
-      renamed: route('/api/renamed', { query: { rename: { keyword: 'q' } } }),
-      form: route('/api/form', { body: { shape: 'order', as: 'form' } }),
-      off: route('/api/off', { query: { paging: false } }),
+      list: route('/api/list', { upstream: 'b', rewrite: '/orders' }),
+      renamed: route('/api/renamed', { upstream: 'b', query: { rename: { keyword: 'q' } } }),
+      off: route('/api/off', { upstream: 'b', query: { paging: false } }),
       same: route('/api/same', { upstream: 'same' }),
-      none: route('/api/none', { upstream: 'none' }),
-      save: route('/api/save', { upstream: 'api' })
+      none: route('/api/none'),
+      save: route('/api/save', { upstream: 'api' }),
+      mapped: route('/api/mapped', { body: { shape: 'order' } }),
+      form: route('/api/form', { body: { as: 'form' } }),
+      both: route('/api/both', { body: { shape: 'order', as: 'form' } }),
+      json: route('/api/json', { body: { as: 'json' } }),
+      passes: route('/api/passes', { ...passGetBody, maxBody: '1KiB' }),
+      ignoring: route('/api/ignoring', { ...passGetBody, upstream: 'ignoring' }),
+      broken: route('/api/broken', { ...passGetBody, upstream: 'broken' })
     },
     shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
   },
-  limits: { sizes: { shape: '1KiB' } }
+  limits: { sizes: { shape: '10KiB' } }
 }
 const gateway = await testGateway(t.after, config, { API_KEY: 'key of the back-end' })
 t.beforeEach(() => {
@@ -60,69 +78,143 @@ t.test('queries are renamed, and reads get the paging that both sides agree on',
     ['GET', '/api/none?current=2', '/api/none?current=2']
   ] as const) {
     t.equal((await gateway.call(path, { method })).status, 200, path)
-    t.equal(backend.seen.at(-1)?.url, expected, `${method} ${path}`)
+    t.equal(backend.seen.pop()?.url, expected, `${method} ${path}`)
   }
-  backend.seen.length = 0
   const refused = await gateway.call('/api/list?current=x')
   t.match(refused, { status: 400, json: { errorCode: 'request.malformed' } })
   t.same(backend.seen, [])
 })
 
-t.test('a body is shaped, whether it has a length or comes in chunks', async t => {
-  const body = { orderId: 7, draft: true, note: 'ä&' }
-  t.equal((await gateway.call('/api/form', { json: body })).status, 200)
-  const client = request(`${gateway.url}/api/form`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'origin': gateway.url }
-  })
-  client.write('{"orderId":')
-  client.end('8}')
-  const [response] = await once(client, 'response')
-  response.resume()
-  t.equal(response.statusCode, 200)
-  t.same(
-    backend.seen.map(seen => String(seen.body)),
-    ['note=%C3%A4%26&order_id=7', 'order_id=8']
-  )
-  for (const { headers } of backend.seen) {
-    t.equal(headers['content-type'], 'application/x-www-form-urlencoded')
-    t.equal(headers['transfer-encoding'], undefined)
+const ofJson = 'application/json'
+const patch = 'application/merge-patch+json'
+const chinese = '{"orderId":"中"}'
+const gbk = Buffer.concat([
+  Buffer.from('{"orderId":"'),
+  Buffer.from([0xd6, 0xd0]),
+  Buffer.from('"}')
+])
+/** A path, a body with its type, and what the back-end gets. */
+type Body = readonly [path: string, type: string, body: string | Buffer, sent: string, as?: string]
+const bodies: readonly Body[] = [
+  ['mapped', ofJson, chinese, '{"order_id":"中"}'],
+  ['mapped', `${ofJson}; charset=utf-8`, chinese, '{"order_id":"中"}'],
+  ['mapped', `${patch};charset=UTF-8`, chinese, '{"order_id":"中"}', patch],
+  ['mapped', 'Application/Problem+JSON', '{}', '{}', 'application/problem+json'],
+  ['mapped', `${ofJson}; charset=GBK`, gbk, '{"order_id":"中"}'],
+  ['mapped', form, 'orderId=%E4%B8%AD+%EF%BF%BD', 'order_id=%E4%B8%AD+%EF%BF%BD', form],
+  ['mapped', ofJson, '{"orderId":12345678901234567890}', '{"order_id":12345678901234567890}'],
+  ['form', ofJson, '{"id":12345678901234567890}', 'id=12345678901234567890', form],
+  ['form', ofJson, '{"a":"b c&","n":1,"no":null,"l":[1,"x"]}', 'a=b+c%26&n=1&l=1&l=x', form],
+  ['both', ofJson, '{"orderId":7,"draft":true,"note":"ä&"}', 'note=%C3%A4%26&order_id=7', form],
+  ['json', form, 'a=b+c%26&x=1&x=2&__proto__=y', '{"a":"b c&","x":["1","2"],"__proto__":"y"}']
+]
+const send = async (path: string, type: string, body: string | Uint8Array, more: object = {}) => {
+  const headers = { 'content-type': type, ...more }
+  return await gateway.call(`/api/${path}`, { method: 'PATCH', headers, body })
+}
+
+t.test('case 15: a body is written as the back-end reads it, and keeps its type', async t => {
+  for (const [path, type, body, sent, as = ofJson] of bodies) {
+    t.equal((await send(path, type, body)).status, 200, `${path} ${type}`)
+    const { headers, body: came } = backend.seen.pop() ?? {}
+    const { 'content-type': written, 'content-length': length } = headers ?? {}
+    t.same([String(came), written, length], [sent, as, String(Buffer.byteLength(sent))])
   }
 })
 
-t.test('a body that cannot be mapped never reaches the back-end', async t => {
-  for (const [status, body, type] of [
-    [415, 'x', 'text/plain'],
-    [400, '{', 'application/json'],
-    [413, `"${'x'.repeat(2000)}"`, 'application/json']
+t.test('a body that is packed or comes in chunks is mapped as others, up to the bound', async t => {
+  const packed = { 'content-encoding': 'gzip' }
+  t.equal((await send('mapped', ofJson, gzipSync('{"orderId":1}'), packed)).status, 200)
+  t.notOk(backend.seen[0]?.headers['content-encoding'])
+  const chunks = '5\r\n{"ord\r\n8\r\nerId":1}\r\n0\r\n\r\n'
+  const fields = ['Transfer-Encoding: chunked', `Content-Type: ${ofJson}`]
+  t.equal((await raw(gateway.url, request('POST /api/mapped', fields, chunks))).status, 200)
+  t.notOk(backend.seen[1]?.headers['transfer-encoding'])
+  t.same(
+    backend.seen.map(({ body }) => String(body)),
+    ['{"order_id":1}', '{"order_id":1}']
+  )
+  const large = gzipSync(`"${'x'.repeat(100_000)}"`)
+  t.equal((await send('mapped', ofJson, large, packed)).status, 413)
+  t.equal((await gateway.call('/api/mapped', { method: 'POST' })).status, 200, 'without a body')
+})
+
+t.test('case 15: what cannot be read, or written as the back-end reads it, is refused', async t => {
+  const unread = ['{"a":', Buffer.from([0x7b, 0x22, 0xd6, 0x22, 0x7d])]
+  const noForm = ['[1]', '"a"', '1', '{"a":{"b":1}}', '{"a":[[1]]}']
+  for (const [path, type, texts, status, errorCode] of [
+    ['mapped', form, ['a=%D6%D0', Buffer.from('a=\xd6\xd0', 'latin1')], 400, 'request.malformed'],
+    ['mapped', `${form}; charset=GBK`, ['a=%D6%D0'], 400, 'request.malformed'],
+    ['form', ofJson, [...unread, ...noForm], 400, 'request.malformed'],
+    ['form', 'text/plain', ['x'], 415, 'request.type'],
+    ['form', 'multipart/form-data; boundary=x', ['x'], 415, 'request.type'],
+    ['form', '', ['x'], 415, 'request.type']
   ] as const) {
-    const headers = { 'content-type': type }
-    t.equal((await gateway.call('/api/form', { method: 'POST', body, headers })).status, status)
+    for (const text of texts) {
+      t.match(
+        await send(path, type, text),
+        { status, json: { errorCode } },
+        `${type} ${String(text)}`
+      )
+    }
   }
-  t.same(backend.seen, [])
-  t.equal((await gateway.call('/api/form', { method: 'POST' })).status, 200, 'without a body')
+  t.same(backend.seen, [], 'the back-end was not asked')
 })
 
 t.test('the fixed headers of an upstream replace the client’s', async t => {
   const headers = { 'accept': 'text/html', 'x-api-key': 'of the client' }
   await gateway.call('/api/list', { headers })
   await gateway.call('/api/list', { json: {}, headers })
-  t.equal(backend.seen.length, 2)
-  for (const { headers: sent } of backend.seen) {
-    t.match(sent, { 'accept': 'application/vnd.orders+json', 'x-api-key': 'key of the back-end' })
-  }
+  const fixed = { 'accept': 'application/vnd.orders+json', 'x-api-key': 'key of the back-end' }
+  t.match(backend.seen, [{ headers: fixed }, { headers: fixed }])
 })
 
 t.test('a fixed content type is for the bodies of clients, not for the sign-in', async t => {
   await gateway.signIn()
   await gateway.call('/api/save', { json: {} })
+  t.match(backend.seen, [
+    { url: '/login', headers: { 'content-type': form } },
+    { url: '/api/save', headers: { 'content-type': 'application/vnd.api+json' } }
+  ])
+})
+
+const getWithBody = async (path: string, text: string) => {
+  const fields = [`Content-Type: ${ofJson}`, `Content-Length: ${text.length}`]
+  return (await raw(gateway.url, request(`GET /api/${path}`, fields, text))).status
+}
+
+t.test('case 16: the body of a GET is dropped, which the log says once', async t => {
+  for (let count = 0; count < 3; count++) t.equal(await getWithBody('none', '{"a":1}'), 200)
+  for (const { body, headers } of backend.seen) {
+    t.same([body.length, headers['content-type']], [0, undefined])
+  }
+  const lines = gateway.log.filter(({ event }) => event === 'request.body-dropped')
+  t.match(lines, [{ route: 'none', method: 'GET' }])
+  t.equal(lines.length, 1)
+})
+
+t.test('case 16: a route may let it pass whole, up to its bound', async t => {
+  t.equal(await getWithBody('passes', '{"a":1}'), 200)
+  const chunked = ['Transfer-Encoding: chunked']
+  const bytes = request('GET /api/passes', chunked, '3\r\nabc\r\n0\r\n\r\n')
+  t.equal((await raw(gateway.url, bytes)).status, 200)
+  t.equal(await getWithBody('passes', 'x'.repeat(2000)), 413)
+  t.equal((await gateway.call('/api/passes')).status, 200, 'without one too')
+  t.match(backend.seen[0], { method: 'GET', headers: { 'content-type': ofJson } })
   t.same(
-    backend.seen.map(seen => [seen.url, seen.headers['content-type']]),
-    [
-      ['/login', 'application/x-www-form-urlencoded'],
-      ['/api/save', 'application/vnd.api+json']
-    ]
+    backend.seen.map(({ body }) => String(body)),
+    ['{"a":1}', 'abc', '']
   )
+})
+
+t.test('case 16: nothing of a body becomes a request, and none is sent twice', async t => {
+  for (let count = 0; count < 5; count++) {
+    t.equal(await getWithBody('ignoring', 'GET /stolen HTTP/1.1\r\nHost: x\r\n\r\n'), 200)
+    t.equal((await gateway.call('/api/ignoring')).status, 200)
+  }
+  t.equal(sockets.size, 6, 'each GET with a body has a connection of its own')
+  t.equal(await getWithBody('broken', '{}'), 502)
+  t.equal(broken.requests(), 1)
 })
 
 t.end()

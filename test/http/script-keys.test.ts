@@ -44,19 +44,14 @@ const shop = {
   user: { id: 'id', username: 'name' }
 }
 
-interface Options {
-  readonly redis?: string
-  readonly limits?: object
-}
-
-async function start(t: Test, { redis, limits = {} }: Options = {}) {
+async function start(t: Test, redis?: string, limits = {}) {
   const folder = await configFolder({
     gateway: {
       audit: { key: '${AUDIT_KEY}' },
       identity: { source: 'x-user-source' },
       login: { sources: { 'users-file': { kind: 'users-file' }, shop } },
       session: { secrets: ['${SECRET}'] },
-      ...(redis !== undefined && { redis: { url: redis } })
+      ...(redis && { redis: { url: redis } })
     },
     routes,
     limits: { limits }
@@ -106,22 +101,16 @@ t.test('a script calls with its key as users do, and its key goes nowhere', asyn
 
   const profile = await gateway.withKey(key, '/api/account/profile')
   t.match(profile, { status: 200, json: { data: { name: 'nightly' } } })
-  const ofScript = { user: 'key:nightly', source: 'keys' }
   t.match(await gateway.logged(line => line['route'] === 'orders'), { user: 'key:nightly' })
-  await until('the request is in the ledger', () =>
-    linesIn(gateway.folder).some(({ route }) => route === 'orders')
-  )
-  const ledger = linesIn(gateway.folder)
-  t.match(
-    ledger.find(({ route }) => route === 'orders'),
-    ofScript
-  )
-  t.match(
-    ledger.find(({ act }) => act === 'keys.create'),
-    { operator: 'local', outcome: 'done', detail: { name: 'nightly', createdBy: 'local' } }
-  )
+  const lines = () => linesIn(gateway.folder)
+  await until('the request is in the ledger', () => lines().some(({ route }) => route === 'orders'))
+  const ofScript = lines().find(({ route }) => route === 'orders')
+  t.match(ofScript, { user: 'key:nightly', source: 'keys' })
+  const detail = { name: 'nightly', createdBy: 'local' }
+  const creation = lines().find(({ act }) => act === 'keys.create')
+  t.match(creation, { operator: 'local', outcome: 'done', detail })
   const secret = key.slice(-32)
-  t.notMatch(JSON.stringify([ledger, gateway.log]), secret, 'neither log nor ledger has it')
+  t.notMatch(JSON.stringify([lines(), gateway.log]), secret, 'neither log nor ledger has it')
 })
 
 t.test('what a key may not do, and what is no key', async t => {
@@ -171,7 +160,7 @@ t.test('what a key may not do, and what is no key', async t => {
 t.test('keys are listed with their last use, end on time, and survive everyoneâ€™s end', async t => {
   for (const kind of ['memory', 'redis']) {
     const redis = kind === 'redis' ? await testRedis(t.after) : undefined
-    const gateway = await start(t, redis && { redis: redis.url })
+    const gateway = await start(t, redis?.url)
     const { keys, create, statusOf } = gateway
     t.match(await keys('list'), { code: 0, out: 'no keys\n' }, kind)
     const nightly = await create('nightly', '--role', 'user', '--for', '1h')
@@ -204,8 +193,8 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
 
 t.test('a revoked key ends within a second at each replica, with its streams', async t => {
   const redis = await testRedis(t.after)
-  const gateway = await start(t, { redis: redis.url })
-  const other = await start(t, { redis: redis.url })
+  const gateway = await start(t, redis.url)
+  const other = await start(t, redis.url)
   const key = await gateway.create('watcher')
   const headers = { authorization: `Bearer ${key}` }
   const events = await openStream(t.after, `${other.url}/api/orders/events`, { headers })
@@ -231,7 +220,7 @@ t.test('a revoked key ends within a second at each replica, with its streams', a
 
 t.test('Redis holds a hash; while it is away keys are 503, and after it as before', async t => {
   const redis = await testRedis(t.after)
-  const gateway = await start(t, { redis: redis.url })
+  const gateway = await start(t, redis.url)
   const [used, unused] = [await gateway.create('used'), await gateway.create('unused')]
   t.equal(await gateway.statusOf(used), 200)
   const client = new Redis(redis.url)
@@ -252,7 +241,7 @@ t.test('Redis holds a hash; while it is away keys are 503, and after it as befor
 
 t.test('a key that is used outlives the secret of its day', async t => {
   const redis = await testRedis(t.after)
-  const { create, folder, stop } = await start(t, { redis: redis.url })
+  const { create, folder, stop } = await start(t, redis.url)
   const key = await create('old', '--role', 'user')
   await stop({ noticeMs: 0 })
   const secretsAre = (secrets: readonly string[]) => {
@@ -279,7 +268,7 @@ t.test('a key has a budget of its own, and guesses take only that of their addre
     'scripts': { by: 'key', ...max, max: 5 },
     'anonymous': { by: 'address', ...max }
   }
-  const gateway = await start(t, { limits })
+  const gateway = await start(t, undefined, limits)
   const { create, statusOf } = gateway
   const [one, two] = [await create('one'), await create('two')]
   const times = async (count: number, key: string) => {

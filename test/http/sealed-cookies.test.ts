@@ -22,14 +22,17 @@ async function setUp(t: Pick<Test, 'after'>, more: object = {}, source: object =
   })
   const files = signInAt(backend.url, { passCookies: ['SID'], token: 'token', ...source })
   const SID = { name: 'SID', sealed: true }
-  const picture = {
+  const picture = (path: string, other: object = {}) => ({
+    path,
     rewrite: '/picture',
     upstream: 'b',
     access: 'public',
     methods: ['GET', 'POST'],
     setCookies: [SID],
-    passCookies: ['SID']
-  }
+    passCookies: ['SID'],
+    ...other
+  })
+  const plain = { setCookies: ['theme', SID], passCookies: ['theme', 'SID'] }
   const gateway = await testGateway(t.after, {
     gateway: { ...files.gateway, ...more },
     routes: {
@@ -38,14 +41,9 @@ async function setUp(t: Pick<Test, 'after'>, more: object = {}, source: object =
         other: { url: backend.url }
       },
       routes: {
-        picture: { ...picture, path: '/api/picture' },
-        elsewhere: { ...picture, path: '/api/elsewhere', upstream: 'other' },
-        both: {
-          ...picture,
-          path: '/api/both',
-          setCookies: ['theme', SID],
-          passCookies: ['theme', 'SID']
-        },
+        picture: picture('/api/picture'),
+        elsewhere: picture('/api/elsewhere', { upstream: 'other' }),
+        both: picture('/api/both', plain),
         data: { path: '/api/data', rewrite: '/data', upstream: 'b' }
       }
     }

@@ -1,7 +1,7 @@
 /** A back-end whose own session of the user has ended: the console's session ends with it. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { cookieIn, signInAt } from '../support/sign-in.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 type Answer = readonly [status: number, headers: Record<string, string>, body: string]
@@ -26,6 +26,10 @@ const upstreamOf = (sessionEnded: object | undefined) => ({
   credential: 'bearer',
   ...(sessionEnded && { sessionEnded })
 })
+const routesOf = (upstream: string) => ({
+  [upstream]: { path: `/${upstream}`, upstream, methods: ['GET', 'POST'] },
+  [`${upstream}-shaped`]: { path: `/${upstream}-shaped`, upstream, shape: 'unwrapped' }
+})
 const gateway = await testGateway(t.after, {
   gateway: signInAt(backend.url, {
     upstream: 'code',
@@ -41,23 +45,11 @@ const gateway = await testGateway(t.after, {
       Object.entries(tests).map(([name, test]) => [name, upstreamOf(test)])
     ),
     shapes: { unwrapped: [{ unwrap: 'data' }] },
-    routes: Object.fromEntries(
-      Object.keys(tests).flatMap(name => [
-        [name, { path: `/${name}`, upstream: name, methods: ['GET', 'POST'] }],
-        [`${name}-shaped`, { path: `/${name}-shaped`, upstream: name, shape: 'unwrapped' }]
-      ])
-    )
+    routes: Object.assign({}, ...Object.keys(tests).map(routesOf)) as object
   },
   limits: {}
 })
-const signIn = async () => {
-  const answer = await gateway.call('/api/auth/admin/login', {
-    method: 'POST',
-    json: { username: 'anna', password: 'x' }
-  })
-  t.equal(answer.status, 200)
-  return cookieIn(answer.headers.getSetCookie())
-}
+const signIn = async () => await gateway.signIn('anna')
 const calls = async (path: string, cookie: string, method = 'GET') => {
   const before = backend.seen.length
   const answer = await gateway.call(path, {
@@ -65,11 +57,8 @@ const calls = async (path: string, cookie: string, method = 'GET') => {
     cookie,
     ...(method === 'POST' && { json: {} })
   })
-  return {
-    status: answer.status,
-    code: (answer.json as { errorCode?: string } | undefined)?.errorCode,
-    asked: backend.seen.length - before
-  }
+  const { status, json: body } = answer
+  return { status, code: body?.errorCode, asked: backend.seen.length - before }
 }
 const over = { status: 401, code: 'session.upstream' }
 const kept = { status: 200, code: undefined }

@@ -4,24 +4,18 @@ import { get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
+import { parse } from 'yaml'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
 
 type Answer = NonNullable<Parameters<typeof testUpstream>[1]>
 type Bytes = Buffer | string
 
-const items = (count: number) =>
-  JSON.stringify({
-    items: Array.from({ length: count }, (_, id) => ({
-      id,
-      subject: `Büro ${id}`,
-      secret: 'do-not-log'
-    }))
-  })
-const shapedItems = (count: number) =>
+const rows = (count: number) =>
   Array.from({ length: count }, (_, id) => ({ id, title: `Büro ${id}` }))
+const items = (count: number) =>
+  JSON.stringify({ items: rows(count).map(({ id, title }) => ({ id, subject: title, secret: 1 })) })
 
 const sends =
   (body: Bytes, fields: Record<string, string> = {}, status = 200): Answer =>
@@ -32,75 +26,68 @@ const sends =
 /** What the back-end answers now; `raws` are bytes. */
 let answer: Answer = sends('')
 let rawAnswer: Bytes[] = []
-const backend = await testUpstream(t.after, (incoming, response, seen) =>
-  answer(incoming, response, seen)
-)
+const backend = await testUpstream(t.after, (...exchange) => answer(...exchange))
 const raws = await rawUpstream(t.after, socket => {
   const [head = '', body] = rawAnswer
   socket.write(head, 'latin1')
   if (body !== undefined) socket.end(body)
 })
-const open = { access: 'public', upstream: 'b', methods: ['GET', 'POST'] }
+const open = (name: string, more: object = {}) => ({
+  [name]: {
+    path: `/api/${name}`,
+    access: 'public',
+    upstream: 'b',
+    methods: ['GET', 'POST'],
+    shape: name,
+    ...more
+  }
+})
+const shapes = parse(`
+list: &list
+  - unwrap: items
+  - each: [{ rename: { subject: title } }, { pick: [id, title] }]
+  - wrap: list
+raw: *list
+own: *list
+page:
+  - status: { path: code, ok: [0], statuses: { 40400: 404 } }
+  - unwrap: data
+  - paging:
+      { list: list, total: count, each: [{ convert: { at: date-seconds, id: string } }] }
+missing: [{ unwrap: items }, { wrap: list }]
+unwrapped: [{ unwrap: data }]
+number: [{ unwrap: id.rawJSON }]
+numbers: [{ unwrap: list }, { each: [{ lift: id }] }]
+again: [{ use: lifted }]
+lifted:
+  - unwrap: data.list
+  - each: [{ rename: { at: attributes } }, { lift: attributes }]
+  - nest: { as: rows, count: n }
+  - wrap: envelope
+`) as object
 const gateway = await testGateway(t.after, {
-  limits: {
-    limits: { generous: { by: 'address', max: 100_000, window: '1m' } },
-    sizes: { shape: '2MiB' }
-  },
+  limits: { limits: {}, sizes: { shape: '2MiB' } },
   routes: {
     upstreams: { b: { url: backend.url }, raws: { url: raws.url } },
     routes: {
-      shaped: { ...open, path: '/api/shaped', shape: 'list' },
-      raw: { ...open, path: '/api/raw', upstream: 'raws', shape: 'list' },
-      plain: { ...open, path: '/api/plain' },
-      own: { path: '/api/own', upstream: 'b', shape: 'list' },
-      page: { ...open, path: '/api/page', shape: 'page' },
-      ok: { ...open, path: '/api/ok', shape: 'page', errorStatus: 'ok' },
-      missing: { ...open, path: '/api/missing', shape: 'missing' },
-      lifted: { ...open, path: '/api/lifted', shape: 'again' },
-      unwrapped: { ...open, path: '/api/unwrapped', shape: 'unwrapped' },
+      ...Object.assign({}, ...Object.keys(shapes).map(name => open(name))),
+      ...open('raw', { upstream: 'raws' }),
+      ...open('own', { access: undefined }),
+      ...open('plain', { shape: undefined }),
+      ...open('ok', { shape: 'page', errorStatus: 'ok' }),
       parts: {
         path: '/api/parts',
         access: 'public',
         parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
-      },
-      number: { ...open, path: '/api/number', shape: 'number' },
-      numbers: { ...open, path: '/api/numbers', shape: 'numbers' }
+      }
     },
-    shapes: {
-      list: [
-        { unwrap: 'items' },
-        { each: [{ rename: { subject: 'title' } }, { pick: ['id', 'title'] }] },
-        { wrap: 'list' }
-      ],
-      page: [
-        { status: { path: 'code', ok: [0], statuses: { 40400: 404 } } },
-        { unwrap: 'data' },
-        {
-          paging: {
-            list: 'list',
-            total: 'count',
-            each: [{ convert: { at: 'date-seconds', id: 'string' } }]
-          }
-        }
-      ],
-      missing: [{ unwrap: 'items' }, { wrap: 'list' }],
-      unwrapped: [{ unwrap: 'data' }],
-      number: [{ unwrap: 'id.rawJSON' }],
-      numbers: [{ unwrap: 'list' }, { each: [{ lift: 'id' }] }],
-      again: [{ use: 'lifted' }],
-      lifted: [
-        { unwrap: 'data.list' },
-        { each: [{ rename: { at: 'attributes' } }, { lift: 'attributes' }] },
-        { nest: { as: 'rows', count: 'n' } },
-        { wrap: 'envelope' }
-      ]
-    }
+    shapes
   }
 })
 /** The gateway's answer where the back-end's is this one. */
 async function when(
   now: Answer,
-  path = '/api/shaped',
+  path = '/api/list',
   options: Parameters<typeof gateway.call>[1] = {}
 ) {
   answer = now
@@ -122,45 +109,34 @@ const codings: Record<string, (bytes: Bytes) => Buffer> = {
   'zstd': zstdCompressSync
 }
 
-t.test(
-  'an upstream that compresses although it was asked not to is shaped all the same',
-  async t => {
-    for (const count of [1, 3000]) {
-      for (const [coding, encode] of Object.entries(codings)) {
-        const fields = {
-          'content-encoding': coding,
-          'vary': 'Accept-Encoding, Accept-Language'
-        }
-        const headers = { 'accept-encoding': 'gzip' }
-        const shaped = await when(sends(encode(items(count)), fields), '/api/shaped', { headers })
-        t.same(
-          [shaped.status, shaped.json.total, shaped.json.data[count - 1]],
-          [200, count, shapedItems(count)[count - 1]],
-          coding
-        )
-        t.equal(backend.seen.at(-1)?.headers['accept-encoding'], 'identity')
-        t.equal(shaped.headers.get('content-encoding'), null)
-        t.equal(shaped.headers.get('vary'), 'Accept-Language', 'it was asked for in one coding')
-        t.equal(shaped.headers.get('content-length'), String(Buffer.byteLength(shaped.text)))
-      }
-    }
-  }
-)
-
-t.test('without a shape every byte passes as it is, with its coding', async t => {
+t.test('an answer compressed unasked is shaped; without a shape it passes', async t => {
   for (const [coding, encode] of Object.entries(codings)) {
-    const bytes = encode(items(3000))
-    answer = sends(bytes, { 'content-encoding': coding, 'etag': '"1"' })
-    const came = await bytesOf('/api/plain')
-    t.ok(came.bytes.equals(bytes), coding)
-    t.match(came.headers, { 'content-encoding': coding, 'etag': '"1"' })
+    for (const count of [1, 3000]) {
+      const bytes = encode(items(count))
+      const fields = { 'content-encoding': coding, 'vary': 'Accept-Encoding, Accept-Language' }
+      const headers = { 'accept-encoding': 'gzip' }
+      const shaped = await when(sends(bytes, fields), '/api/list', { headers })
+      t.match(
+        shaped,
+        { status: 200, json: { total: count, data: rows(count).slice(0, 3) } },
+        coding
+      )
+      t.equal(backend.seen.at(-1)?.headers['accept-encoding'], 'identity')
+      t.same(
+        ['content-encoding', 'vary', 'content-length'].map(name => shaped.headers.get(name)),
+        [null, 'Accept-Language', String(Buffer.byteLength(shaped.text))]
+      )
+      const came = await bytesOf('/api/plain')
+      t.ok(came.bytes.equals(bytes), coding)
+      t.equal(came.headers['content-encoding'], coding)
+    }
   }
 })
 
 t.test('a body in single bytes is shaped as one', async t => {
   const chunks = [...Buffer.from(items(40))].map(byte => `1\r\n${String.fromCharCode(byte)}\r\n`)
   rawAnswer = [`${ok}Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`]
-  t.same((await gateway.call('/api/raw')).json.data, shapedItems(40))
+  t.same((await gateway.call('/api/raw')).json.data, rows(40))
 })
 
 t.test('a shaped body that is cut is 502, however it was framed', async t => {
@@ -190,7 +166,7 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
   for (const [coding, bomb] of Object.entries(bombs)) {
     await when(sends(bomb, { 'content-encoding': coding }))
     const before = process.resourceUsage().maxRSS
-    const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.call('/api/shaped')))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.call('/api/list')))
     for (const shaped of answers) {
       t.match(shaped, { status: 502, json: { errorCode: 'shape.too-large' } }, coding)
     }
@@ -226,34 +202,21 @@ t.test('a body beyond the bound is 502, and the back-end is not read to its end'
   }
 })
 
-t.test(
-  'a body is shaped in chunks and of known length, without the headers of its bytes',
-  async t => {
-    for (const [title, fields, encode] of [
-      ['plain', {}, Buffer.from],
-      ['gzip', { 'content-encoding': 'gzip' }, gzipSync]
-    ] as const) {
-      const bytes = encode(items(10))
-      for (const chunked of [true, false]) {
-        answer = (_request, response) => {
-          response.writeHead(200, {
-            'content-type': 'application/json',
-            'etag': '"raw"',
-            'accept-ranges': 'bytes',
-            ...fields,
-            ...(!chunked && { 'content-length': bytes.length })
-          })
-          response.write(bytes.subarray(0, 10))
-          response.end(bytes.subarray(10))
-        }
-        const { headers, bytes: came } = await bytesOf('/api/shaped')
-        t.same((JSON.parse(String(came)) as { data: unknown }).data, shapedItems(10), title)
-        for (const name of ['content-encoding', 'accept-ranges']) t.equal(headers[name], undefined)
-        t.not(headers['etag'], '"raw"')
-      }
+t.test('a shaped body has none of the headers of its bytes, however these came', async t => {
+  for (const length of [undefined, 'told']) {
+    const bytes = gzipSync(items(10))
+    const fields = { 'etag': '"raw"', 'accept-ranges': 'bytes', 'content-encoding': 'gzip' }
+    answer = (_request, response) => {
+      const more = length && { 'content-length': bytes.length }
+      response.writeHead(200, { 'content-type': 'application/json', ...fields, ...more })
+      response.write(bytes.subarray(0, 10))
+      response.end(bytes.subarray(10))
     }
+    const { headers, bytes: came } = await bytesOf('/api/list')
+    t.same((JSON.parse(String(came)) as { data: unknown }).data, rows(10), `length ${length}`)
+    for (const name of Object.keys(fields)) t.equal(headers[name], undefined, name)
   }
-)
+})
 
 t.test('what is no JSON is 502, and the log says how but holds nothing of it', async t => {
   const cases: Array<[Answer, RegExp]> = [
@@ -273,19 +236,13 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
     [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
   ]
   for (const [now, reason] of cases) {
-    const { status, json, text } = await when(now)
-    t.match(
-      { status, json },
-      { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
-      String(reason)
-    )
-    t.notMatch(text, 'do-not-log')
-    const line = await gateway.logged(
-      ({ code, route, reason: told }) =>
-        code === 'shape.not-json' && route === 'shaped' && reason.test(String(told))
-    )
-    t.equal(line['level'], 'warn')
-    t.notMatch(JSON.stringify(gateway.log), 'do-not-log')
+    const from = gateway.log.length
+    const refused = await when(now)
+    const json = { success: false, errorCode: 'shape.not-json', requestId: String }
+    t.match(refused, { status: 502, json }, String(reason))
+    const line = await gateway.logged(({ code }) => code === 'shape.not-json', from)
+    t.match(line, { route: 'list', level: 'warn', reason })
+    t.notMatch(refused.text + JSON.stringify(gateway.log), 'do-not-log')
   }
 })
 
@@ -331,86 +288,48 @@ t.test('ids of more digits than JavaScript holds arrive as they were sent', asyn
 
 t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
   answer = (incoming, response) => {
+    const fields = { 'content-encoding': 'gzip', 'accept-ranges': 'bytes', 'etag': '"1"' }
     const status = Number(incoming.headers['x-status'])
-    response
-      .writeHead(status, {
-        'content-type': 'text/html',
-        'etag': '"1"',
-        'content-encoding': 'gzip',
-        'accept-ranges': 'bytes',
-        ...(status === 200 && { 'content-length': '9' })
-      })
-      .end()
+    const length = status === 200 && { 'content-length': '9' }
+    response.writeHead(status, { 'content-type': 'text/html', ...fields, ...length }).end()
   }
-  const head = await gateway.call('/api/shaped', { method: 'HEAD', headers: { 'x-status': '200' } })
-  t.match(head, { status: 200, text: '' })
-  t.same(
-    ['content-type', 'content-length', 'content-encoding', 'etag', 'accept-ranges'].map(name =>
-      head.headers.get(name)
-    ),
-    ['application/json; charset=utf-8', null, null, null, null]
-  )
+  const head = async (status: string) =>
+    await gateway.call('/api/list', { method: 'HEAD', headers: { 'x-status': status } })
+  const { headers, status } = await head('200')
+  t.equal(status, 200)
+  t.match([...headers.keys()].join(), /^(?!.*(?:content-length|coding|etag|ranges))/)
+  t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+  t.equal((await head('503')).status, 503)
   for (const status of ['204', '205']) {
-    for (const path of ['/api/shaped', '/api/plain']) {
+    for (const path of ['/api/list', '/api/plain']) {
       const asked = request(`GET ${path}`, ['Connection: close', `X-Status: ${status}`])
       const came = await raw(gateway.url, asked, { enough: () => false })
-      t.match(came, { status: Number(status), body: '', closed: true }, `${status} ${path}`)
+      t.same([came.status, came.body, came.closed], [Number(status), '', true], path)
     }
   }
-  t.match(await gateway.call('/api/shaped', { method: 'HEAD', headers: { 'x-status': '503' } }), {
-    status: 503,
-    text: ''
-  })
 })
 
-t.test('a redirect on a shaped route stays one', async t => {
-  const fields = { 'location': '/api/shaped', 'content-type': 'text/html', 'content-length': '5' }
-  const { status, text, headers } = await when(sends('Moved', fields, 302))
-  t.same([status, text], [302, ''])
-  t.same(
-    Object.keys(fields).map(name => headers.get(name)),
-    ['/api/shaped', null, '0']
-  )
-})
-
-t.test(
-  'where an answer may be kept it has no tag: that of the back-end is of another body',
-  async t => {
-    const fields = {
-      'cache-control': 'max-age=60',
-      'etag': '"raw"',
-      'last-modified': 'Sat, 21 Nov 2026 08:30:00 GMT'
-    }
-    const headers = { 'if-none-match': '"raw"', 'if-modified-since': fields['last-modified'] }
-    const { status, headers: sent } = await when(sends(items(3), fields), '/api/shaped', {
-      headers
-    })
-    t.same(
-      [status, sent.get('cache-control'), sent.get('etag'), sent.get('last-modified')],
-      [200, 'max-age=60', null, null]
-    )
+t.test('a tag of the back-end is of another body, and personal data is not kept', async t => {
+  const cookie = await gateway.signIn()
+  const modified = 'Sat, 21 Nov 2026 08:30:00 GMT'
+  for (const [path, control, kept] of [
+    ['/api/list', 'max-age=60', 'max-age=60'],
+    ['/api/list', 'no-store', 'no-store'],
+    ['/api/own', 'public, max-age=60', 'no-store']
+  ] as const) {
+    const fields = { 'cache-control': control, 'etag': '"raw"', 'last-modified': modified }
+    const headers = { 'if-none-match': '"raw"', 'if-modified-since': modified }
+    const { status, headers: sent } = await when(sends(items(1), fields), path, { cookie, headers })
+    const got = ['cache-control', 'etag', 'last-modified'].map(name => sent.get(name))
+    t.same([status, ...got], [200, kept, null, null])
     const seen = backend.seen.at(-1)?.headers
     t.same([seen?.['if-none-match'], seen?.['if-modified-since']], [undefined, undefined])
   }
-)
-
-t.test(
-  'personal data is not to be kept and has no tag, nor has what the back-end calls no-store',
-  async t => {
-    const fields = (control: string) => ({ 'cache-control': control, 'etag': '"raw"' })
-    const given = { cookie: await gateway.signIn(), headers: { 'if-none-match': '*' } }
-    const own = await when(sends(items(1), fields('public, max-age=60')), '/api/own', given)
-    t.same(
-      [own.status, own.headers.get('cache-control'), own.headers.get('etag')],
-      [200, 'no-store', null]
-    )
-    t.equal((await when(sends(items(1), fields('no-store')))).headers.get('etag'), null)
-  }
-)
+})
 
 t.test('a condition on a change goes on to the back-end', async t => {
   const headers = { 'if-match': '"3"', 'if-none-match': '*' }
-  await when(sends(items(1)), '/api/shaped', { method: 'POST', body: '{}', headers })
+  await when(sends(items(1)), '/api/list', { method: 'POST', body: '{}', headers })
   t.match(backend.seen.at(-1)?.headers, headers)
 })
 
@@ -424,7 +343,7 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
     ;(isPart ? part : all)(incoming, response, seen)
   }
   const headers = { 'range': 'bytes=0-4', 'if-range': '"x"' }
-  const shaped = await gateway.call('/api/shaped', { headers })
+  const shaped = await gateway.call('/api/list', { headers })
   t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
   const part = await gateway.call('/api/plain', { headers })
   t.match(backend.seen.at(-1)?.headers, headers)
@@ -439,35 +358,18 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
   }
 })
 
-t.test('a client that leaves while an answer is collected ends it at the back-end', async t => {
-  const closed = Promise.withResolvers<void>()
-  const before = backend.seen.length
-  answer = (_request, response) => {
-    response.once('close', closed.resolve)
-    response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
-  }
-  const abort = new AbortController()
-  const call = fetch(`${gateway.url}/api/shaped`, { signal: abort.signal }).catch(() => 'left')
-  await until('the request arrived', () => backend.seen.length > before)
-  abort.abort()
-  await closed.promise
-  t.equal(await call, 'left')
-})
-
 const page = (value: object) => sends(JSON.stringify(value))
 
 t.test('an unwrap that finds nothing is logged once, with what to do', async t => {
   for (let n = 0; n < 3; n++) {
     t.match((await when(page({ code: 0 }), '/api/missing')).json, { data: [], total: 0 })
   }
-  const lines = gateway.log.filter(({ event }) => event === 'shape.missing')
-  const found = lines.filter(({ shape }) => shape === 'missing')
-  t.equal(found.length, 1)
-  t.match(found[0], {
-    level: 'warn',
-    path: 'items',
-    msg: /found nothing at "items".*explain GET PATH --live/
-  })
+  const [line, ...others] = gateway.log.filter(
+    ({ event, shape }) => event === 'shape.missing' && shape === 'missing'
+  )
+  const msg = /found nothing at "items".*explain GET PATH --live/
+  t.match(line, { level: 'warn', path: 'items', msg })
+  t.same(others, [])
 })
 
 const verdicts: ReadonlyArray<readonly [said: object, status: number, json: object]> = [
@@ -479,26 +381,16 @@ const verdicts: ReadonlyArray<readonly [said: object, status: number, json: obje
   [
     { code: 403, msg: 'Not yours' },
     403,
-    {
-      success: false,
-      ok: false,
-      errorCode: 'upstream.error',
-      message: 'Not yours',
-      code: 403,
-      requestId: String
-    }
+    { success: false, ok: false, errorCode: 'upstream.error', message: 'Not yours', code: 403 }
   ],
   [{ code: 40400, msg: 'No such order' }, 404, { message: 'No such order', code: 40400 }],
   [{ code: 'E7' }, 502, { message: /reported an error/, code: 502 }]
 ]
-t.test(
-  'a back-end that answers 200 to everything gets true statuses and enveloped errors',
-  async t => {
-    for (const [said, status, json] of verdicts) {
-      t.match(await when(page(said), '/api/page'), { status, json })
-    }
+t.test('where 200 is said to everything, statuses are true and errors enveloped', async t => {
+  for (const [said, status, json] of verdicts) {
+    t.match(await when(page(said), '/api/page'), { status, json })
   }
-)
+})
 
 t.test('where the console wants 200, errors have it: everywhere, or on one route', async t => {
   const gone = page({ code: 40400, msg: 'No such order' })
@@ -509,10 +401,7 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
     routes: {
       upstreams: { b: { url: backend.url } },
       shapes: { page: [{ status: { path: 'code', ok: [0], statuses: { 40400: 404 } } }] },
-      routes: {
-        page: { ...open, path: '/api/page', shape: 'page' },
-        own: { ...open, path: '/api/own', shape: 'page', errorStatus: 'own' }
-      }
+      routes: { ...open('page'), ...open('own', { shape: 'page', errorStatus: 'own' }) }
     }
   })
   for (const [path, errorCode] of [
@@ -529,7 +418,7 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
 t.test('the members of an object go up, and a bare list gets a name and a count', async t => {
   const list = [{ id: 7, at: { id: 1, title: 'Hi', by: { id: 2 } } }, { id: 8, at: null }, 9]
   const rows = [{ id: 7, title: 'Hi', by: { id: 2 } }, { id: 8, attributes: null }, 9]
-  const lifted = await when(page({ data: { list } }), '/api/lifted')
+  const lifted = await when(page({ data: { list } }), '/api/again')
   t.match(lifted, { status: 200, json: { data: { rows, n: 3 } } })
 })
 
@@ -539,24 +428,19 @@ const labels: ReadonlyArray<Record<string, string>> = [
   { 'content-type': 'application/json; charset=utf8mb4' },
   { 'content-type': 'application/json;charset=ISO-8859-1' }
 ]
-for (const label of labels) {
-  t.test(`case 2: it is read as it is: ${JSON.stringify(label)}`, async t => {
-    for (let count = 0; count < 2; count++) {
-      const read = await when(sends('{"data":{"name":"张三"}}', label), '/api/unwrapped')
-      t.same([read.status, read.json], [200, { name: '张三' }])
-      t.equal(read.headers.get('content-encoding'), null)
-      t.equal(read.headers.get('content-type'), 'application/json; charset=utf-8')
-    }
+t.test('case 2: a label that is wrong is no fault: it is read as it is', async t => {
+  for (const label of labels) {
+    const read = await when(sends('{"data":{"name":"张三"}}', label), '/api/unwrapped')
+    t.match(read, { status: 200, json: { name: '张三' } }, JSON.stringify(label))
+    t.equal(read.headers.get('content-encoding'), null)
+    t.equal(read.headers.get('content-type'), 'application/json; charset=utf-8')
     t.same((await gateway.call('/api/parts')).json, { who: { name: '张三' } })
-  })
-}
-
-t.test('case 2: it is one line of the log for the route', async t => {
+  }
   const lines = gateway.log.filter(
     ({ event, route }) => event === 'shape.label' && route === 'unwrapped'
   )
   t.match(lines, [{ label: /content coding "utf-8" is not known/ }])
-  t.equal(lines.length, 1)
+  t.equal(lines.length, 1, 'one line for the route')
 })
 
 t.test('case R3: no path of a shape leads into a number', async t => {

@@ -1,6 +1,6 @@
 /** Sign-ins at back-ends that say more than yes and no. */
 import t, { type Test } from 'tap'
-import { noLockout, password, testGateway } from '../support/gateway.ts'
+import { cookieOf, noLockout, password, testGateway } from '../support/gateway.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -93,8 +93,13 @@ const after = (failures: number) => ({ failures, every: '1h' })
 const many = (count: number, ...rows: Array<readonly [username: string, status: number]>) =>
   Array.from({ length: count }, () => rows).flat()
 
+interface Typed {
+  readonly password?: string
+  readonly headers?: Record<string, string>
+}
+
 /** Sign-ins one after another at a gateway of their own, each with its status. */
-const counted: Record<string, [Setting, ReadonlyArray<readonly [string, number, object?]>]> = {
+const counted: Record<string, [Setting, ReadonlyArray<readonly [string, number, Typed?]>]> = {
   'a wrong captcha locks no account, up to its bound of 50': [
     { lockout: { account: after(3) } },
     [...many(53, ['captcha wrong', 400]), ['captcha wrong', 429], ['CAPTCHA  wrong ', 429]]
@@ -127,7 +132,8 @@ const counted: Record<string, [Setting, ReadonlyArray<readonly [string, number, 
   'a request that makes a source fail hides no guess at another one': [
     { beforeFile: true, lockout: { account: after(2) } },
     [400, 400, 429].map(status => {
-      return ['alice', status, { password: 'guess', tenant: 'x'.repeat(1025) }] as const
+      const headers = { 'tenant-id': 'x'.repeat(1025) }
+      return ['alice', status, { password: 'guess', headers }] as const
     })
   ]
 }
@@ -135,12 +141,8 @@ for (const [title, [setting, rows]] of Object.entries(counted)) {
   t.test(title, async t => {
     const { signIn } = await openGateway(t, setting)
     for (const [index, [username, status, more = {}]] of rows.entries()) {
-      const { password: typed, tenant } = more as { password?: string; tenant?: string }
-      const answer = await signIn(
-        username,
-        typed,
-        tenant === undefined ? {} : { 'tenant-id': tenant }
-      )
+      const { password: typed, headers } = more
+      const answer = await signIn(username, typed, headers)
       t.equal(answer.status, status, `${index + 1}: ${username}`)
       const locked = title.includes('address') ? 'limit.exceeded' : 'login.locked'
       if (status === 429) t.equal(answer.json.errorCode, locked)
@@ -214,6 +216,31 @@ t.test('a second call that fails is a failed sign-in, signed out at the back-end
     await until('the sign-out', () => backend.seen.length === 3)
     t.match(backend.seen[2], { url: '/logout', headers: { authorization: 'Bearer t-1' } })
   }
+})
+
+t.test('case 17: the token may come in a header of the back-end’s sign-in', async t => {
+  let header = ''
+  const backend = await testUpstream(t.after, (...exchange) => {
+    if (exchange[2].url === '/login') exchange[1].setHeader('authorization', header)
+    json(200, { id: '1' })(...exchange)
+  })
+  const { call } = await testGateway(t.after, {
+    gateway: signInAt(backend.url, { token: { header: 'authorization' } }).gateway,
+    routes: {
+      upstreams: { b: { url: backend.url, credential: 'bearer' } },
+      routes: { any: { path: '/any', upstream: 'b' } }
+    }
+  })
+  const signIn = async () => await call(path, { json: { username: 'anna', password } })
+  for (header of ['Bearer abc.def', 'abc.def', 'Token  abc.def']) {
+    const answer = await signIn()
+    t.equal(answer.headers.get('authorization'), null)
+    t.notMatch(answer.text, 'abc.def')
+    await call('/any', { cookie: cookieOf(answer) })
+    t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer abc.def', header)
+  }
+  header = ''
+  t.match(await signIn(), { status: 502, json: { errorCode: 'upstream.invalid' } })
 })
 
 t.test('what is too long is refused, and no failure', async t => {

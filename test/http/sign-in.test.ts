@@ -3,6 +3,7 @@ import { Signer } from '@fastify/cookie'
 import t from 'tap'
 import { stopClock, wallClock } from '../support/clock.ts'
 import { type Called, cookieOf, password, testGateway } from '../support/gateway.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { testUsers } from '../support/users.ts'
 
@@ -10,6 +11,7 @@ const path = '/api/auth/admin/login'
 const logout = '/api/account/logout'
 const profile = '/api/account/profile'
 const right = { username: 'alice', password }
+const form = 'application/x-www-form-urlencoded'
 const week = 7 * 86_400_000
 
 const session = { remembered: { absolute: '7d', idle: '1d' } }
@@ -19,8 +21,8 @@ const gateway = await testGateway(t.after, {
 })
 const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
 
-const written = ({ headers }: Called, name = 'console_sid') =>
-  headers.getSetCookie().find(each => each.split('=')[0]?.endsWith(name)) ?? ''
+const written = ({ headers }: Called) =>
+  headers.getSetCookie().find(each => each.split('=')[0]?.endsWith('console_sid')) ?? ''
 const expiresOf = (answer: Called) => Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
 
 t.test('a right password opens a session and answers as both kinds of console expect', async t => {
@@ -48,17 +50,12 @@ t.test('a right password opens a session and answers as both kinds of console ex
 })
 
 t.test('the dialects have their members where their consoles look', async t => {
+  const none = { errorMessage: /\w/, showType: 9, data: { isLogin: false } }
   for (const [envelope, success, error] of [
     [
       { dialect: 'ant-design-pro' },
       { success: true, status: 'ok', type: 'account', currentAuthority: 'admin' },
-      {
-        success: false,
-        errorCode: 'session.none',
-        errorMessage: /\w/,
-        showType: 9,
-        data: { isLogin: false }
-      }
+      { success: false, errorCode: 'session.none', ...none }
     ],
     [
       { dialect: 'base-response', successCode: 200 },
@@ -72,15 +69,63 @@ t.test('the dialects have their members where their consoles look', async t => {
   }
 })
 
+t.test('case U7: a dialect of the console’s own starts from nothing', async t => {
+  const off = { errorCode: false, requestId: false }
+  const members = { code: 'c', message: 'm', data: 'd', success: false, ...off }
+  const user = { uid: 7, nick: 'al' }
+  const backend = await testUpstream(t.after, json(200, user))
+  for (const [envelope, success, wrong] of [
+    [{ dialect: 'custom', custom: { members } }, { c: 0, m: 'OK', d: {} }, ['c', 'm']],
+    [{ dialect: 'none' }, {}, ['code', 'message', 'requestId']]
+  ] as const) {
+    const { call, signIn } = await testGateway(t.after, { gateway: { envelope } })
+    t.strictSame((await call(path, { json: right })).json, success)
+    const { json: of } = await call(profile, { cookie: await signIn() })
+    const names = ['email', 'id', 'name', 'roles', 'username']
+    t.strictSame(Object.keys(of.d ?? of).toSorted(), names, 'as the users file has it')
+    const refused = await call(path, { json: { ...right, password: 'x' } })
+    t.strictSame([refused.status, Object.keys(refused.json).toSorted()], [401, wrong])
+    t.match(refused.headers.get('content-type'), /^application\/json/)
+  }
+  for (const dialect of ['none', 'problem']) {
+    const { call, signIn } = await testGateway(t.after, {
+      gateway: { envelope: { dialect } },
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        endpoints: { profile: { upstream: 'b' } }
+      }
+    })
+    t.strictSame((await call(profile, { cookie: await signIn() })).json, user, 'as it says')
+  }
+})
+
+t.test('case 17: a console may post its sign-in as a form', async t => {
+  const typed = new URLSearchParams(right).toString()
+  const send = async (body: string, more: object = {}) =>
+    await secure.call(path, { method: 'POST', body, headers: { 'content-type': form, ...more } })
+  for (const [body, status, more] of [
+    [typed, 200],
+    [`${typed}&remember=on`, 200],
+    [`${typed}&__proto__=x&constructor=y`, 200],
+    [typed, 200, { 'content-type': `${form}; charset=UTF-8` }],
+    ['username=alice&password=wrong', 401],
+    ['username=alice', 400],
+    [typed, 403, { origin: 'https://evil.example' }]
+  ] as const) {
+    t.equal((await send(body, more)).status, status, body)
+  }
+  const cookie = cookieOf(await send(typed))
+  t.equal((await secure.call(profile, { cookie })).status, 200)
+})
+
 t.test('the cookie is opaque and bound; readable tokens are expired, behind it', async t => {
   const answer = await gateway.call(path, { json: right, headers: { cookie: 'token=old' } })
-  t.same(
-    answer.headers.getSetCookie().map(field => field.split('=')[0]),
-    ['console_sid', 'console_known', 'TOKEN__', 'token']
-  )
+  const cookies = answer.headers.getSetCookie()
+  const names = cookies.map(field => field.split('=')[0])
+  t.same(names, ['console_sid', 'console_known', 'TOKEN__', 'token'])
   const random = '[A-Za-z0-9_-]{48}\\.[^;]+'
-  t.match(written(answer), new RegExp(`^console_sid=${random}; Path=/; HttpOnly; SameSite=Strict$`))
-  t.match(written(answer, 'TOKEN__'), /^TOKEN__=; Max-Age=0; Path=\//)
+  const session = new RegExp(`^console_sid=${random}; Path=/; HttpOnly; SameSite=Strict$`)
+  t.match(cookies, [session, /./, /^TOKEN__=; Max-Age=0; Path=\//])
 })
 
 t.test('over https it is __Host- and Secure, also when it is cleared', async t => {
@@ -174,16 +219,13 @@ t.test('fields have their names of config, and the first that is wrong is told',
 })
 
 t.test('sources are asked in their order; a file decides on the names in it', async t => {
-  const backend = await testUpstream(t.after, (incoming, response, seen) => {
-    const { login, secret } = JSON.parse(String(seen.body) || '{}')
-    const user = { code: 200, user: { id: 7, roles: 'ADMIN' }, token: 'backend-token' }
+  const backend = await testUpstream(t.after, (...exchange) => {
+    const { login, secret } = JSON.parse(String(exchange[2].body)) as Record<string, string>
     const isRight = login === 'carol' && secret === 'pw'
-    json(200, isRight ? user : { code: 401 })(incoming, response, seen)
+    const user = { code: 200, user: { id: 7, roles: 'ADMIN' }, token: 'backend-token' }
+    json(200, isRight ? user : { code: 401 })(...exchange)
   })
-  const atBackEnd = {
-    kind: 'upstream-login',
-    upstream: 'backend',
-    path: '/login',
+  const { gateway: at, routes } = signInAt(backend.url, {
     body: { login: '{username}', secret: '{password}' },
     outcomes: [
       { is: 'refused', path: 'code', in: [401] },
@@ -191,16 +233,13 @@ t.test('sources are asked in their order; a file decides on the names in it', as
     ],
     user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
     token: 'token'
-  }
+  })
   const { call } = await testGateway(t.after, {
     gateway: {
-      login: { sources: { 'users-file': { kind: 'users-file' }, 'backend': atBackEnd } },
+      login: { sources: { 'users-file': { kind: 'users-file' }, ...at.login.sources } },
       identity: { prefix: true }
     },
-    routes: {
-      upstreams: { backend: { url: backend.url, credential: 'bearer' } },
-      routes: { echo: { path: '/api/echo', upstream: 'backend' } }
-    },
+    routes,
     users: { users: { ...testUsers, bob: { ...testUsers.bob, disabled: true } } }
   })
   const signIn = async (username: string, typed: string, more: object = {}) =>
@@ -213,15 +252,9 @@ t.test('sources are asked in their order; a file decides on the names in it', as
   t.match(answer.json, { success: true, currentAuthority: 'admin' })
   t.notMatch(answer.text, 'backend-token')
   t.match(JSON.parse(String(backend.seen[0]?.body)), { login: 'carol', tenant: 'acme' })
-  const forged = { authorization: 'Bearer forged' }
-  await call('/api/echo', { cookie: cookieOf(answer), headers: forged })
-  t.match(backend.seen.at(-1)?.headers, {
-    'authorization': 'Bearer backend-token',
-    'x-user-id': 'backend/7',
-    'x-user-name': 'carol'
-  })
-  const refused = { status: 401, json: { errorCode: 'login.refused' } }
-  t.match(await signIn('carol', 'no'), refused)
+  const { json: session } = await call('/api/session', { cookie: cookieOf(answer) })
+  t.match(session.data.user, { id: '7', username: 'carol' })
+  t.match(await signIn('carol', 'no'), { status: 401, json: { errorCode: 'login.refused' } })
   await backend.close()
   const down = { status: 502, json: { errorCode: 'upstream.refused' } }
   t.match(await signIn('carol', 'pw'), down, 'never "wrong password"')
@@ -233,13 +266,14 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
     await testUpstream(t.after, json(200, { id: '1', token: `of-${name}` }))
   const [orders, stock] = [await of('orders'), await of('stock')]
   const source = (name: string) => ({
-    kind: 'upstream-login',
-    upstream: name,
-    path: '/login',
-    user: { id: 'id' },
+    ...{ kind: 'upstream-login', upstream: name, path: '/login', user: { id: 'id' } },
     token: 'token',
     body: { user: `${name}:{username}`, password: '{password}' }
   })
+  const parts = {
+    own: { upstream: 'orders', rewrite: '/a' },
+    others: { upstream: 'stock', rewrite: '/b', required: false }
+  }
   const { call, signIn } = await testGateway(t.after, {
     gateway: {
       login: { sources: { orders: source('orders'), stock: source('stock') } },
@@ -253,13 +287,7 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
       routes: {
         orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
         stock: { path: '/api/stock', upstream: 'stock' },
-        both: {
-          path: '/api/both',
-          parts: {
-            own: { upstream: 'orders', rewrite: '/a' },
-            others: { upstream: 'stock', rewrite: '/b', required: false }
-          }
-        }
+        both: { path: '/api/both', parts }
       }
     }
   })
@@ -276,26 +304,18 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
 })
 
 t.test('GET and POST sign out, whatever body a console sends with it', async t => {
-  for (const [method, body, type] of [
-    ['GET', undefined, undefined],
-    ['POST', undefined, undefined],
-    ['POST', '', 'application/json'],
-    ['POST', '{}', 'application/json'],
-    ['POST', 'not json', 'application/json'],
-    ['POST', 'a=1', 'application/x-www-form-urlencoded'],
+  const bodies: ReadonlyArray<readonly [method: string, body?: string, type?: string]> = [
+    ['GET'],
+    ['POST'],
+    ...['', '{}', 'not json'].map(body => ['POST', body] as const),
+    ['POST', 'a=1', form],
     ['POST', 'x', 'text/plain']
-  ] as const) {
+  ]
+  for (const [method, body, type = 'application/json'] of bodies) {
     const cookie = await gateway.signIn()
-    const answer = await gateway.call(logout, {
-      method,
-      cookie,
-      ...(body !== undefined && { body, headers: { 'content-type': type } })
-    })
-    t.match(
-      answer,
-      { status: 200, json: { ok: true, success: true, data: {} } },
-      `${method} ${body}`
-    )
+    const sent = body !== undefined && { body, headers: { 'content-type': type } }
+    const answer = await gateway.call(logout, { method, cookie, ...sent })
+    t.match(answer, { status: 200, json: { ok: true, success: true, data: {} } }, type)
     t.match(answer.headers.getSetCookie(), [
       /^console_sid=; Max-Age=0; Path=\/.*HttpOnly; SameSite=Strict$/,
       /^TOKEN__=; Max-Age=0/

@@ -7,6 +7,7 @@ import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const secret = 'secret-of-the-back-end-and-gateway'
+const jwt = { secret: '${JWT_SECRET}' }
 const newKey = () =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
     type: 'pkcs8',
@@ -14,10 +15,10 @@ const newKey = () =>
   }) as string
 const [newer, older] = [newKey(), newKey()]
 
-async function start(t: Test, credential: object, gatewayConfig: Record<string, unknown> = {}) {
-  const backEnd = await testUpstream(t.after)
+async function start(t: Test, credential: object, gateway = {}, status = 200) {
+  const backEnd = await testUpstream(t.after, json(status, { ok: 1 }))
   const files = {
-    gateway: gatewayConfig,
+    gateway,
     routes: {
       upstreams: { b: { url: backEnd.url, credential } },
       endpoints: { jwks: { path: '/keys' } },
@@ -29,20 +30,20 @@ async function start(t: Test, credential: object, gatewayConfig: Record<string, 
     }
   }
   const environment = { JWT_SECRET: secret, NEWER: newer, OLDER: older }
-  const gateway = await testGateway(t.after, files, environment)
+  const started = await testGateway(t.after, files, environment)
   /** The token that the back-end gets, by the header of its config. */
   const sent = async (cookie?: string, headers = {}, path = '/api/data') => {
-    await gateway.call(path, { headers, ...(cookie && { cookie }) })
+    await started.call(path, { headers, ...(cookie && { cookie }) })
     return backEnd.seen.at(-1)?.headers ?? {}
   }
   const tokenOf = async (cookie: string) =>
     (await sent(cookie)).authorization?.replace('Bearer ', '') ?? ''
-  return { ...gateway, backEnd, sent, tokenOf }
+  return { ...started, sent, tokenOf }
 }
 
 t.test('HS256: the usual claims, and those of config', async t => {
   const claims = { email: '{profile.email}', main: '{role}', none: '{profile.none}', fixed: [1] }
-  const { signIn, tokenOf } = await start(t, { jwt: { secret: '${JWT_SECRET}', claims } })
+  const { signIn, tokenOf } = await start(t, { jwt: { ...jwt, claims } })
   const token = await tokenOf(await signIn())
   const expected = { issuer: 'console-gateway', audience: 'b', algorithms: ['HS256'] }
   const { payload } = await jwtVerify(token, Buffer.from(secret), expected)
@@ -58,14 +59,13 @@ t.test('HS256: the usual claims, and those of config', async t => {
     main: 'admin',
     fixed: [1]
   })
-  t.equal(exp - iat, 60)
-  t.equal(typeof jti, 'string')
+  t.same([exp - iat, typeof jti], [60, 'string'])
   t.equal(decodeJwt(await tokenOf(await signIn('bob'))).sub, '2')
 })
 
 t.test('a token is used for half its life, and each session has its own', async t => {
   const passTime = stopClock(t.after)
-  const { signIn, tokenOf } = await start(t, { jwt: { secret: '${JWT_SECRET}' } })
+  const { signIn, tokenOf } = await start(t, { jwt })
   const [cookie, other] = [await signIn(), await signIn()]
   const first = await tokenOf(cookie)
   t.not(await tokenOf(other), first)
@@ -100,11 +100,10 @@ t.test('ES256: the first key signs, the keys of all are public', async t => {
 
 t.test('the client’s own header never passes', async t => {
   const forged = { 'authorization': 'Bearer forged', 'x-user-jwt': 'forged' }
-  const bearer = await start(t, { jwt: { secret: '${JWT_SECRET}' } })
+  const bearer = await start(t, { jwt })
   const cookie = await bearer.signIn()
   t.notMatch((await bearer.sent(cookie, forged)).authorization, 'forged')
   t.equal((await bearer.sent(undefined, forged, '/api/open')).authorization, undefined)
-  const jwt = { secret: '${JWT_SECRET}' }
   const named = await start(t, { as: 'header:x-user-jwt', scheme: 'Signed', jwt })
   const headers = await named.sent(await named.signIn(), forged)
   t.match(headers['x-user-jwt'], /^Signed ey/)
@@ -112,23 +111,12 @@ t.test('the client’s own header never passes', async t => {
 })
 
 t.test('with `identity.prefix` the subject has the name of its source', async t => {
-  const jwt = { secret: '${JWT_SECRET}' }
   const { signIn, tokenOf } = await start(t, { jwt }, { identity: { prefix: true } })
   t.equal(decodeJwt(await tokenOf(await signIn())).sub, 'users-file/1')
 })
 
 t.test('a back-end that refuses the token signs nobody out', async t => {
-  const backEnd = await testUpstream(t.after, json(401, {}))
-  const { call, signIn } = await testGateway(
-    t.after,
-    {
-      routes: {
-        upstreams: { b: { url: backEnd.url, credential: { jwt: { secret: '${JWT_SECRET}' } } } },
-        routes: { data: { path: '/api/data', upstream: 'b' } }
-      }
-    },
-    { JWT_SECRET: secret }
-  )
+  const { call, signIn } = await start(t, { jwt }, {}, 401)
   const cookie = await signIn()
   t.match(await call('/api/data', { cookie }), {
     status: 502,

@@ -1,12 +1,10 @@
 /** `credential: { exchange }`: users of a users file, before a back-end that takes its own tokens alone. */
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
-import { WebSocket } from 'ws'
 import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, type Seen, testUpstream } from '../support/upstream.ts'
+import { refusal } from '../support/websocket.ts'
 
 /** Knows `alice` and `bob`, and gives each call of the service a token of its own. */
 async function startBackEnd(t: Test) {
@@ -61,16 +59,10 @@ async function start(t: Test, redis?: string) {
   const backEnd = await startBackEnd(t)
   const other = await testUpstream(t.after)
   const files = {
-    gateway: {
-      ...(redis !== undefined && { redis: { url: redis } }),
-      session: { secrets: ['${SECRET}'] }
-    },
+    gateway: { ...(redis && { redis: { url: redis } }), session: { secrets: ['${SECRET}'] } },
     routes: {
       upstreams: {
-        b: {
-          url: backEnd.url,
-          credential: { as: 'header:x-token', scheme: 'JWT', exchange }
-        },
+        b: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
         other: { url: other.url }
       },
       routes: {
@@ -99,27 +91,23 @@ const get = async (
   cookie: string
 ) => await call('/api/data', { cookie })
 
-t.test(
-  '12 calls at once over two replicas: one exchange, and each answers as that user',
-  async t => {
-    const redis = await testRedis(t.after)
-    const { gateway, replica, state, seen, other } = await start(t, redis.url)
-    const second = await replica()
-    const cookie = await gateway.signIn()
-    t.same(state.exchanged, [], 'a sign-in asks nothing')
-    const calls = Array.from({ length: 12 }, (_, n) => get(n % 2 ? gateway : second, cookie))
-    for (const { status, json } of await Promise.all(calls)) {
-      t.match({ status, json }, { status: 200, json: { who: 'alice' } })
-    }
-    t.same(state.exchanged, ['alice'])
-    t.match(JSON.parse(seen[0]?.body.toString() ?? ''), { who: 'alice', roles: ['admin', 'user'] })
-    t.match(await get(second, await gateway.signIn('bob')), { json: { who: 'bob' } })
-    await gateway.call('/api/other', { cookie })
-    const sent = JSON.stringify(other.seen)
-    t.notMatch(sent, 'token-', 'another upstream gets no token')
-    t.notMatch(JSON.stringify(gateway.log), 'token-')
+t.test('12 calls at once over two replicas: one exchange, each as that user', async t => {
+  const redis = await testRedis(t.after)
+  const { gateway, replica, state, seen, other } = await start(t, redis.url)
+  const second = await replica()
+  const cookie = await gateway.signIn()
+  t.same(state.exchanged, [], 'a sign-in asks nothing')
+  const calls = Array.from({ length: 12 }, (_, n) => get(n % 2 ? gateway : second, cookie))
+  for (const { status, json } of await Promise.all(calls)) {
+    t.match({ status, json }, { status: 200, json: { who: 'alice' } })
   }
-)
+  t.same(state.exchanged, ['alice'])
+  t.match(JSON.parse(seen[0]?.body.toString() ?? ''), { who: 'alice', roles: ['admin', 'user'] })
+  t.match(await get(second, await gateway.signIn('bob')), { json: { who: 'bob' } })
+  await gateway.call('/api/other', { cookie })
+  const told = JSON.stringify([other.seen, gateway.log])
+  t.notMatch(told, 'token-', 'another upstream gets no token, nor does the log')
+})
 
 t.test('no token of a client passes', async t => {
   const { gateway, state, seen } = await start(t)
@@ -136,51 +124,38 @@ t.test('a token that is over is exchanged before the request goes out', async t 
   const { gateway, state } = await start(t)
   state.seconds = 0
   const cookie = await gateway.signIn()
-  for (let turn = 0; turn < 3; turn++) {
-    t.match(await get(gateway, cookie), { status: 200, json: { who: 'alice' } })
-  }
+  for (let turn = 0; turn < 3; turn++) t.match(await get(gateway, cookie), { status: 200 })
   t.equal(state.exchanged.length, 3)
 })
 
-t.test(
-  'a back-end that forgot its tokens is asked once more, and nobody is signed out',
-  async t => {
-    const { gateway, state } = await start(t)
-    const cookie = await gateway.signIn()
-    const forget = async () => {
-      await get(gateway, cookie)
-      state.tokens.clear()
-      state.exchanged = []
-    }
-    await forget()
-    const reads = await Promise.all([get(gateway, cookie), get(gateway, cookie)])
-    t.match(reads, [{ status: 200 }, { status: 200 }])
-    t.same(state.exchanged, ['alice'], 'one exchange for both')
-    await forget()
-    const saved = await gateway.call('/api/data', { cookie, json: { title: 'New' } })
-    t.match(saved, { status: 200, json: { who: 'alice', sent: '{"title":"New"}' } })
-    await forget()
-    t.match(await gateway.call('/api/both', { cookie }), { json: { mine: { who: 'alice' } } })
-    t.same(state.exchanged, ['alice'])
-  }
-)
-
-t.test(
-  'a WebSocket that is refused for a dead token has a new one when it is tried again',
-  async t => {
-    const { gateway, state } = await start(t)
-    const cookie = await gateway.signIn()
+t.test('a back-end that forgot its tokens is asked once more; nobody is signed out', async t => {
+  const { gateway, state } = await start(t)
+  const cookie = await gateway.signIn()
+  const forget = async () => {
     await get(gateway, cookie)
     state.tokens.clear()
-    const address = `${gateway.url.replace('http', 'ws')}/api/live`
-    const socket = new WebSocket(address, { headers: { cookie }, origin: gateway.url })
-    socket.on('error', () => {})
-    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
-    t.equal(response.statusCode, 503)
-    response.destroy()
-    t.same(state.exchanged, ['alice', 'alice'])
+    state.exchanged = []
   }
-)
+  await forget()
+  const reads = await Promise.all([get(gateway, cookie), get(gateway, cookie)])
+  t.match(reads, [{ status: 200 }, { status: 200 }])
+  t.same(state.exchanged, ['alice'], 'one exchange for both')
+  await forget()
+  const saved = await gateway.call('/api/data', { cookie, json: { title: 'New' } })
+  t.match(saved, { status: 200, json: { who: 'alice', sent: '{"title":"New"}' } })
+  await forget()
+  t.match(await gateway.call('/api/both', { cookie }), { json: { mine: { who: 'alice' } } })
+  t.same(state.exchanged, ['alice'])
+})
+
+t.test('a WebSocket that is refused for a dead token has a new one at its next try', async t => {
+  const { gateway, state } = await start(t)
+  const cookie = await gateway.signIn()
+  await get(gateway, cookie)
+  state.tokens.clear()
+  t.match(await refusal(`${gateway.url}/api/live`, { cookie }), { status: 503 })
+  t.same(state.exchanged, ['alice', 'alice'])
+})
 
 t.test('a back-end that refuses new tokens is at fault, and is not asked for more', async t => {
   const { gateway, state } = await start(t)

@@ -2,8 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
-import { stringify } from 'yaml'
-import { faultsOf, textFolder } from '../support/config-files.ts'
+import { reportsOf } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { signInToOps } from '../support/operator.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -107,18 +106,10 @@ t.test('a load balancer is believed by its address or its block, in any spelling
     const { status } = await call('/few', { headers: { 'x-forwarded-for': forwardedFor } })
     return status === 200 ? seen()?.['x-forwarded-for'] : status
   }
-  const believed = [
-    '192.0.2.7',
-    '10.255.0.1',
-    '::ffff:10.1.2.3',
-    '::ffff:0a01:0203',
-    '2001:db8:1:2::3',
-    '2001:0DB8:0001::1',
-    '::1',
-    '0:0:0:0:0:0:0:1',
-    '::1%lo'
-  ]
-  for (const [index, proxy] of believed.entries()) {
+  const believed =
+    '192.0.2.7 10.255.0.1 ::ffff:10.1.2.3 ::ffff:0a01:0203 2001:db8:1:2::3 2001:0DB8:0001::1 ::1 ' +
+    '0:0:0:0:0:0:0:1 ::1%lo'
+  for (const [index, proxy] of believed.split(' ').entries()) {
     t.equal(await told(`203.0.113.${index}, ${proxy}`), `203.0.113.${index}`, proxy)
   }
   const addresses = ['192.0.2.8', '11.0.0.1', '::ffff:11.1.2.3', '2001:db8:2::1', '::2']
@@ -149,82 +140,58 @@ t.test('only a trusted proxy chooses the request id', async t => {
   }
 })
 
-t.test(
-  'a text that is no address is neither counted by nor passed on: the proxy that said it is',
-  async t => {
-    const statuses = []
-    const before = backend.seen.length
-    const few = { path: '/api/few' }
-    for (let n = 0; n < 6; n++) {
-      statuses.push((await ask(balancer, { 'x-forwarded-for': `unknown-${n}` }, few)).statusCode)
-    }
-    t.same(statuses, [200, 200, 200, 429, 429, 429], 'all are one caller')
-    t.equal((await ask(balancer, { 'x-forwarded-for': '203.0.113.9' }, few)).statusCode, 200)
-    t.same(
-      backend.seen.slice(before).map(({ headers }) => headers['x-forwarded-for']),
-      [balancer, balancer, balancer, '203.0.113.9']
-    )
-    t.notMatch(JSON.stringify(gateway.log), 'unknown-')
+t.test('what is no address is not counted by nor passed on: the proxy that said it is', async t => {
+  const statuses = []
+  const before = backend.seen.length
+  const few = { path: '/api/few' }
+  for (let n = 0; n < 6; n++) {
+    statuses.push((await ask(balancer, { 'x-forwarded-for': `unknown-${n}` }, few)).statusCode)
   }
-)
+  t.same(statuses, [200, 200, 200, 429, 429, 429], 'all are one caller')
+  t.equal((await ask(balancer, { 'x-forwarded-for': '203.0.113.9' }, few)).statusCode, 200)
+  t.same(
+    backend.seen.slice(before).map(({ headers }) => headers['x-forwarded-for']),
+    [balancer, balancer, balancer, '203.0.113.9']
+  )
+  t.notMatch(JSON.stringify(gateway.log), 'unknown-')
+})
 
-t.test(
-  'the port of X-Forwarded-Host is the listener’s, one that config names, or none',
-  async t => {
-    for (const [called, forwarded] of [
-      ['console.example.com', 'console.example.com'],
-      [`console.example.com:${port}`, `console.example.com:${port}`],
-      ['console.example.com:8443', 'console.example.com:8443'],
-      ['console.example.com:31337', 'console.example.com'],
-      ['console.example.com:0', 'console.example.com'],
-      ['[::1]:31337', '[::1]'],
-      ['[::1]', '[::1]']
-    ] as const) {
-      for (const from of [balancer, stranger]) {
-        t.equal((await ask(from, { host: called })).statusCode, 200)
-        t.equal(seen()?.['x-forwarded-host'], forwarded, `${called} from ${from}`)
-      }
+t.test('the port of X-Forwarded-Host is the listener’s, one of config, or none', async t => {
+  for (const [called, forwarded] of [
+    ['console.example.com', 'console.example.com'],
+    [`console.example.com:${port}`, `console.example.com:${port}`],
+    ['console.example.com:8443', 'console.example.com:8443'],
+    ['console.example.com:31337', 'console.example.com'],
+    ['console.example.com:0', 'console.example.com'],
+    ['[::1]:31337', '[::1]'],
+    ['[::1]', '[::1]']
+  ] as const) {
+    for (const from of [balancer, stranger]) {
+      t.equal((await ask(from, { host: called })).statusCode, 200)
+      t.equal(seen()?.['x-forwarded-host'], forwarded, `${called} from ${from}`)
     }
-    const before = backend.begun()
-    t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
-    t.equal(backend.begun(), before)
   }
-)
+  const before = backend.begun()
+  t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
+  t.equal(backend.begun(), before)
+})
 
-t.test('a token goes into no field that frames or describes a request', t => {
-  const faults = (header: string) =>
-    faultsOf(
-      textFolder(t.after, {
-        'routes.yaml': stringify({
-          upstreams: { b: { url: 'http://b', credential: `header:${header}` } }
-        })
-      })
-    ).filter(line => /upstreams\.b\.credential: (?!warning)/.test(line)).length
-  const framing = [
-    'host',
-    'connection',
-    'content-length',
-    'transfer-encoding',
-    'te',
-    'trailer',
-    'upgrade',
-    'expect',
-    'keep-alive',
-    'proxy-authorization',
-    'cookie',
-    'content-type',
-    'content-encoding',
-    'accept-encoding',
-    'x-request-id',
-    'x-forwarded-for',
-    'x-forwarded-host',
-    'x-user-id'
-  ]
-  for (const header of framing) t.equal(faults(header), 1, header)
-  for (const header of ['x-token', 'authorization', 'token', 'x-auth-token']) {
-    t.equal(faults(header), 0, header)
+t.test('a token goes into no field that frames or describes a request', async t => {
+  const framing =
+    'host connection content-length transfer-encoding te trailer upgrade expect keep-alive cookie ' +
+    'proxy-authorization content-type content-encoding accept-encoding x-request-id ' +
+    'x-forwarded-for x-forwarded-host x-user-id'
+  const others = 'x-token authorization token x-auth-token'
+  for (const [names, count] of [
+    [framing, 1],
+    [others, 0]
+  ] as const) {
+    for (const name of names.split(' ')) {
+      const routes = { upstreams: { b: { url: 'http://b', credential: `header:${name}` } } }
+      const faults = reportsOf({ routes }).filter(each => /b\.credential: (?!warning)/.test(each))
+      t.equal(faults.length, count, name)
+    }
   }
-  t.end()
 })
 
 t.end()

@@ -114,6 +114,7 @@ for (const [name, refused] of [
 
 const chunked = ['Transfer-Encoding: chunked']
 for (const [code, bytes] of [
+  ['session.none', request('GET /api/notices', upgrade)],
   ['request.malformed', 'nothing of HTTP\r\n\r\n'],
   ['request.headers', request('GET /', [`a: ${'b'.repeat(20_000)}`])],
   ['request.too-large', request('POST /api/open/x', chunked, `1;${'x'.repeat(20_000)}\r\na\r\n`)]

@@ -1,13 +1,12 @@
 /** TLS to back-ends, by real certificates. */
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { createServer, type ServerOptions } from 'node:https'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
-import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
-import { faultsOf, textFolder } from '../support/config-files.ts'
+import { reportsOf } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { listen } from '../support/ports.ts'
 import { until } from '../support/until.ts'
@@ -87,9 +86,11 @@ const cases: Record<string, readonly [name: keyof typeof upstreams, expected: ob
   'another name is refused': ['misnamed', refused],
   'serverName names it': ['named', { status: 200, json: { name: 'other.test', host: otherHost } }]
 }
-for (const [title, [name, expected]] of Object.entries(cases)) {
-  t.test(title, async t => t.match(await gateway.call(`/api/${name}`), expected))
-}
+t.test('a back-end is who it says, and the gateway shows who it is', async t => {
+  for (const [title, [name, expected]] of Object.entries(cases)) {
+    t.match(await gateway.call(`/api/${name}`), expected, title)
+  }
+})
 
 t.test('a WebSocket’s upgrade is made by the same TLS', async t => {
   const socket = await dial(`${gateway.url}/api/shown`)
@@ -112,31 +113,14 @@ t.test('a new certificate and its key are taken once both are there', async t =>
   t.notMatch(JSON.stringify(gateway.log), 'PRIVATE KEY')
 })
 
-const texts = textFolder(t.after, {
-  'ca.pem': pem(server.certificate),
-  'client.pem': pem(client.certificate),
-  'client.key': pem(client.key),
-  'other.key': pem(other.key)
+t.test('half a pair, and TLS for plain http, are faults', async t => {
+  for (const [url, tls, fault] of [
+    ['https://b', { certificate: 'client.pem' }, /b\.tls: .*"key" is missing/],
+    ['https://b', { key: 'file:client.key' }, /b\.tls: .*"certificate" is missing/],
+    ['http://b', {}, /b\.tls: .*no effect/]
+  ] as const) {
+    t.match(reportsOf({ routes: { upstreams: { b: { url, tls } } } }).join(' '), fault)
+  }
 })
-const url = 'https://b'
-const { certificate, key } = pair
-const faults: ReadonlyArray<readonly [upstream: object, fault?: RegExp]> = [
-  [{ url, tls: { ca: 'ca.pem', ...pair } }],
-  [{ url, tls: { certificate } }, /b\.tls: .*"key" is missing/],
-  [{ url, tls: { key } }, /b\.tls: .*"certificate" is missing/],
-  [{ url, tls: { ...pair, key: 'file:other.key' } }, /tls\.key: does not fit the certificate/],
-  [{ url, tls: { certificate: 'none.pem', key } }, /tls\.certificate: .*cannot be read \(ENOENT\)/],
-  [{ url: 'http://b', tls: { ca: 'ca.pem' } }, /b\.tls: .*no effect/],
-  [{ url, tls: { certificate, key: 'a key' } }, /tls\.key: .*reference|never stands/]
-]
-for (const [upstream, fault] of faults) {
-  t.test(`what is wrong with the files has a place: ${JSON.stringify(upstream)}`, async t => {
-    const routes = { r: { path: '/api/r', upstream: 'b' } }
-    writeFileSync(join(texts, 'routes.yaml'), stringify({ upstreams: { b: upstream }, routes }))
-    const found = faultsOf(texts).filter(each => !each.includes('warning'))
-    t.equal(found.length, fault === undefined ? 0 : 1)
-    if (fault !== undefined) t.match(found[0], fault)
-  })
-}
 
 t.end()

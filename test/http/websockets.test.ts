@@ -37,8 +37,7 @@ const flood = { pieces: 400, sent: 0 }
 
 /** What the back-end does by the path that it is asked for; it echoes at others. */
 const onConnection = (socket: WebSocket, { url }: IncomingMessage) => {
-  if (url === '/words') for (const word of ['one', 'two', 'three']) socket.send(word)
-  else if (url === '/flood') {
+  if (url === '/flood') {
     const onSent = (error?: Error | null) => {
       if (!error) flood.sent++
     }
@@ -58,6 +57,13 @@ const odd = await rawUpstream(t.after, (socket, head) => {
 })
 
 const deadPort = await freePort()
+const route = (path: string, more: object = {}) => ({
+  path,
+  upstream: 'b',
+  websocket: {},
+  ...more
+})
+const anyone = (path: string, more: object) => route(path, { access: 'public', ...more })
 const routes = (more: object = {}, chat: object = {}) => ({
   upstreams: {
     b: { url: backend.url, headers: { 'x-tenant': 'acme', 'x-api-key': '${API_KEY}' } },
@@ -67,21 +73,15 @@ const routes = (more: object = {}, chat: object = {}) => ({
     dead: { url: `http://127.0.0.1:${deadPort}` }
   },
   routes: {
-    chat: { path: '/api/chat', upstream: 'b', rewrite: '/chat', websocket: {}, ...chat },
-    admin: { path: '/api/admin', upstream: 'b', access: { roles: ['admin'] }, websocket: {} },
-    open: { path: '/api/open/*', rewrite: '/*', upstream: 'b', access: 'public', websocket: {} },
-    small: {
-      path: '/api/small',
-      rewrite: '/small',
-      upstream: 'b',
-      access: 'public',
-      websocket: { maxMessage: '4KiB' }
-    },
-    few: { path: '/api/few', upstream: 'few', websocket: {} },
-    fewer: { path: '/api/fewer', upstream: 'few', access: 'public', websocket: {} },
-    any: { path: '/api/any/*', upstream: 'two', access: 'public', websocket: {} },
-    odd: { path: '/api/odd', upstream: 'odd', access: 'public', websocket: {} },
-    dead: { path: '/api/dead', upstream: 'dead', access: 'public', websocket: {} },
+    chat: { ...route('/api/chat'), rewrite: '/chat', ...chat },
+    admin: route('/api/admin', { access: { roles: ['admin'] } }),
+    open: anyone('/api/open/*', { rewrite: '/*' }),
+    small: anyone('/api/small', { rewrite: '/small', websocket: { maxMessage: '4KiB' } }),
+    few: route('/api/few', { upstream: 'few' }),
+    fewer: anyone('/api/fewer', { upstream: 'few' }),
+    any: anyone('/api/any/*', { upstream: 'two' }),
+    odd: anyone('/api/odd', { upstream: 'odd' }),
+    dead: anyone('/api/dead', { upstream: 'dead' }),
     plain: { path: '/api/plain', upstream: 'b' }
   },
   ...more
@@ -105,8 +105,8 @@ async function connect(t: Test, path: string, options: DialOptions = {}, { url }
   return { client, upstream: await accepted }
 }
 
-const ended = (by: string, gateway: TestGateway = shared, from = 0) =>
-  gateway.logged(line => line['event'] === 'websocket.closed' && line['by'] === by, from)
+const ended = (by: string, from = 0) =>
+  shared.logged(line => line['event'] === 'websocket.closed' && line['by'] === by, from)
 const metricsOf = async (gateway: TestGateway) => await (await gateway.ops('/metrics')).text()
 
 t.test('a signed-in user’s messages pass both ways, and so does the close', async t => {
@@ -262,7 +262,7 @@ t.test('caps by user and by upstream; a place is free again when a connection is
 t.test('messages of all lengths, fragments and control frames pass', async t => {
   const { client } = await connect(t, '/api/chat', { cookie, compress: true })
   t.equal(client.extensions, '', 'nothing is compressed')
-  for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]) {
+  for (const length of [0, 1, 126, 65_536, 200_000]) {
     const text = 'aé☃𝄞'.repeat(length).slice(0, length).toWellFormed()
     client.send(text)
     t.equal(await message(client), text, `${length}`)
@@ -280,28 +280,26 @@ t.test('messages of all lengths, fragments and control frames pass', async t => 
   t.equal(String(((await pong) as [Buffer])[0]), 'between')
 })
 
-t.test('close codes pass both ways', async t => {
-  for (const code of [1000, 1001, 1003, 1008, 3000, 4999]) {
-    for (const from of ['client', 'upstream'] as const) {
-      const ends = await connect(t, '/api/open/x')
-      const told = Promise.all([closed(ends.client), closed(ends.upstream)])
-      ends[from].close(code, 'why ☃')
-      t.same(await told, both({ code, reason: 'why ☃' }), `${code} from the ${from}`)
-    }
-  }
-})
-
-t.test('case 22: who is lost is told by the log, and the other side gets to know', async t => {
-  for (const [by, other, code] of [
-    ['client', 'upstream', 1001],
-    ['upstream', 'client', 1011]
-  ] as const) {
+/** Who ends it and how, and what both sides get to know. */
+const ends = [
+  ...[1000, 1003, 3000, 4999].flatMap(code =>
+    (['client', 'upstream'] as const).map(by => [by, code, code, code] as const)
+  ),
+  ['client', undefined, 1006, 1001] as const,
+  ['upstream', undefined, 1011, 1006] as const
+]
+t.test('case 22: a close passes both ways, and who is lost is told to the other', async t => {
+  for (const [by, code, toClient, toUpstream] of ends) {
     const from = shared.log.length
-    const ends = await connect(t, '/api/open/x')
-    const told = closed(ends[other])
-    ends[by].terminate()
-    t.same(await told, { code, reason: '' }, `the ${by} has vanished`)
-    t.notOk('closeCode' in (await ended(by, shared, from)))
+    const each = await connect(t, '/api/open/x')
+    const told = Promise.all([closed(each.client), closed(each.upstream)])
+    if (code === undefined) each[by].terminate()
+    else each[by].close(code, 'why ☃')
+    const reason = code === undefined ? '' : 'why ☃'
+    const expected = [toClient, toUpstream].map(code => ({ code, reason }))
+    t.same(await told, expected, `${code} by the ${by}`)
+    const line = await ended(by, from)
+    t.equal(line['closeCode'], code)
   }
 })
 
@@ -313,23 +311,6 @@ t.test('a message that is too large ends both sides with 1009, whoever sent it',
     t.match(await told, [{ code: 1009 }, { code: 1009 }])
   }
   t.match(await shared.logged(line => line['closeCode'] === 1009), { by: 'upstream' })
-})
-
-t.test('text that is not UTF-8 ends the connection with 1007', async t => {
-  const { client } = await connect(t, '/api/open/x')
-  const socket = Reflect.get(client, '_socket') as Socket
-  const told = closed(client)
-  socket.write(frame({ opcode: 1, payload: Buffer.from([0xff, 0xfe]), isMasked: true }))
-  t.equal((await told).code, 1007)
-})
-
-t.test('what an upstream sends together with its 101 arrives', async t => {
-  const client = new WebSocket(`${shared.url.replace('http', 'ws')}/api/open/words`)
-  const received: string[] = []
-  client.on('message', data => received.push(String(data as Buffer)))
-  await until('all three', () => received.length === 3)
-  t.same(received, ['one', 'two', 'three'])
-  client.terminate()
 })
 
 t.test('a reader that is slow gets everything; one that takes nothing is cut', async t => {
@@ -355,15 +336,19 @@ t.test('a reader that is slow gets everything; one that takes nothing is cut', a
 
 t.test('300 upgrades that are reset leave nothing behind', async t => {
   const asked = request('GET /api/chat', [signedIn, ...handshake])
-  for (let round = 0; round < 300; round++) {
-    const { socket, closed: over } = await open(t.after, shared.url)
-    const kind = round % 4
-    if (kind === 0) socket.write(asked, () => socket.resetAndDestroy())
-    if (kind === 1) socket.write(asked.repeat(3), () => socket.resetAndDestroy())
-    if (kind === 2) socket.write(request('GET /api/plain', [signedIn]) + asked)
-    if (kind === 3) socket.end(asked)
-    if (kind >= 2) socket.setTimeout(50, () => socket.resetAndDestroy())
-    await over
+  const quiet = (socket: Socket) => socket.setTimeout(50, () => socket.resetAndDestroy())
+  const ways = [
+    (socket: Socket) => socket.write(asked, () => socket.resetAndDestroy()),
+    (socket: Socket) => socket.write(asked.repeat(3), () => socket.resetAndDestroy()),
+    (socket: Socket) => quiet(socket).write(request('GET /api/plain', [signedIn]) + asked),
+    (socket: Socket) => quiet(socket).end(asked)
+  ]
+  for (let round = 0; round < 75; round++) {
+    for (const leave of ways) {
+      const line = await open(t.after, shared.url)
+      leave(line.socket)
+      await line.closed
+    }
   }
   await until('no connection is left at the upstream', () => backend.open().length === 0)
   let count = 0
@@ -406,54 +391,42 @@ t.test('new config counts for connections that are older, and they end in the en
   t.equal(await message(newer), 'a newer one goes on')
 })
 
-t.test(
-  'a stop tells all with 1012, spread over the drain, and waits for none too long',
-  async t => {
-    const gateway = await start({ drain: { grace: '2s' } })
-    const cookies = [await gateway.signIn(), await gateway.signIn('bob')]
-    const ends: Array<{ readonly code: number; readonly at: number }> = []
-    for (let index = 0; index < 20; index++) {
-      const cookie = cookies[index % 2] ?? ''
-      const { client } = await connect(t, '/api/chat', { cookie }, gateway)
-      client.on('close', code => ends.push({ code, at: performance.now() }))
-    }
-    // It never answers a close frame.
-    const rude = await open(t.after, gateway.url)
-    rude.socket.write(request('GET /api/open/x', handshake))
-    await rude.until(text => text.startsWith('HTTP/1.1 101'))
-    const startedAt = performance.now()
-    const stoodStillMs = standstill()
-    await gateway.stop({ noticeMs: 0 })
-    const ms = performance.now() - startedAt
-    await until('all clients know', () => ends.length === 20)
-    const pausesMs = stoodStillMs()
-    t.ok(ms < 4000 + pausesMs, `stopped after ${Math.round(ms)} ms`)
-    t.same([...new Set(ends.map(({ code }) => code))], [1012])
-    const spreadMs = (ends.at(-1)?.at ?? 0) - (ends[0]?.at ?? 0)
-    t.ok(spreadMs + pausesMs > 800, `spread over ${Math.round(spreadMs)} ms`)
+t.test('a stop tells all with 1012, over the drain, and waits for none too long', async t => {
+  const gateway = await start({ drain: { grace: '2s' } })
+  const cookies = [await gateway.signIn(), await gateway.signIn('bob')]
+  const ends: Array<{ readonly code: number; readonly at: number }> = []
+  for (let index = 0; index < 20; index++) {
+    const cookie = cookies[index % 2] ?? ''
+    const { client } = await connect(t, '/api/chat', { cookie }, gateway)
+    client.on('close', code => ends.push({ code, at: performance.now() }))
   }
-)
+  // It never answers a close frame.
+  const rude = await open(t.after, gateway.url)
+  rude.socket.write(request('GET /api/open/x', handshake))
+  await rude.until(text => text.startsWith('HTTP/1.1 101'))
+  const startedAt = performance.now()
+  const stoodStillMs = standstill()
+  await gateway.stop({ noticeMs: 0 })
+  const ms = performance.now() - startedAt
+  await until('all clients know', () => ends.length === 20)
+  const pausesMs = stoodStillMs()
+  t.ok(ms < 4000 + pausesMs, `stopped after ${Math.round(ms)} ms`)
+  t.same([...new Set(ends.map(({ code }) => code))], [1012])
+  const spreadMs = (ends.at(-1)?.at ?? 0) - (ends[0]?.at ?? 0)
+  t.ok(spreadMs + pausesMs > 800, `spread over ${Math.round(spreadMs)} ms`)
+})
 
 t.test('a sign-out ends connections with 4401, here and at another replica', async t => {
   const redis = await testRedis(t.after)
-  const files = {
-    gateway: {
-      redis: { url: redis.url, commandTimeout: '30s' },
-      session: { secrets: ['${SESSION_SECRET}'] }
-    },
-    limits: { limits: { all: { by: 'address', max: 50, window: '1m' } } },
-    routes: routes()
-  }
-  const replica = () => testGateway(t.after, files, environment)
+  const session = { secrets: ['${SESSION_SECRET}'] }
+  const replica = async () => await start({ redis: { url: redis.url }, session })
   const [here, there] = await Promise.all([replica(), replica()])
   for (const each of [here, there]) {
     await until('ready', async () => (await each.ops('/readyz')).status === 200)
   }
   const cookie = await there.signIn()
-  const ends = [
-    await connect(t, '/api/chat', { cookie }, here),
-    await connect(t, '/api/chat', { cookie }, there)
-  ]
+  const ends = []
+  for (const at of [here, there]) ends.push(await connect(t, '/api/chat', { cookie }, at))
   const clients = Promise.all(ends.map(({ client }) => closed(client)))
   const upstreams = Promise.all(ends.map(({ upstream }) => closed(upstream)))
   const stoodStillMs = standstill()
@@ -463,21 +436,6 @@ t.test('a sign-out ends connections with 4401, here and at another replica', asy
   const ms = performance.now() - startedAt
   t.ok(ms < 1000 + stoodStillMs(), `within ${Math.round(ms)} ms`)
   t.match(await upstreams, [{ code: 1001 }, { code: 1001 }])
-
-  const inFlight = async (count: number) =>
-    await until(`${count} in flight`, async () => {
-      return (await metricsOf(here)).includes(`\nconsole_gateway_requests_in_flight ${count}\n`)
-    })
-  const asked = backend.requests.length
-  redis.signal('SIGSTOP')
-  const { socket } = await open(t.after, here.url)
-  socket.write(request('GET /api/open/x', handshake))
-  await inFlight(1)
-  socket.resetAndDestroy()
-  await inFlight(0)
-  redis.signal('SIGCONT')
-  await connect(t, '/api/open/x', {}, here)
-  t.equal(backend.requests.length, asked + 1, 'who is gone before the hooks have none')
 })
 
 t.end()

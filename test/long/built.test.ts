@@ -1,134 +1,118 @@
-/** What images run: `npm run build`, and the gateway that it makes, with each part that is a file, a thread or a package of its own. */
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+/** What is shipped: what `npm run build` makes, what npm packs, and what the image and the compose file run, on this machine. */
+import { cpSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
-import { run, running } from '../support/command.ts'
+import { parse, stringify } from 'yaml'
+import { callOnce } from '../support/call.ts'
+import { run, type Running, running } from '../support/command.ts'
 import { configFolder, password } from '../support/gateway.ts'
 import { askOps } from '../support/ops.ts'
+import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
+import { cookieIn } from '../support/sign-in.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-const routes = (url: string, name: string) => ({
-  upstreams: { b: { url } },
-  routes: { shaped: { path: '/api/shaped', upstream: 'b', shape: 'counted' } },
-  shapes: {
-    counted: [{ unwrap: 'list' }, { nest: { as: 'list', count: name } }, { wrap: 'envelope' }]
-  }
-})
+/** Runs a program of Node to its end, which is a good one. @returns what it printed */
+async function printed(t: Test, words: readonly string[], program = process.execPath) {
+  const ran = running(t.after, program, words)
+  t.same(await ran.ended, { code: 0, signal: null }, ran.written())
+  return ran.written()
+}
+
+const ready = async (ops: string) =>
+  await until('ready', async () => (await fetch(`${ops}/readyz`)).ok)
+
+async function ends(t: Test, gateway: Running): Promise<void> {
+  gateway.signal('SIGTERM')
+  t.same(await gateway.ended, { code: 0, signal: null })
+}
 
 t.test(
   'what was built signs in, shapes, serves the console, reloads, tells operators, and ends well',
   async t => {
-    const build = running(t.after, process.execPath, ['build.js'])
-    t.same(await build.ended, { code: 0, signal: null }, await build.says('').catch(String))
+    await printed(t, ['build.js'])
     const backend = await testUpstream(t.after, json(200, { list: ['a', 'b', 'c'] }))
     const redis = await testRedis(t.after)
     for (const format of ['json', 'pretty'] as const) {
+      const routes = (name: string) => ({
+        upstreams: { b: { url: backend.url } },
+        routes: { shaped: { path: '/api/shaped', upstream: 'b', shape: 'counted' } },
+        shapes: {
+          counted: [{ unwrap: 'list' }, { nest: { as: 'list', count: name } }, { wrap: 'envelope' }]
+        }
+      })
       const folder = await configFolder({
         gateway: {
-          server: { listen: '127.0.0.1:0' },
-          ops: { listen: '127.0.0.1:0' },
           redis: { url: redis.url, prefix: `${format}:`, commandTimeout: '20s' },
           session: { secrets: ['${SESSION_SECRET}'] },
           console: { root: 'console' },
           log: { format }
-        }
+        },
+        routes: routes('before'),
+        code: { 'console/index.html': '<!doctype html><title>Console</title>' }
       })
-      mkdirSync(`${folder}/console`)
-      writeFileSync(`${folder}/console/index.html`, '<!doctype html><title>Console</title>')
-      const write = (name: string) =>
-        writeFileSync(`${folder}/routes.yaml`, stringify(routes(backend.url, name)))
-      write('before')
-      const gateway = running(
-        t.after,
-        process.execPath,
-        ['dist/launch.js', 'start', '--config', folder],
-        environment
-      )
+      const words = ['dist/launch.js', 'start', '--config', folder]
+      const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+      const gateway = running(t.after, process.execPath, words, environment)
       const said = await gateway.says('for operators on http://')
       const [, url = '', ops = ''] =
         /listening on (http:\S+?),? .*for operators on (http:\/\/[\d.:]+)/.exec(said) ?? []
-      await until('ready', async () => (await fetch(`${ops}/readyz`)).status === 200)
-      t.match(
-        await (await fetch(`${url}/`, { headers: { accept: 'text/html' } })).text(),
-        '<title>Console</title>'
-      )
-      const { headers, status } = await fetch(`${url}/api/auth/admin/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username: 'alice', password })
-      })
-      t.equal(status, 200)
-      const call = async () =>
-        (await (
-          await fetch(`${url}/api/shaped`, {
-            headers: { cookie: headers.getSetCookie()[0]?.split(';')[0] ?? '' }
-          })
-        ).json()) as object
-      t.match(await call(), { data: { before: 3 } })
-      write('after')
+      await ready(ops)
+      const page = await callOnce(`${url}/`, { headers: { accept: 'text/html' } })
+      t.match(page.text, '<title>Console</title>')
+      const credentials = { username: 'alice', password }
+      const signedIn = await callOnce(`${url}/api/auth/admin/login`, { json: credentials })
+      const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
+      const shaped = async () => (await callOnce(`${url}/api/shaped`, { headers })).json
+      t.match(await shaped(), { data: { before: 3 } })
+      writeFileSync(join(folder, 'routes.yaml'), stringify(routes('after')))
       gateway.signal('SIGHUP')
       await gateway.says('config reloaded')
-      t.match(await call(), { data: { after: 3 } })
+      t.match(await shaped(), { data: { after: 3 } })
       t.match(
         await (await askOps(ops, '/metrics')).text(),
         /^console_gateway_requests_total\{.*route="shaped".*\} \d/m
       )
-      const page = await (await fetch(`${ops}/ops/`)).text()
-      for (const [, path = ''] of page.matchAll(/(?:src|href)="([^"]+)"/g)) {
-        t.equal((await fetch(ops + path)).status, 200, path)
+      const { text } = await callOnce(`${ops}/ops/`)
+      t.match(text, /<script type="module" src="[^"]+\/live\.js"/)
+      for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]+)"/g)) {
+        t.match(await callOnce(ops + path), { status: 200 }, path)
       }
-      t.match(page, /<script type="module" src="[^"]+\/live\.js"/)
-      gateway.signal('SIGTERM')
-      t.same(await gateway.ended, { code: 0, signal: null })
+      await ends(t, gateway)
     }
   }
 )
 
 t.test('its commands are those of the sources', async t => {
-  const [built, sources] = [
-    running(t.after, process.execPath, ['dist/launch.js', 'help']),
-    await run(['help'])
-  ]
-  t.same(await built.ended, { code: 0, signal: null })
-  t.equal(await built.says(''), sources.out)
+  t.equal(await printed(t, ['dist/launch.js', 'help']), (await run(['help'])).out)
 })
 
-/** The output of a preset's file as a program prints it, from a folder that has it and its packages. */
-async function shownBy(t: Test, program: string, folder: string): Promise<string> {
+/** A folder has the presets, where its program shows one. */
+async function hasPresets(t: Test, folder: string): Promise<void> {
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
-  const shown = running(t.after, process.execPath, [
-    join(folder, program),
-    'presets',
-    'show',
-    'drf'
-  ])
-  t.same(await shown.ended, { code: 0, signal: null })
-  return shown.says('')
+  const program = join(folder, 'bin/console-gateway.js')
+  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
+  t.equal(await printed(t, [program, 'presets', 'show', 'drf']), text)
 }
 
 t.test('what npm packs has the presets', async t => {
   const folder = t.testdir({})
-  const words = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder]
-  t.same(await running(t.after, 'npm', words).ended, { code: 0, signal: null })
+  await printed(t, ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], 'npm')
   const [tarball = ''] = readdirSync(folder)
-  const unpacked = running(t.after, 'tar', ['-xzf', join(folder, tarball), '-C', folder])
-  t.same(await unpacked.ended, { code: 0, signal: null })
-  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
-  t.equal(await shownBy(t, 'bin/console-gateway.js', join(folder, 'package')), text)
+  await printed(t, ['-xzf', join(folder, tarball), '-C', folder], 'tar')
+  await hasPresets(t, join(folder, 'package'))
   const files = readdirSync(join(folder, 'package/dist'))
   t.ok(['page.css', 'live.js', 'icon.svg'].every(name => files.includes(name)))
 })
 
+const dockerfile = readFileSync('Dockerfile', 'utf8').replaceAll('\\\n', ' ')
+
 t.test('what the image copies has the presets', async t => {
   const context = readFileSync('.dockerignore', 'utf8').split('\n')
   const folder = t.testdir({})
-  const copied = [
-    ...readFileSync('Dockerfile', 'utf8').matchAll(/^COPY (?:--from=(\w+) )?(.+) (\S+)$/gm)
-  ]
+  const copied = [...dockerfile.matchAll(/^COPY (?:--from=(\w+) )?(.+) (\S+)$/gm)]
   const lastStage = copied.slice(copied.findIndex(([, stage]) => stage === 'dependencies'))
   for (const [, stage, sources = '', target = ''] of lastStage) {
     for (const source of sources.split(' ').map(each => each.replace('/app/', ''))) {
@@ -137,6 +121,84 @@ t.test('what the image copies has the presets', async t => {
       cpSync(source, join(folder, target.endsWith('/') ? source : target), { recursive: true })
     }
   }
-  const text = readFileSync('presets/backend/drf.yaml', 'utf8')
-  t.equal(await shownBy(t, 'bin/console-gateway.js', folder), text)
+  await hasPresets(t, folder)
+})
+
+interface Service {
+  readonly command?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+const { services } = parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }) as {
+  services: Readonly<Record<string, Service>>
+}
+
+/** The words of the last such instruction of the Dockerfile. */
+function wordsOf(instruction: string): string[] {
+  const found = [...dockerfile.matchAll(new RegExp(`^${instruction}(\\[.*\\])$`, 'gm'))].at(-1)
+  if (found === undefined) throw new Error(`the Dockerfile has no ${instruction}`)
+  return JSON.parse(found[1] ?? '') as string[]
+}
+
+const entry = wordsOf('ENTRYPOINT ')
+const defaults = wordsOf('CMD ')
+const healthCheck = wordsOf('HEALTHCHECK .*CMD ')
+
+/** A machine of one volume that runs containers with the same environment. */
+async function machine(given: Readonly<Record<string, string>> = {}) {
+  const volume = temporaryFolder()
+  /** Paths of the image in the place of this machine's. */
+  const here = (word: string) =>
+    word
+      .replace('/var/lib/console-gateway', volume)
+      .replace('/app', process.cwd())
+      .replace('dist/launch.js', process.env['PROGRAM'] ?? 'src/launch.js')
+  const listens = {
+    LISTEN: `0.0.0.0:${await freePort()}`,
+    OPS_LISTEN: `0.0.0.0:${await freePort()}`
+  }
+  const known = Object.entries(given).map(([name, value]) => [name, here(value)])
+  const environment = { ...Object.fromEntries(known), ...listens, TMPDIR: volume }
+  const container = (t: Test, words: readonly string[]) => {
+    t.equal(words[0], 'node')
+    return running(t.after, process.execPath, words.slice(1).map(here), environment)
+  }
+  return { volume, container, ops: `http://${listens.OPS_LISTEN}` }
+}
+
+t.test(
+  'what `docker compose up` runs starts, is healthy, and refuses operators without the secret',
+  async t => {
+    const given = services['gateway']?.environment
+    t.match(given, { REDIS_URL: 'redis://redis:6379' })
+    t.match(dockerfile, 'ENV LISTEN=0.0.0.0:8080 OPS_LISTEN=0.0.0.0:9090')
+    const { url } = await testRedis(t.after)
+    const { volume, container, ops } = await machine({ ...given, REDIS_URL: url })
+    const of = (name: string) => [...entry, ...(services[name]?.command ?? defaults)]
+    const made = await container(t, of('session-secret')).ended
+    t.same(made, { code: 0, signal: null })
+    t.equal(statSync(join(volume, 'session-secret')).mode & 0o777, 0o600)
+
+    const gateway = container(t, of('gateway'))
+    await gateway.says('listening on')
+    await ready(ops)
+    t.match(await container(t, healthCheck).ended, { code: 0 }, 'HEALTHCHECK')
+    t.equal((await fetch(`${ops}/ops/api/status`)).status, 401)
+    const status = container(t, [...entry, 'status', ...defaults.slice(1)])
+    t.match(await status.ended, { code: 0 }, '`docker compose exec` asks the gateway by its socket')
+    t.match(status.written(), /^redis +up$/m)
+    await ends(t, gateway)
+    t.match(await container(t, healthCheck).ended, { code: 1 }, 'HEALTHCHECK can fail')
+  }
+)
+
+t.test('with OPS_SECRET the same image takes that one', async t => {
+  const secret = 'an-operators-secret-of-32-letters'
+  const { container, ops } = await machine({ OPS_SECRET: secret })
+  const gateway = container(t, [...entry, ...defaults])
+  await gateway.says('listening on')
+  const headers = { authorization: `Bearer ${secret}` }
+  t.equal((await askOps(ops, '/ops/api/status', { headers })).status, 200)
+  t.match(await container(t, healthCheck).ended, { code: 0 })
+  await ends(t, gateway)
 })

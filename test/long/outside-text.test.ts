@@ -7,7 +7,7 @@ import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** What only operators write or read: config, commands and their page. */
-const ofOperators = /^(?:cli|config|json-schema|admin\/page|process)\//
+const ofOperators = /^(?:cli|config|process)\//
 /** The path of a file of the console that is there: at most 4096 letters. */
 const bounded = new Set(['app/endpoints/console.ts'])
 
@@ -45,7 +45,14 @@ function literalsIn(file: string): string[] {
   return found
 }
 
-type Send = (length: number) => Promise<{ readonly status: number }>
+/** Sixteen times the length costs a linear reader sixteen times the CPU, and a quadratic one 256 times. */
+const maxRatio = 64
+/** So much a request may cost whatever its length: nothing quadratic is that cheap at the longest. */
+const cheapMs = 6
+/** A neighbour or a collection of garbage makes a step look steep once; a quadratic reader is steep each time. */
+const looks = 4
+
+type Send = (length: number) => Promise<unknown>
 
 const times = (letters: string, length: number) => letters.repeat(length / letters.length)
 
@@ -125,35 +132,32 @@ t.test(
         routes: {
           me: { path: '/api/me', upstream: 'b' },
           open: { ...open, path: '/api/open/*', rewrite: '/*', passCookies: ['b'] },
-          list: {
-            ...open,
-            path: '/api/list',
-            shape: 's',
-            query: { rename: { page: 'p' } }
-          },
+          list: { ...open, path: '/api/list', shape: 's', query: { rename: { page: 'p' } } },
           form: { ...open, path: '/api/form', body: { shape: 's' } }
         },
         shapes: { s: [{ rename: { orderId: 'order_id' } }] }
       }
     })
-    const isLinear = async (name: string, lengths: number[], send: Send) => {
-      const { linear, figures } = await growthOf(lengths, send)
-      t.ok(linear, `${name}: ${figures}`)
+    const isLinear = async (name: string, longest: number, send: Send) => {
+      const most = Math.max(cheapMs, maxRatio * (await costOf(() => send(longest / 16))))
+      let cost = Infinity
+      for (let look = 0; look < looks && cost > most; look++) {
+        cost = Math.min(cost, await costOf(() => send(longest)))
+      }
+      t.ok(cost <= most, `${name}: ${longest} letters cost ${cost.toFixed(2)} ms, not ${most}`)
     }
     for (const [name, head] of Object.entries(heads)) {
-      await isLinear(name, [800, 3200, 12_800], n => raw(gateway.url, head(n)))
+      await isLinear(name, 12_800, n => raw(gateway.url, head(n)))
     }
     for (const letters of ['a,', ' ', 'max-age=', ',']) {
-      await isLinear(`'${letters}' in headers of a back-end`, [800, 3200, 12_800], n => {
+      await isLinear(`'${letters}' in headers of a back-end`, 12_800, n => {
         const text = `a${times(letters, n / 2)}b`
         answer = [200, '{}', { 'vary': text, 'cache-control': text }]
         return gateway.call('/api/open/x')
       })
     }
     for (const [name, body] of Object.entries(bodies)) {
-      // All of them come in several chunks, which alone makes a step.
-      const lengths = [60, 240, 960].map(kib => kib * 1024)
-      await isLinear(`${name}, of a client`, lengths, n =>
+      await isLinear(`${name}, of a client`, 960 * 1024, n =>
         gateway.call('/api/form', {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
@@ -161,7 +165,7 @@ t.test(
         })
       )
       for (const status of [200, 422]) {
-        await isLinear(`${name}, of a back-end with ${status}`, lengths, n => {
+        await isLinear(`${name}, of a back-end with ${status}`, 960 * 1024, n => {
           answer = [status, body(n)]
           return gateway.call('/api/list')
         })
@@ -169,31 +173,6 @@ t.test(
     }
   }
 )
-
-/** Four times the length costs a linear reader four times the CPU, and a quadratic one sixteen times. */
-const maxRatio = 8
-/** So much a request may cost whatever its length: nothing quadratic is that cheap at the longest. */
-const cheapMs = 6
-/** A neighbour or a collection of garbage makes a step look steep once; a quadratic reader is steep each time. */
-const looks = 4
-
-async function growthOf(lengths: number[], send: Send) {
-  const costs: number[] = []
-  let linear = true
-  for (const length of lengths) {
-    const most = Math.max(cheapMs, maxRatio * (costs.at(-1) ?? Infinity))
-    let cost = Infinity
-    for (let look = 0; look < looks && !(cost <= most && cost < Infinity); look++) {
-      cost = Math.min(cost, await costOf(() => send(length)))
-    }
-    linear &&= cost <= most
-    costs.push(cost)
-    if (!linear) break
-  }
-  const { status } = await send(lengths[0] ?? 1)
-  const figures = costs.map((cost, at) => `${lengths[at]} letters ${cost.toFixed(2)} ms`)
-  return { linear, figures: `${figures.join(', ')}, status ${status}` }
-}
 
 /** Milliseconds of CPU of one call, after one that compiles and warms up. */
 async function costOf(call: () => Promise<unknown>): Promise<number> {

@@ -1,72 +1,62 @@
 /** How much more than a limit passes over several processes, and that a Redis that stands still refuses nobody. */
-import { Agent, get } from 'node:http'
-import { fileURLToPath } from 'node:url'
+import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { configFolder } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { testRedis, type TestRedis } from '../support/redis.ts'
+import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
 
-const checkout = fileURLToPath(new URL('../..', import.meta.url))
 const windowMs = 60_000
 const limits = [600, 30, 5]
 const routeOf = (max: number) => `most-${max}`
 
-interface Fleet {
-  readonly redis: TestRedis
-  /** The status of a request of this client at one of the first `processes`. */
-  readonly call: (max: number, client: string, processes: number) => Promise<number | undefined>
-}
-
-async function fleet(t: Test, size: number): Promise<Fleet> {
+/** Processes with one Redis; `call` gives the status of a client's request at one of the first of them. */
+async function fleet(t: Test, size: number) {
   const redis = await testRedis(t.after)
   const { url } = await testUpstream(t.after)
-  const routes = limits.map(max => [
-    routeOf(max),
-    { path: `/api/${max}`, access: 'public', upstream: 'b' }
-  ])
-  const files = {
+  const byName = (entry: (max: number) => object) =>
+    Object.fromEntries(limits.map(max => [routeOf(max), entry(max)]))
+  const folder = await configFolder({
     gateway: {
       server: { trustedProxies: ['127.0.0.1'] },
       redis: { url: redis.url },
       session: { secrets: ['${SESSION_SECRET}'] }
     },
-    routes: { upstreams: { b: { url } }, routes: Object.fromEntries(routes) as object },
+    routes: {
+      upstreams: { b: { url } },
+      routes: byName(max => ({ path: `/api/${max}`, access: 'public', upstream: 'b' }))
+    },
     limits: {
-      limits: Object.fromEntries(
-        limits.map(max => [
-          `of-${max}`,
-          { by: 'address', max, window: `${windowMs}ms`, routes: [routeOf(max)] }
-        ])
-      ) as object
+      limits: byName(max => ({
+        by: 'address',
+        max,
+        window: `${windowMs}ms`,
+        routes: [routeOf(max)]
+      }))
     }
-  }
+  })
   const all: GatewayProcess[] = []
   for (let index = 0; index < size; index++) {
-    const folder = await configFolder(files)
-    const environment = { SESSION_SECRET: 's'.repeat(32) }
-    all.push(await startGatewayProcess(t.after, { checkout, folder, environment }))
-  }
-  for (const process of all) {
-    await until('ready', async () => (await process.ask('/readyz')).status === 200)
+    const process = await startGatewayProcess(t.after, { folder })
+    await process.ready()
+    all.push(process)
   }
   const agent = new Agent({ keepAlive: true, maxSockets: 12 })
   t.after(() => agent.destroy())
   let turn = 0
-  const call: Fleet['call'] = async (max, client, processes) =>
-    await new Promise((resolve, reject) => {
-      const target = `${all[turn++ % processes]?.url}/api/${max}`
-      get(target, { agent, headers: { 'x-forwarded-for': client } }, response => {
-        response.resume().once('end', () => resolve(response.statusCode))
-      }).once('error', reject)
-    })
+  const call = async (max: number, client: string, processes: number) => {
+    const target = `${all[turn++ % processes]?.url}/api/${max}`
+    const asked = get(target, { agent, headers: { 'x-forwarded-for': client } })
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    await once(response.resume(), 'end')
+    return response.statusCode
+  }
   // Counts have a connection of their own: each process has used it.
   for (let index = 0; index < size * 2; index++) await call(5, `203.0.113.${index}`, size)
   return { redis, call }
 }
-
-const pause = async (ms: number) => await new Promise(resolve => setTimeout(resolve, ms))
 
 t.test('a limit is exceeded by little, once, however many processes there are', async t => {
   const { call } = await fleet(t, 10)
@@ -80,7 +70,7 @@ t.test('a limit is exceeded by little, once, however many processes there are', 
         const answers: Array<Promise<number | undefined>> = []
         for (let index = 0; index < calls; index++) {
           if (way === 'spread') {
-            await pause(startedAt + (index * 12_000) / calls - performance.now())
+            await wait(startedAt + (index * 12_000) / calls - performance.now())
           }
           answers.push(call(max, address, processes))
         }
@@ -109,7 +99,7 @@ t.test('Redis stands still for 20 s: who is at 60 % of a limit is never refused'
   const goOnFor = async (ms: number) => {
     const end = performance.now() + ms
     while (performance.now() < end) {
-      await pause(startedAt + sent * eachMs - performance.now())
+      await wait(startedAt + sent * eachMs - performance.now())
       sent++
       const status = await call(600, '192.0.2.1', 2)
       statuses.set(status, (statuses.get(status) ?? 0) + 1)

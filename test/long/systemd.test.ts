@@ -1,16 +1,13 @@
 /** The units of deploy/systemd, and sockets that systemd hands over. */
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { running } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
-
-const launch = fileURLToPath(import.meta.resolve('../../src/launch.js'))
 
 t.test('systemd-analyze finds no fault in the units', async t => {
   const folder = temporaryFolder()
@@ -36,23 +33,10 @@ t.test('names and descriptors fit those of systemd', async t => {
   const folder = await configFolder({
     gateway: { server: { listen: '127.0.0.1:1' }, ops: { listen: '127.0.0.1:2' } }
   })
-  const sockets = ['-l', `127.0.0.1:${port}`, '-l', `127.0.0.1:${opsPort}`]
-  const words = [
-    ...sockets,
-    '--fdname=console:ops',
-    process.execPath,
-    launch,
-    'start',
-    '-c',
-    folder
-  ]
-  const running = spawn('systemd-socket-activate', words, {
-    stdio: ['ignore', 'ignore', 'inherit']
-  })
-  t.after(async () => {
-    running.kill('SIGTERM')
-    await once(running, 'exit')
-  })
+  const words = ['-l', `127.0.0.1:${port}`, '-l', `127.0.0.1:${opsPort}`, '--fdname=console:ops']
+  const start = [process.execPath, resolve('src/launch.js'), 'start', '-c', folder]
+  // It becomes the gateway, which ends with the test.
+  running(t.after, 'systemd-socket-activate', [...words, ...start])
   const statusOf = async (url: string) => (await fetch(url)).status
   await until('the console’s port answers', async () => {
     return (await statusOf(`http://127.0.0.1:${port}/api/account/profile`)) === 401

@@ -74,23 +74,21 @@ t.test('the configs of the page are taken', async t => {
 t.test('each program prints the user of a right token, and refuses others', async t => {
   const pass = wallClock(t.after)
   const backEnd = await testUpstream(t.after)
-  const gateway = await testGateway(t.after, configOf('jwt: { secret:', backEnd.url), environment)
-  const tokenOf = async (): Promise<string> => {
-    await gateway.call('/api/orders', { cookie: await gateway.signIn() })
+  const given = configOf('jwt: { secret:', backEnd.url)
+  const other = structuredClone(given)
+  Object.assign(other.routes.upstreams.orders, {
+    credential: { jwt: { secret: '${ORDERS_JWT_SECRET}', claims: { aud: 'stock' } } }
+  })
+  const gateway = await testGateway(t.after, given, environment)
+  const elsewhere = await testGateway(t.after, other, environment)
+  const tokenOf = async ({ call, signIn } = gateway): Promise<string> => {
+    await call('/api/orders', { cookie: await signIn() })
     return backEnd.seen.at(-1)?.headers.authorization?.replace('Bearer ', '') ?? ''
   }
   pass(-120_000)
   const expired = await tokenOf()
   pass(120_000)
-  const otherConfig = configOf('jwt: { secret:', backEnd.url)
-  const audience = {
-    credential: { jwt: { secret: '${ORDERS_JWT_SECRET}', claims: { aud: 'stock' } } }
-  }
-  const { orders } = otherConfig.routes.upstreams
-  const others = { ...otherConfig.routes, upstreams: { orders: { ...orders, ...audience } } }
-  const elsewhere = await testGateway(t.after, { routes: others }, environment)
-  await elsewhere.call('/api/orders', { cookie: await elsewhere.signIn() })
-  const ofOther = backEnd.seen.at(-1)?.headers.authorization?.replace('Bearer ', '') ?? ''
+  const ofOther = await tokenOf(elsewhere)
   symlinkSync(resolve('node_modules/jose'), join(folder, 'node_modules/jose'))
 
   for (const { language, file, command, before } of languages) {

@@ -1,15 +1,12 @@
 /** Sign-in at a directory over HTTP: a real slapd, and what no slapd says from a server of the test's own. */
 import { createCipheriv } from 'node:crypto'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/read/load.ts'
 import { createLdap } from '../../src/login/ldap/source.ts'
 import { testAuthority } from '../support/authority.ts'
 import { run } from '../support/command.ts'
-import { faultsOf, textFolder } from '../support/config-files.ts'
-import { blocksOf } from '../support/doc-blocks.ts'
 import { entry, fakeLdap, type FakeLdap, result, type Say } from '../support/fake-ldap.ts'
 import { faultyProxy } from '../support/faulty-proxy.ts'
 import { configFolder, cookieOf, noLockout, testGateway } from '../support/gateway.ts'
@@ -88,17 +85,23 @@ const source = {
 }
 const environment = { LDAP_PASSWORD: service.password }
 
-async function folderOf(over: object = {}, gateway: object = {}, lockout: object = noLockout) {
+interface Setting {
+  readonly lockout?: object
+  /** Members of `login`. */
+  readonly login?: object
+}
+
+async function folderOf(over: object = {}, { lockout = noLockout, login = {} }: Setting = {}) {
   const folder = await configFolder({
-    gateway: { login: { sources: { staff: { ...source, ...over } } }, ...gateway },
+    gateway: { login: { sources: { staff: { ...source, ...over } }, ...login } },
     limits: { lockout }
   })
   copyFileSync(authority.certificate, join(folder, 'ca.pem'))
   return folder
 }
 
-async function gatewayOf(t: Test, over: object = {}, lockout: object = noLockout) {
-  const gateway = await testGateway(t.after, await folderOf(over, {}, lockout), environment)
+async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
+  const gateway = await testGateway(t.after, await folderOf(over, setting), environment)
   const login = async (username = 'alice', given = password) =>
     await gateway.call('/api/auth/admin/login', { json: { username, password: given } })
   /** What the sign-in of a user gives, as the log has it. */
@@ -188,11 +191,7 @@ t.test('no user name says more than a name', async t => {
     [],
     'each searches for one name'
   )
-})
-
-t.test('a name of two entries is refused, and an alarm', async t => {
-  const gateway = await gatewayOf(t)
-  t.equal(await gateway.refusal('twin'), '401 login.refused')
+  t.equal(await gateway.refusal('twin'), '401 login.refused', 'of two entries')
   t.match(await gateway.logged(({ event }) => event === 'login.ambiguous'), {
     level: 'warn',
     source: 'staff',
@@ -221,24 +220,15 @@ t.test('what the directory is asked tells nothing of who exists', async t => {
 
 t.test('without a password nobody is asked, whatever a directory thinks of it', async t => {
   const key = '0123456789abcdef'
-  const folder = await folderOf()
-  const file = join(folder, 'gateway.yaml')
-  const written = parse(readFileSync(file, 'utf8'))
-  written.login.fields = { cipher: { key } }
-  writeFileSync(file, stringify(written))
-  const gateway = await testGateway(t.after, folder, environment)
+  const { login } = await gatewayOf(t, {}, { login: { fields: { cipher: { key } } } })
   const encrypted = (text: string) => {
     const cipher = createCipheriv('aes-128-ecb', key, null)
     return cipher.update(text, 'utf8', 'base64') + cipher.final('base64')
   }
-  const login = async (text: string) => {
-    const json = { username: 'alice', password: encrypted(text) }
-    return (await gateway.call('/api/auth/admin/login', { json })).status
-  }
   const from = directory.lines.length
-  t.equal(await login(''), 401)
+  t.equal((await login('alice', encrypted(''))).status, 401)
   t.same(directory.lines.slice(from), [])
-  t.equal(await login(password), 200)
+  t.equal((await login('alice', encrypted(password))).status, 200)
 })
 
 t.test(
@@ -281,27 +271,23 @@ t.test('Active Directory: its id becomes the usual text, its codes the reasons',
     userId: '33221100-5544-7766-8899-aabbccddeeff'
   })
   const dsid = '80090308: LdapErr: DSID-0C090447, comment: AcceptSecurityContext error, data'
-  for (const [code, expected] of [
-    ['52e', '401 login.refused'],
-    ['525', '401 login.refused'],
-    ['775', '401 login.refused'],
-    ['530', '403 login.blocked'],
-    ['531', '403 login.blocked'],
-    ['533', '403 login.blocked'],
-    ['701', '403 login.blocked'],
-    ['532', '403 login.expired-password'],
-    ['773', '403 login.expired-password']
-  ] as const) {
-    last = result('bind', 49, `${dsid} ${code}, v4563\u0000`)
-    t.equal(await gateway.refusal(), expected, code)
+  const reason = (code: string) => result('bind', 49, `${dsid} ${code}, v4563\u0000`)
+  const codes: Record<string, readonly Say[]> = {
+    '401 login.refused': [
+      ...['52e', '525', '775'].map(reason),
+      ...[19, 32, 48, 53].map(code => result('bind', code))
+    ],
+    '403 login.blocked': ['530', '531', '533', '701'].map(reason),
+    '403 login.expired-password': ['532', '773'].map(reason),
+    '503 upstream.refused': [1, 2, 8, 10, 13, 51, 52, 80].map(code => {
+      return result('bind', code, 'reason')
+    })
   }
-  for (const code of [19, 32, 48, 53]) {
-    last = result('bind', code)
-    t.equal(await gateway.refusal(), '401 login.refused', `${code}`)
-  }
-  for (const code of [1, 2, 8, 10, 13, 51, 52, 80]) {
-    last = result('bind', code, 'reason')
-    t.equal(await gateway.refusal(), '503 upstream.refused', `${code}`)
+  for (const [expected, said] of Object.entries(codes)) {
+    for (const [index, say] of said.entries()) {
+      last = say
+      t.equal(await gateway.refusal(), expected, `${index}`)
+    }
   }
 })
 
@@ -375,11 +361,8 @@ t.test(
     const proxy = await faultyProxy(t.after, directory.tlsPort)
     const urls = [`ldaps://127.0.0.1:${proxy.port}`]
     const once = { failures: 2, every: '1h' }
-    const gateway = await gatewayOf(
-      t,
-      { urls },
-      { accountAndAddress: once, address: 'off', account: once }
-    )
+    const lockout = { accountAndAddress: once, address: 'off', account: once }
+    const gateway = await gatewayOf(t, { urls }, { lockout })
     for (const mode of ['refuse', 'cut', 'garbage'] as const) {
       await proxy.set(mode)
       const from = gateway.log.length
@@ -426,20 +409,6 @@ t.test('a silent directory holds 20 sign-ins, lets 100 wait, and refuses the res
   t.ok(refused >= 20 && refused <= 120, `${refused} were asked`)
 })
 
-t.test(
-  'a change of gateway.yaml waits for a restart: a reload keeps the directory and its authority',
-  async t => {
-    const gateway = await gatewayOf(t)
-    const file = join(gateway.folder, 'gateway.yaml')
-    const written = parse(readFileSync(file, 'utf8'))
-    delete written.login
-    writeFileSync(file, stringify(written))
-    const answer = await gateway.ops('/ops/api/reload', { method: 'POST' })
-    t.equal(answer.status, 200, await answer.text())
-    t.match(await gateway.signedIn(), { user: 'alice', source: 'staff' })
-  }
-)
-
 t.test('check --live --user shows whom a directory knows, without a password', async t => {
   const folder = await folderOf({ urls: [tlsUrl], groups: { base: groups } })
   const check = async (...more: readonly string[]) =>
@@ -449,18 +418,6 @@ t.test('check --live --user shows whom a directory knows, without a password', a
   const { out } = await check('--user', 'alice')
   t.match(out, `${tlsUrl}: ok (alice: id ${id}, name Alice, roles admin, inner, user)`)
   t.match((await check('--user', 'nobody')).out, 'ok (nobody: no such user, or several)')
-})
-
-t.test('the examples of docs/sign-in.md are sound', t => {
-  const examples = blocksOf('docs/sign-in.md').filter(({ text }) => text.includes('kind: ldap'))
-  t.equal(examples.length, 2)
-  for (const { text, place } of examples) {
-    const pem = Object.fromEntries(['ldap-ca.pem', 'corp-ca.pem'].map(name => [name, ca]))
-    const folder = textFolder(t.after, { 'gateway.yaml': text, ...pem })
-    const found = faultsOf(folder, environment).filter(fault => fault.includes('login'))
-    t.same(found, [], place)
-  }
-  t.end()
 })
 
 t.end()

@@ -136,17 +136,6 @@ t.test('a flow is good at its own source alone, and a browser has eight at most'
   t.equal(flows.length, 8)
 })
 
-t.test('tabs do not disturb each other', async t => {
-  const browser = visitor()
-  const [a, b] = [(await browser.start('/a')).next, (await browser.start('/b')).next]
-  const [fromA, fromB] = [
-    await browser.atProvider(a, 'alice'),
-    await browser.atProvider(b, 'alice')
-  ]
-  t.match(await browser.comeBack(fromB), { status: 303, next: '/b' })
-  t.match(await browser.comeBack(fromA), { status: 303, next: '/a' })
-})
-
 t.test('a landing is a page of the console: 27 others are its first page', async t => {
   const bad = [
     ...['https://evil.example', '//evil.example', '///evil.example', '/\\evil.example', '\\/evil'],

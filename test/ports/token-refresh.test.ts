@@ -42,16 +42,6 @@ async function setUp(expiresAt = Date.now() - 1) {
 
 const tokenOf = ({ session }: { session: Session }) => session.credential?.token
 
-t.test('12 calls at once over two replicas with a rotating token: one grant', async t => {
-  const { a, b, live, state, secretId } = await setUp()
-  const calls = Array.from({ length: 12 }, async (_, n) => await (n % 2 ? a : b).ensureFresh(live))
-  t.same(new Set((await Promise.all(calls)).map(tokenOf)), new Set(['new 1']))
-  t.equal(state.renewals, 1)
-  t.match(await look(b.sessions, secretId), {
-    live: { session: { credential: { token: 'new 1', refreshToken: 'r2' } } }
-  })
-})
-
 t.test(
   'a token whose whole life is shorter than the time before is renewed now and then',
   async t => {
@@ -100,16 +90,6 @@ t.test('refused: another process may have been faster, else the session ends', a
   await t.rejects(a.ensureFresh(current.live), { code: 'session.upstream', status: 401 })
   t.same(await look(b.sessions, secretId), { ended: 'upstream' })
   t.same(state.signedOut, [])
-})
-
-t.test('a back-end that cannot be asked ends nothing, and frees the lock', async t => {
-  const { a, b, live, grant, secretId } = await setUp()
-  const { answer } = grant
-  grant.answer = async () => await Promise.reject(new Error('down'))
-  await t.rejects(a.ensureFresh(live), { message: 'down' })
-  t.match(await look(a.sessions, secretId), { live: {} })
-  grant.answer = answer
-  t.equal(tokenOf(await b.ensureFresh(live)), 'new 1')
 })
 
 t.test('a session that ends meanwhile: the new token is signed out at its source', async t => {

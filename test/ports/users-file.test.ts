@@ -1,3 +1,4 @@
+/** A users file as a source. What clients see of it: http/guesses; reloads: process/reload/user-review. */
 import t from 'tap'
 import { hashPassword } from '../../src/login/argon2.ts'
 import { createUsersFile } from '../../src/login/file-users.ts'
@@ -13,70 +14,44 @@ const alice = {
   roles: ['admin', 'user'],
   profile: { email: 'alice@example.com' }
 }
+type Users = Parameters<typeof createUsersFile>[1]['users']
+const sourceOf = (users: Users) => createUsersFile('users-file', { users })
 
-credentialSourceContract(t, createUsersFile('users-file', { users: { alice } }))
+credentialSourceContract(t, sourceOf({ alice }))
 
-t.test('without an id and a name the user name stands for both', async t => {
-  t.match(
-    await createUsersFile('users-file', { users: { bob: user } }).verify(
-      attempt({ username: 'bob' })
-    ),
-    { vouched: true, identity: { id: 'bob', username: 'bob', name: 'bob', roles: [], profile: {} } }
-  )
-})
-
-t.test('a user who is disabled is refused like an unknown one', async t => {
-  t.same(
-    await createUsersFile('users-file', { users: { alice: { ...alice, disabled: true } } }).verify(
-      attempt()
-    ),
-    { vouched: false, isFinal: true }
-  )
-})
-
-t.test('users may be called like what objects are born with', async t => {
-  const users = JSON.parse(
-    JSON.stringify({ constructor: user }).replace('{', `{"__proto__": ${JSON.stringify(user)}, `)
-  ) as Parameters<typeof createUsersFile>[1]['users']
-  const source = createUsersFile('users-file', { users })
-  for (const username of ['__proto__', 'constructor']) {
-    t.match(await source.verify(attempt({ username })), {
+t.test('without an id and a name the user name stands for both, whatever it is', async t => {
+  const names = ['bob', '__proto__', 'constructor']
+  const users = Object.fromEntries(names.map(name => [name, user]))
+  for (const username of names) {
+    t.match(await sourceOf(users).verify(attempt({ username })), {
       vouched: true,
-      identity: { id: username }
+      identity: { id: username, username, name: username, roles: [], profile: {} }
     })
   }
 })
 
-t.test('whoever it is, a password is computed once and costs as much as a known one', async t => {
-  const { costs } = watchArgon2(t.after)
-  const source = createUsersFile('users-file', {
-    users: { alice, carol: { ...user, disabled: true } }
-  })
-  const costOf = async (username: string, from = source) => {
-    await from.verify(attempt({ username, password: 'wrong' }))
-    return costs()
-  }
-  const known = await costOf('alice')
-  t.match(known, [{ algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 }])
-  for (const other of ['nobody', 'carol', '__proto__', '']) {
-    t.same(await costOf(other), known, other)
-  }
-  t.same(
-    await costOf('nobody', createUsersFile('users-file', { users: {} })),
-    known,
-    'without any user'
-  )
+t.test('who is disabled is refused, and a file without users refuses everybody', async t => {
+  const disabled = { alice: { ...alice, disabled: true } }
+  t.same(await sourceOf(disabled).verify(attempt()), { vouched: false, isFinal: true })
+  t.same(await sourceOf({}).verify(attempt()), { vouched: false, isUnknown: true })
 })
 
-t.test('a file without users refuses everybody', async t => {
-  const refusal = { vouched: false, isUnknown: true }
-  t.same(await createUsersFile('users-file', { users: {} }).verify(attempt()), refusal)
-})
-
-t.test('with hashes of several costs, an unknown user costs the greatest', async t => {
+t.test('whoever it is, a password is computed once; an unknown one as the costliest', async t => {
   const { costs } = watchArgon2(t.after)
   const costly = { ...user, password: password.replace('t=2', 't=3') }
-  const source = createUsersFile('users-file', { users: { a: user, b: costly, c: user } })
-  await source.verify(attempt({ username: 'nobody', password: 'wrong' }))
-  t.match(costs(), [{ passes: 3 }])
+  const [usual, mixed] = [
+    { alice, carol: { ...user, disabled: true } },
+    { a: user, b: costly }
+  ]
+  const costOf = async (users: Users, username: string) => {
+    await sourceOf(users).verify(attempt({ username, password: 'wrong' }))
+    return costs()
+  }
+  const [known] = await costOf(usual, 'alice')
+  t.match(known, { algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 })
+  for (const username of ['nobody', 'carol', '__proto__', '']) {
+    t.same(await costOf(usual, username), [known], username)
+  }
+  t.same(await costOf({}, 'nobody'), [known], 'without any user')
+  t.same(await costOf(mixed, 'nobody'), [{ ...known, passes: 3 }])
 })

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import { password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
-import { testRedis } from '../support/redis.ts'
+import { type TestRedis, testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -29,24 +29,33 @@ async function gatewayWith(t: Test, redis: object, redisPassword = ''): Promise<
 
 const isReady = async ({ ops }: TestGateway) => (await ops('/readyz')).status === 200
 
-t.test('Redis away at start: up, alive, not ready, and it heals by itself', async t => {
-  const redis = await testRedis(t.after)
-  await redis.kill()
-  const gateway = await gatewayWith(t, { url: redis.url })
-  t.equal((await gateway.ops('/healthz')).status, 200)
-  const notReady = await gateway.ops('/readyz')
-  t.equal(notReady.status, 503)
-  t.match(await notReady.json(), { redis: 'not reached yet' })
-  t.match(await gateway.call('/api/auth/admin/login', signIn), {
-    status: 503,
-    json: { errorCode: 'session.unavailable' }
+const fromTheStart: ReadonlyArray<
+  readonly [what: string, begin: (redis: TestRedis) => unknown, end: (redis: TestRedis) => unknown]
+> = [
+  ['away', async ({ kill }) => await kill(), async ({ start }) => await start()],
+  ['frozen', ({ signal }) => signal('SIGSTOP'), ({ signal }) => signal('SIGCONT')]
+]
+for (const [what, begin, end] of fromTheStart) {
+  t.test(`Redis ${what} at start: up, alive, not ready, and it heals by itself`, async t => {
+    const redis = await testRedis(t.after)
+    await begin(redis)
+    const gateway = await gatewayWith(t, { url: redis.url, commandTimeout: '400ms' })
+    t.equal((await gateway.ops('/healthz')).status, 200)
+    const notReady = await gateway.ops('/readyz')
+    t.equal(notReady.status, 503)
+    t.match(await notReady.json(), { redis: 'not reached yet' })
+    t.match(await gateway.call('/api/auth/admin/login', signIn), {
+      status: 503,
+      json: { errorCode: 'session.unavailable' }
+    })
+    t.equal((await gateway.call('/api/open')).status, 200)
+    await gateway.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
+    await end(redis)
+    await until('ready', () => isReady(gateway))
+    // So short a time-out may strike by itself where this machine stands still.
+    await until('signed in', async () => (await gateway.signIn()) !== '')
   })
-  t.equal((await gateway.call('/api/open')).status, 200)
-  await gateway.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
-  await redis.start()
-  await until('ready', () => isReady(gateway))
-  t.ok(await gateway.signIn())
-})
+}
 
 t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', async t => {
   const redis = await testRedis(t.after)
@@ -81,14 +90,6 @@ t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', asyn
     if (answer.status !== 200) t.equal(answer.status, 503)
     return answer.status === 200
   })
-})
-
-t.test('a wrong password: not ready, said in plain words, and never in the log', async t => {
-  const { url } = await testRedis(t.after, ['--requirepass', 'right-password'])
-  const gateway = await gatewayWith(t, { url, password: '${REDIS_PASSWORD}' }, 'wrong-password')
-  await gateway.logged(({ reason }) => String(reason).includes('password is wrong'))
-  t.notOk(await isReady(gateway))
-  t.notMatch(JSON.stringify(gateway.log), /wrong-password|right-password/)
 })
 
 t.test('a rediss:// Redis with user and password is reached', async t => {

@@ -8,54 +8,39 @@ import { profile } from '../support/trial.ts'
 const logout = '/api/account/logout'
 const patient = { commandTimeout: '20s' }
 
-const faults: ReadonlyArray<readonly [name: string, mode: Mode, outcome: string]> = [
+const noticed = async ({ both }: BehindProxy) => {
+  for (const { logged } of both) await logged(({ reason }) => reason === 'it does not answer')
+}
+
+const faults: ReadonlyArray<
+  readonly [name: string, mode: Mode, outcome: string, meanwhile?: typeof noticed]
+> = [
   ['connections are refused', 'refuse', '503, nobody is signed out'],
   ['answers are garbage', 'garbage', '503, nobody is signed out or in by it'],
   ['20 bytes a second', 'trickle', '503, nobody is signed out'],
-  ['the connection comes and goes every 150 ms', 'flap', 'nobody is signed out']
+  ['the connection comes and goes every 150 ms', 'flap', 'nobody is signed out'],
+  ['answers are lost on connections that stay', 'lose-answers', '503, it dials anew', noticed]
 ]
-for (const [name, mode, outcome] of faults) {
+for (const [name, mode, outcome, meanwhile] of faults) {
   t.test(`${name}: ${outcome}, and all is well once it is over`, async t => {
-    await networkFault(t, { name, mode, seen: 503 })
+    await networkFault(t, { name, mode, seen: 503, ...(meanwhile && { meanwhile }) })
   })
 }
 
 t.test(
-  'answers are lost on connections that stay open: 503, and the gateway dials anew by itself',
-  async t => {
-    await networkFault(t, {
-      name: 'answers are lost, connections stay open',
-      mode: 'lose-answers',
-      seen: 503,
-      meanwhile: async ({ both }) => {
-        for (const { log } of both) {
-          await until('the watchdog has noticed', () =>
-            log.some(({ reason }) => reason === 'it does not answer')
-          )
-        }
-      }
-    })
-  }
-)
-
-t.test(
   'connections that are there lose their answers for good, new ones do not: the gateway heals without help',
   async t => {
-    const { proxy, both } = await behindProxy(t)
-    const cookie = await both[0].signIn()
+    const parts = await behindProxy(t)
+    const cookie = await parts.both[0].signIn()
     const works = async () => {
-      for (const gateway of both) {
+      for (const gateway of parts.both) {
         const isIn = async () => (await gateway.call(profile, { cookie })).status === 200
         await until('it works', isIn)
       }
     }
     await works()
-    await proxy.set('lose-answers', 'there')
-    for (const { log } of both) {
-      await until('the watchdog has noticed', () =>
-        log.some(({ reason }) => reason === 'it does not answer')
-      )
-    }
+    await parts.proxy.set('lose-answers', 'there')
+    await noticed(parts)
     await works()
   }
 )
@@ -67,12 +52,7 @@ t.test('200 ms of latency: requests are slower, and nothing else', async t => {
     seen: 200,
     redis: patient,
     meanwhile: async (_parts, trial) => {
-      for (const [kind, status] of [
-        ['sign-out', 200],
-        ['profile', 200]
-      ] as const) {
-        await trial.saw(kind, status)
-      }
+      for (const kind of ['sign-out', 'profile']) await trial.saw(kind, 200)
     }
   })
   t.same(

@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+/** What may happen to the server of Redis; `trial.ts` judges all that people see meanwhile. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
-import { testRedis } from '../support/redis.ts'
+import { type TestRedis, testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
-import { profile, replicas, starting, startTrial } from '../support/trial.ts'
+import { profile, replicas, startTrial, type Trial } from '../support/trial.ts'
 
 const login = '/api/auth/admin/login'
 const logout = '/api/account/logout'
@@ -32,79 +30,145 @@ async function atBackEnd(t: Test, backEndUrl: string, url: string, more: object 
   return started
 }
 
-t.test(
-  'Redis is killed and comes back with its append-only file: 503 meanwhile, and everybody is still signed in',
-  async t => {
-    const folder = mkdtempSync(join(tmpdir(), 'aof-'))
-    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const options = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always']
-    const redis = await testRedis(t.after, options)
-    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
-      name: 'killed, restarted with its append-only file'
-    })
-    await trial.during(async () => {
+interface Part {
+  readonly t: Test
+  readonly redis: TestRedis
+  readonly cli: (...words: string[]) => Promise<string>
+  readonly both: Awaited<ReturnType<typeof replicas>>
+  /** Of a session of before. */
+  readonly cookie: string
+  readonly trial: Trial
+}
+
+interface Fault {
+  /** Further arguments of redis-server. */
+  readonly args?: readonly string[]
+  /** Further members of the `redis` section. */
+  readonly section?: object
+  readonly environment?: Record<string, string>
+  /** Redis forgets everything. */
+  readonly forgets?: boolean
+  readonly during: (part: Part) => Promise<unknown>
+  readonly end?: (part: Part) => unknown
+}
+
+/** That a sign-in is 503 and gives no cookie. */
+async function refusesSignIns({ t, both: [a], trial }: Part): Promise<void> {
+  await trial.saw('sign-in', 503)
+  const refused = await a.call(login, alice)
+  t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
+  t.same(refused.headers.getSetCookie(), [])
+}
+
+const [first, second] = ['first-password', 'second-password']
+const authenticated = (word: string) => ['-a', word, '--no-auth-warning']
+
+const faults: Record<string, Fault> = {
+  'killed, and back with its append-only file: 503, and everybody is still signed in': {
+    args: ['--appendonly', 'yes', '--appendfsync', 'always'],
+    during: async ({ redis, trial }) => {
       await redis.kill()
       await trial.saw('sign-in', 503)
-    })
-    await trial.over(redis.start)
-  }
-)
-
-t.test('Redis is killed and comes back with nothing: 401, and people sign in again', async t => {
-  const redis = await testRedis(t.after)
-  const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
-    name: 'killed, restarted empty',
-    forgets: true
-  })
-  await trial.during(async () => {
-    await redis.kill()
-    await trial.saw('sign-in', 503)
-  })
-  t.notOk(trial.statuses('during')['profile']?.['401'], 'away is not signed out')
-  await trial.over(redis.start)
-})
-
-t.test(
-  'Redis is frozen and resumes: 503 within the command time-out, and everybody is still signed in',
-  async t => {
-    const redis = await testRedis(t.after)
-    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
-      name: 'frozen, resumed'
-    })
-    await trial.during(async () => {
+    },
+    end: async ({ redis }) => await redis.start()
+  },
+  'killed, and back with nothing: 401, and people sign in again': {
+    forgets: true,
+    during: async ({ t, redis, trial }) => {
+      await redis.kill()
+      await trial.saw('sign-in', 503)
+      t.notOk(trial.statuses('during')['profile']?.['401'], 'away is not signed out')
+    },
+    end: async ({ redis }) => await redis.start()
+  },
+  'frozen, and resumes: 503 within the command time-out, and everybody is still signed in': {
+    during: async ({ redis, trial }) => {
       redis.signal('SIGSTOP')
       await trial.saw('sign-in', 503)
-    })
-    await trial.over(async () => {
-      redis.signal('SIGCONT')
-    })
-  }
-)
-
-t.test(
-  'Redis turned into a replica: sign-in and sign-out are 503, no false success, and sessions go on',
-  async t => {
-    const redis = await testRedis(t.after)
-    const both = await replicas(t, { url: redis.url, ...patient })
-    const [a, b] = both
-    const cookie = await a.signIn()
-    const trial = await startTrial(t, both, { name: 'turned into a read-only replica' })
-    await trial.during(async () => {
-      await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
-      await trial.saw('sign-in', 503)
-      const refused = await a.call(login, alice)
-      t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
-      t.same(refused.headers.getSetCookie(), [])
+    },
+    end: ({ redis }) => redis.signal('SIGCONT')
+  },
+  'turned into a replica: sign-in and sign-out are 503, and sessions go on': {
+    section: patient,
+    during: async part => {
+      const { t, cli, both, cookie } = part
+      const [a, b] = both
+      await cli('REPLICAOF', '127.0.0.1', nowhere)
+      await refusesSignIns(part)
       t.equal((await a.call(logout, { cookie })).status, 503)
       await until('sessions go on', async () => (await b.call(profile, { cookie })).status === 200)
-      await until('the gateway looked whether the address leads elsewhere now', () =>
-        a.log.some(({ reason }) => reason === 'it became a replica')
-      )
-    })
-    await trial.over(async () => await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE'))
-    t.equal((await a.call(logout, { cookie })).status, 200)
+      await a.logged(({ reason }) => reason === 'it became a replica')
+    },
+    end: async ({ cli }) => await cli('REPLICAOF', 'NO', 'ONE')
+  },
+  'full, and evicts nothing: sign-in is 503, sessions go on, and sign-out works': {
+    args: ['--maxmemory-policy', 'noeviction'],
+    section: patient,
+    during: async part => {
+      const { t, cli, both, cookie, trial } = part
+      const [a, b] = both
+      await cli('CONFIG', 'SET', 'maxmemory', '1')
+      await refusesSignIns(part)
+      t.equal((await b.call(profile, { cookie })).status, 200)
+      t.equal((await b.call(logout, { cookie })).status, 200)
+      t.equal((await a.call(profile, { cookie })).status, 401)
+      const statuses = Object.keys(trial.statuses('during')['profile'] ?? {})
+      t.same(statuses, ['200'], 'no session was held up')
+    },
+    end: async ({ cli }) => await cli('CONFIG', 'SET', 'maxmemory', '0')
+  },
+  'given another password: 503 until it is right again': {
+    args: ['--requirepass', first],
+    section: { password: '${REDIS_PASSWORD}' },
+    environment: { REDIS_PASSWORD: first },
+    during: async ({ cli, both, trial }) => {
+      await cli(...authenticated(first), 'CONFIG', 'SET', 'requirepass', second)
+      for (const type of ['normal', 'pubsub']) {
+        await cli(...authenticated(second), 'CLIENT', 'KILL', 'TYPE', type)
+      }
+      await trial.saw('profile', 503)
+      await trial.saw('sign-in', 503)
+      await both[0].logged(({ reason }) => reason === 'the user or the password is wrong')
+    },
+    end: async ({ t, cli, both }) => {
+      await cli(...authenticated(second), 'CONFIG', 'SET', 'requirepass', first)
+      t.notMatch(JSON.stringify(both.map(({ log }) => log)), /first-password|second-password/)
+    }
+  },
+  'flushed: 401 at once at every replica, and people sign in again': {
+    forgets: true,
+    during: async ({ cli, both, cookie }) => {
+      await cli('FLUSHALL')
+      for (const { call } of both) {
+        const isOut = async () => (await call(profile, { cookie })).status === 401
+        await until('it has heard', isOut)
+      }
+    }
+  },
+  'cut off from all clients, again and again: 200 or 503, and nobody is signed out': {
+    during: async ({ cli }) => {
+      for (let n = 0; n < 5; n++) {
+        for (const type of ['normal', 'pubsub']) await cli('CLIENT', 'KILL', 'TYPE', type)
+        await wait(200)
+      }
+    },
+    end: () => {}
   }
-)
+}
+
+for (const [name, fault] of Object.entries(faults)) {
+  t.test(`Redis is ${name}`, async t => {
+    const { args, section, environment, forgets = false } = fault
+    const redis = await testRedis(t.after, args)
+    const both = await replicas(t, { url: redis.url, ...section }, environment)
+    const cookie = await both[0].signIn()
+    const trial = await startTrial(t, both, { name, forgets })
+    const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
+    const part = { t, redis, cli, both, cookie, trial }
+    await trial.during(async () => await fault.during(part))
+    await trial.over(fault.end && (async () => await fault.end?.(part)))
+  })
+}
 
 t.test(
   'a sign-in that Redis refuses leaves the former session of the browser alive, also at its back-end',
@@ -161,118 +225,3 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   t.match(await (await gateway.ops('/ops/api/sessions')).json(), { sessions: [] })
   t.notOk(gateway.log.some(({ event }) => event === 'login'))
 })
-
-t.test(
-  'Redis is full and evicts nothing: sign-in is 503 without a cookie, sessions go on, and sign-out works',
-  async t => {
-    const redis = await testRedis(t.after, ['--maxmemory-policy', 'noeviction'])
-    const both = await replicas(t, { url: redis.url, ...patient })
-    const [a, b] = both
-    const cookie = await a.signIn()
-    const trial = await startTrial(t, both, { name: 'out of memory, noeviction' })
-    await trial.during(async () => {
-      await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '1')
-      await trial.saw('sign-in', 503)
-      const refused = await a.call(login, alice)
-      t.match(refused, { status: 503, json: { errorCode: 'session.unavailable' } })
-      t.same(refused.headers.getSetCookie(), [])
-      t.equal((await b.call(profile, { cookie })).status, 200)
-      t.equal((await b.call(logout, { cookie })).status, 200)
-      t.equal((await a.call(profile, { cookie })).status, 401)
-    })
-    t.same(
-      Object.keys(trial.statuses('during')['profile'] ?? {}),
-      ['200'],
-      'no session was held up'
-    )
-    await trial.over(async () => await redisCli(redis.port, 'CONFIG', 'SET', 'maxmemory', '0'))
-  }
-)
-
-t.test(
-  'the password of Redis is changed under a running gateway: 503 until it is right again',
-  async t => {
-    const redis = await testRedis(t.after, ['--requirepass', 'first-password'])
-    const as = (password: string, ...words: string[]) =>
-      redisCli(redis.port, '-a', password, '--no-auth-warning', ...words)
-    const both = await replicas(
-      t,
-      { url: redis.url, password: '${REDIS_PASSWORD}' },
-      { REDIS_PASSWORD: 'first-password' }
-    )
-    const trial = await startTrial(t, both, { name: 'wrong password' })
-    await trial.during(async () => {
-      await as('first-password', 'CONFIG', 'SET', 'requirepass', 'second-password')
-      await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'normal')
-      await as('second-password', 'CLIENT', 'KILL', 'TYPE', 'pubsub')
-      await trial.saw('profile', 503)
-      await trial.saw('sign-in', 503)
-      await until('it is said in plain words', () =>
-        both[0].log.some(({ reason }) => reason === 'the user or the password is wrong')
-      )
-    })
-    await trial.over(
-      async () => await as('second-password', 'CONFIG', 'SET', 'requirepass', 'first-password')
-    )
-    t.notMatch(JSON.stringify(both.map(({ log }) => log)), /first-password|second-password/)
-  }
-)
-
-t.test('Redis is flushed: 401 at once at every replica, and people sign in again', async t => {
-  const redis = await testRedis(t.after)
-  const both = await replicas(t, { url: redis.url })
-  const cookie = await both[0].signIn()
-  const trial = await startTrial(t, both, { name: 'flushed (FLUSHALL)', forgets: true })
-  await trial.during(async () => {
-    await redisCli(redis.port, 'FLUSHALL')
-    for (const gateway of both) {
-      await until(
-        'it has heard',
-        async () => (await gateway.call(profile, { cookie })).status === 401
-      )
-    }
-  })
-  await trial.over()
-})
-
-t.test(
-  'all connections are cut under load, again and again: 200 or 503, and nobody is signed out',
-  async t => {
-    const redis = await testRedis(t.after)
-    const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
-      name: 'all connections cut (CLIENT KILL)'
-    })
-    await trial.during(async () => {
-      for (let n = 0; n < 5; n++) {
-        for (const type of ['normal', 'pubsub']) {
-          await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', type)
-        }
-        await wait(200)
-      }
-    })
-    await trial.over(async () => {})
-  }
-)
-
-t.test(
-  'a replica of the gateway that starts while Redis hangs is not ready, and heals by itself',
-  async t => {
-    const redis = await testRedis(t.after)
-    redis.signal('SIGSTOP')
-    const gateway = await starting(t, { url: redis.url })
-    await until('it has tried', () =>
-      gateway.log.some(({ msg }) => String(msg).startsWith('Redis unavailable'))
-    )
-    t.equal((await gateway.ops('/readyz')).status, 503)
-    t.match(await gateway.call(login, alice), {
-      status: 503,
-      json: { errorCode: 'session.unavailable' }
-    })
-    redis.signal('SIGCONT')
-    await until(
-      'it serves',
-      async () => (await gateway.call(profile, { cookie: await gateway.signIn() })).status === 200
-    )
-    t.equal((await gateway.ops('/readyz')).status, 200)
-  }
-)

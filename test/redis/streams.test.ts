@@ -6,12 +6,10 @@ import { stringify } from 'yaml'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
-import { beginMaintenance } from '../support/ops.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, message, webSocketUpstream } from '../support/websocket.ts'
-import { testUsers } from '../support/users.ts'
 import { wireRoutes } from '../support/wire.ts'
 
 const promisedMs = 1000
@@ -77,9 +75,6 @@ const pair = ['/api/things/events', '/api/things/file']
 const howOf = async (streams: readonly StreamClient[]) =>
   await Promise.all(streams.map(async ({ ended }) => (await ended).how))
 
-const write = ({ folder }: TestGateway, file: string, content: object) =>
-  writeFileSync(join(folder, file), stringify(content))
-
 t.test('sign-out and revocation at one replica end streams at the other within 1 s', async t => {
   const { there, open } = await openReplicas(t)
   const other = await open(pair, 'bob')
@@ -132,34 +127,14 @@ t.test('expiry ends streams within 1 s; only `touch: always` keeps a session ali
   t.same(await howOf([...idle.streams, ...kept.streams]), ['whole', 'cut', 'whole', 'cut'])
 })
 
-t.test('a lost role and maintenance end streams within 1 s', async t => {
-  const { here, open } = await openReplicas(t)
-  const admin = await open(['/api/admin/events', '/api/admin/file'])
-  const plain = await open(pair)
-  const alice = { ...testUsers.alice, roles: ['user'] }
-  write(here, 'users.yaml', { users: { ...testUsers, alice } })
-  await endWithin(t, promisedMs, admin.streams, async () => {
-    t.equal((await here.reload('operator')).outcome, 'reloaded')
-  })
-  t.same(await howOf(admin.streams), ['whole', 'cut'])
-  t.notOk(
-    plain.streams.some(({ isOver }) => isOver()),
-    'streams that need no role go on'
-  )
-
-  await endWithin(t, promisedMs, plain.streams, async () => {
-    await beginMaintenance(here.opsUrl, { routes: ['things'] })
-  })
-  t.same(await howOf(plain.streams), ['whole', 'cut'])
-})
-
 t.test('while Redis is away streams and WebSockets go on; they end soon after it', async t => {
   const chat = await webSocketUpstream(t.after)
   const { redis, here, routes, open } = await openReplicas(t)
-  write(here, 'routes.yaml', {
+  const withChat = {
     upstreams: { ...routes.upstreams, chat: { url: chat.url } },
     routes: { ...routes.routes, chat: { path: '/api/chat', upstream: 'chat', websocket: {} } }
-  })
+  }
+  writeFileSync(join(here.folder, 'routes.yaml'), stringify(withChat))
   t.match(await here.reload('operator'), { outcome: 'reloaded' })
   const { cookie, streams } = await open(pair)
   const client = await dial(`${here.url}/api/chat`, { cookie })

@@ -5,32 +5,9 @@ import { schemaOf } from '../../src/config/schema/config.ts'
 import type { Node } from '../../src/config/schema/node.ts'
 import { testAuthority } from './authority.ts'
 
-type Tree = Record<string, unknown>
-
 const valueOf = (name: string) => `value-of-${name}-${'x'.repeat(32)}`
-const names = [
-  'SESSION_1',
-  'SESSION_2',
-  'OPS',
-  'AUDIT',
-  'REDIS',
-  'SENTINEL',
-  'API_KEY',
-  'SERVICE_KEY',
-  'LDAP',
-  'JWT',
-  'OIDC'
-]
-
-export interface SecretConfig {
-  readonly gateway: Tree
-  readonly upstream: Tree
-  /** Further upstreams, with tokens of their own. */
-  readonly others: Readonly<Record<string, Tree>>
-  readonly environment: Record<string, string>
-  /** Texts of which none may leave the process. */
-  readonly values: readonly string[]
-}
+const names =
+  'SESSION_1 SESSION_2 OPS AUDIT REDIS SENTINEL API_KEY SERVICE_KEY LDAP JWT OIDC'.split(' ')
 
 /**
  * @param sslFolder gets the files of the private keys
@@ -40,7 +17,7 @@ export function allSecrets(
   cleanUp: (undo: () => unknown) => void,
   sslFolder: string,
   redis: boolean
-): SecretConfig {
+) {
   const { key, certificate } = testAuthority(cleanUp)
   const keyFiles = ['server.key', 'ops.key', 'client.key', 'jwt.key'].map(name =>
     join(sslFolder, name)
@@ -85,6 +62,7 @@ export function allSecrets(
       headers: { 'x-api-key': '${API_KEY}' },
       tls: { certificate, key: `file:${clientKey}` }
     },
+    /** Further upstreams, with tokens of their own. */
     others: {
       asked: {
         url: 'http://127.0.0.1:9',
@@ -94,6 +72,7 @@ export function allSecrets(
       signed: { url: 'http://127.0.0.1:9', credential: { jwt: { keys: [`file:${jwtKey}`] } } }
     },
     environment: Object.fromEntries(names.map(name => [name, valueOf(name)])),
+    /** Texts of which none may leave the process. */
     values: [
       ...names.map(valueOf),
       ...pem.split('\n').filter(line => /^[A-Za-z0-9+/]{20}/.test(line))
@@ -109,15 +88,12 @@ export function secretKeys(): string[] {
 function keysBelow(schema: Node, path: string, above: readonly Node[]): string[] {
   if (schema.format === 'x-secret' || schema.format === 'x-maybe-secret') return [path]
   if (above.includes(schema)) return []
-  const inner = [...above, schema]
-  return [
-    ...Object.entries(schema.properties ?? {}).flatMap(([name, member]) =>
-      keysBelow(member, `${path}.${name}`, inner)
-    ),
-    ...[
-      ...Object.values(schema.patternProperties ?? {}),
-      ...(schema.items ? [schema.items] : [])
-    ].flatMap(member => keysBelow(member, `${path}.*`, inner)),
-    ...(schema.anyOf ?? []).flatMap(branch => keysBelow(branch, path, inner))
+  const { properties = {}, patternProperties = {}, items, anyOf = [] } = schema
+  const anyName = [...Object.values(patternProperties), ...(items ? [items] : [])]
+  const members: Array<readonly [Node, string]> = [
+    ...Object.entries(properties).map(([name, member]) => [member, `${path}.${name}`] as const),
+    ...anyName.map(member => [member, `${path}.*`] as const),
+    ...anyOf.map(branch => [branch, path] as const)
   ]
+  return members.flatMap(([member, at]) => keysBelow(member, at, [...above, schema]))
 }

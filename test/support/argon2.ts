@@ -2,17 +2,7 @@
 import crypto, { type Argon2Parameters } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
-export interface WatchedArgon2 {
-  /** What each computation costs, but for the password's length; from the last time on that this was asked. */
-  readonly costs: () => object[]
-  /** How many are running, or held back. */
-  readonly running: () => number
-  /** From now on none begins until `release`. */
-  readonly hold: () => void
-  readonly release: () => void
-}
-
-export function watchArgon2(cleanUp: (undo: () => unknown) => void): WatchedArgon2 {
+export function watchArgon2(cleanUp: (undo: () => unknown) => void) {
   const { argon2 } = crypto
   const costs: object[] = []
   let running = 0
@@ -48,8 +38,11 @@ export function watchArgon2(cleanUp: (undo: () => unknown) => void): WatchedArgo
     put(argon2)
   })
   return {
+    /** What each computation costs, but for the password's length; from the last time on that this was asked. */
     costs: () => costs.splice(0),
+    /** How many are running, or held back. */
     running: () => running,
+    /** From now on none begins until `release`. */
     hold: () => {
       held ??= []
     },

@@ -31,41 +31,23 @@ export function wallClock(cleanUp: (undo: () => unknown) => void): (ms: number) 
   }
 }
 
-// Time stands still within a script, so that none is lost between asking and setting.
+// Time stands still within a script, so that none is lost between asking and setting. The times of
+// failed sign-ins are values.
 const shorten = `
 if redis.call('TYPE', KEYS[1]).ok == 'zset' then
   for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
     redis.call('ZINCRBY', KEYS[1], -ARGV[1], member)
   end
+elseif string.find(KEYS[1], '{cg}:f:', 1, true) == 1 then
+  local earlier = string.format('%.3f', redis.call('GET', KEYS[1]) - ARGV[1])
+  redis.call('SET', KEYS[1], earlier, 'KEEPTTL')
 end
 local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then redis.call('PEXPIRE', KEYS[1], left - ARGV[1]) end`
 
-/** Takes so much of the time to live of every key, and of the times in sorted sets. */
+/** Takes so much of the time to live of every key, and of the times that are kept in Redis. */
 export async function passTime(client: Redis | Cluster, ms: number): Promise<void> {
   for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
     for (const key of await node.keys('*')) await node.eval(shorten, 1, key, ms)
-  }
-}
-
-// The times that are kept of failures of sign-in, and their ends.
-const shiftFailures = `
-for _, key in ipairs(redis.call('KEYS', '{cg}:*')) do
-  local left = redis.call('PTTL', key) - ARGV[1]
-  if key == '{cg}:locks' then
-    for _, name in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-      redis.call('ZINCRBY', key, -ARGV[1], name)
-    end
-    redis.call('PEXPIRE', key, left)
-  elseif string.find(key, '{cg}:f:', 1, true) == 1 then
-    redis.call('SET', key, string.format('%.3f', redis.call('GET', key) - ARGV[1]))
-    redis.call('PEXPIRE', key, left)
-  end
-end`
-
-/** So much time passes for the failures of sign-in in Redis. */
-export async function passFailures(client: Redis | Cluster, ms: number): Promise<void> {
-  for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
-    await node.eval(shiftFailures, 0, ms)
   }
 }

@@ -4,13 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse
-} from 'node:http'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -19,100 +13,67 @@ import { gunzipSync } from 'node:zlib'
 import type { Authority } from './authority.ts'
 import { listen } from './ports.ts'
 
-interface MessageType {
-  readonly decode: (bytes: Uint8Array) => object
-  readonly verify: (message: object) => string | null
-  readonly toObject: (message: object, options: object) => object
-}
+type CleanUp = (undo: () => unknown) => void
 
-// The package exports its encoder alone; the generated code decodes as well.
+// The package exports its encoder alone; the generated code, which decodes as well, has no types.
 const require = createRequire(import.meta.url)
-const main = require.resolve('otlp-decoder')
-const { opentelemetry } = require(join(main, '../generated/root.js')) as {
-  readonly opentelemetry: {
-    readonly proto: {
-      readonly collector: {
-        readonly trace: { readonly v1: Record<string, MessageType> }
-      }
-    }
-  }
-}
-const { ExportTraceServiceRequest: requestType = assert.fail() } =
-  opentelemetry.proto.collector.trace.v1
+const { opentelemetry } = require(
+  join(require.resolve('otlp-decoder'), '../generated/root.js')
+) as Record<string, any>
+const requestType = opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest
 
-export interface DecodedSpan {
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentSpanId: string
-  readonly traceState: string
-  readonly name: string
-  readonly kind: string
-  readonly startTimeUnixNano: string
-  readonly endTimeUnixNano: string
-  readonly flags: number
-  readonly attributes: Readonly<Record<string, unknown>>
-  readonly isError: boolean
-}
-
-export interface Decoded {
-  readonly resource: Readonly<Record<string, unknown>>
-  readonly scope: string
-  readonly spans: readonly DecodedSpan[]
-}
+type Plain = Readonly<Record<string, unknown>>
+type Decoded = ReturnType<typeof decode>
+export type TestCollector = Awaited<ReturnType<typeof testCollector>>
+export type DecodedSpan = Decoded['spans'][number]
 
 interface KeyValue {
   readonly key: string
   readonly value: Readonly<Record<string, unknown>>
 }
 
-interface Message {
-  readonly resourceSpans: ReadonlyArray<{
-    readonly resource: { readonly attributes: readonly KeyValue[] }
-    readonly scopeSpans: ReadonlyArray<{
-      readonly scope: { readonly name: string; readonly version: string }
-      readonly spans: ReadonlyArray<
-        Omit<DecodedSpan, 'attributes' | 'isError'> & {
-          readonly attributes: readonly KeyValue[]
-          readonly status?: { readonly code?: string } | null
-        }
-      >
-    }>
-  }>
+/** The members of a span that are as they are. */
+type Own = Record<
+  'traceState' | 'name' | 'kind' | 'startTimeUnixNano' | 'endTimeUnixNano',
+  string
+> & { readonly flags: number }
+
+interface Span extends Own {
+  readonly attributes: readonly KeyValue[]
+  readonly status?: { readonly code?: string } | null
+  readonly traceId: Uint8Array
+  readonly spanId: Uint8Array
+  readonly parentSpanId: Uint8Array
 }
 
 /** @throws where the bytes are not exactly what the published protobuf describes */
-export function decode(bytes: Uint8Array): Decoded {
+export function decode(bytes: Uint8Array) {
   const message = requestType.decode(bytes)
   assert.equal(requestType.verify(message), null)
   const options = { longs: String, enums: String, bytes: Buffer, defaults: true }
-  const { resourceSpans } = requestType.toObject(message, options) as Message
+  const { resourceSpans } = requestType.toObject(message, options)
   assert.equal(resourceSpans.length, 1)
-  const [{ resource, scopeSpans } = assert.fail()] = resourceSpans
-  const [{ scope, spans } = assert.fail()] = scopeSpans
+  const [{ resource, scopeSpans }] = resourceSpans
+  const [{ scope, spans }] = scopeSpans
   return {
     resource: plain(resource.attributes),
     scope: `${scope.name} ${scope.version}`,
-    spans: spans.map(({ attributes, status, ...span }) => ({
-      traceState: span.traceState,
-      name: span.name,
-      kind: span.kind,
-      startTimeUnixNano: span.startTimeUnixNano,
-      endTimeUnixNano: span.endTimeUnixNano,
-      flags: span.flags,
-      traceId: hex(span.traceId),
-      spanId: hex(span.spanId),
-      parentSpanId: hex(span.parentSpanId),
-      attributes: plain(attributes),
-      isError: status?.code === 'STATUS_CODE_ERROR'
-    }))
+    spans: (spans as Span[]).map(
+      ({ attributes, status, traceId, spanId, parentSpanId, ...span }) => ({
+        ...(span as Own),
+        traceId: hex(traceId),
+        spanId: hex(spanId),
+        parentSpanId: hex(parentSpanId),
+        attributes: plain(attributes),
+        isError: status?.code === 'STATUS_CODE_ERROR'
+      })
+    )
   }
 }
 
-function hex(bytes: unknown): string {
-  return Buffer.from(bytes as Uint8Array).toString('hex')
-}
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
+function plain(attributes: readonly KeyValue[]): Plain {
   const names = attributes.map(({ key }) => key)
   assert.equal(new Set(names).size, names.length, 'an attribute stands there once')
   return Object.fromEntries(
@@ -123,39 +84,33 @@ function plain(attributes: readonly KeyValue[]): Record<string, unknown> {
   )
 }
 
-export interface TestCollector {
-  readonly url: string
-  readonly requests: Array<
-    Decoded & { readonly headers: IncomingHttpHeaders; readonly path: string }
-  >
-  /** The spans of all requests. */
-  readonly spans: () => DecodedSpan[]
-  /** In place of the response that all was taken. */
-  answer: ((response: ServerResponse) => void) | undefined
-}
+type Request = Decoded & { readonly headers: IncomingHttpHeaders; readonly path: string }
 
 /** @param authority with it the collector speaks TLS */
-export async function testCollector(
-  cleanUp: (undo: () => unknown) => void,
-  authority?: Authority
-): Promise<TestCollector> {
-  const server = serverOf(authority)
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    void buffer(request).then(body => {
-      const { headers, url: path = '' } = request
-      const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
-      if (collector.answer !== undefined) return collector.answer(response)
-      collector.requests.push({ ...decode(bytes), headers, path })
-      response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
-    })
+export async function testCollector(cleanUp: CleanUp, authority?: Authority) {
+  const server =
+    authority === undefined
+      ? createServer()
+      : createTlsServer({
+          key: readFileSync(authority.key),
+          cert: readFileSync(authority.certificate)
+        })
+  server.on('request', async (request, response) => {
+    const body = await buffer(request)
+    const { headers, url: path = '' } = request
+    const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
+    if (collector.answer !== undefined) return collector.answer(response)
+    collector.requests.push({ ...decode(bytes), headers, path })
+    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
   const scheme = authority === undefined ? 'http' : 'https'
-  const url = `${scheme}://127.0.0.1:${await listen(server)}`
-  const collector: TestCollector = {
-    url,
-    requests: [],
-    spans: () => collector.requests.flatMap(({ spans }) => spans),
-    answer: undefined
+  const collector = {
+    url: `${scheme}://127.0.0.1:${await listen(server)}`,
+    requests: [] as Request[],
+    /** The spans of all requests. */
+    spans: () => collector.requests.flatMap(({ spans }): DecodedSpan[] => spans),
+    /** In place of the response that all was taken. */
+    answer: undefined as ((response: ServerResponse) => void) | undefined
   }
   cleanUp(() => {
     server.closeAllConnections()
@@ -164,15 +119,9 @@ export async function testCollector(
   return collector
 }
 
-function serverOf(authority: Authority | undefined): Server {
-  if (authority === undefined) return createServer()
-  const { key, certificate } = authority
-  return createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) })
-}
-
 /** Sets variables of the process, which the exporter reads, until the end of the test. */
 export function setEnvironment(
-  cleanUp: (undo: () => unknown) => void,
+  cleanUp: CleanUp,
   variables: Readonly<Record<string, string>>
 ): void {
   const former = { ...process.env }
@@ -187,7 +136,7 @@ export function setEnvironment(
 
 /** Has gateways export to a collector soon after each request, until the end of the test. */
 export const exportTo = (
-  cleanUp: (undo: () => unknown) => void,
+  cleanUp: CleanUp,
   url: string,
   more: Readonly<Record<string, string>> = {}
 ): void =>

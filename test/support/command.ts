@@ -1,9 +1,10 @@
 /** The command line: within the test, or as people and orchestrators run it, as a process of its own. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { runCli } from '../../src/cli/main.ts'
+import './temporary.ts'
 import { until } from './until.ts'
 
 export interface Ran {
@@ -30,21 +31,16 @@ const limited =
   `trap '' XFSZ; ulimit -f "$1"; shift; unset NODE_OPTIONS; ` +
   'NODE_DISABLE_COMPILE_CACHE=1 exec "$@"'
 
-/** Where programs are, and where a gateway within a test has its socket for commands. */
-const passed = ['PATH', 'TMPDIR', 'RUNTIME_DIRECTORY']
-
 /** What every command runs with. None compiles what another has compiled already. */
-function environment(env: RunOptions['env'] = {}): Record<string, string> {
-  const found = passed.flatMap(name => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value]]
-  })
-  return {
-    ...(Object.fromEntries(found) as Record<string, string>),
-    NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
-    ...env
-  }
-}
+const environment = (env: RunOptions['env'] = {}): Record<string, string> => ({
+  // Some servers are where only administrators look.
+  PATH: `${process.env['PATH']}:/usr/sbin`,
+  TMPDIR: tmpdir(),
+  // Where a gateway within a test has its socket for commands.
+  RUNTIME_DIRECTORY: tmpdir(),
+  NODE_COMPILE_CACHE: 'node_modules/.cache/compiled',
+  ...env
+})
 
 /** Runs a command within the test, to its end. `start` changes its process, so it needs one of its own. */
 export async function run(
@@ -59,6 +55,8 @@ export async function run(
         done()
       }
     })
+  // Not before it is needed: a server of a test loads this module, too.
+  const { runCli } = await import('../../src/cli/main.ts')
   const code = await runCli(words, {
     env: environment(env),
     stdin: Readable.from([Buffer.from(input)]),
@@ -92,15 +90,7 @@ export async function runProcess(
   return { code, out, err }
 }
 
-export interface Running {
-  /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
-  readonly says: (part: string) => Promise<string>
-  /** Resolves with the addresses of a gateway, once it says that it listens. */
-  readonly listens: () => Promise<{ readonly url: string; readonly opsUrl: string }>
-  readonly type: (typed: string) => void
-  readonly signal: (signal: NodeJS.Signals) => void
-  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
-}
+export type Running = ReturnType<typeof running>
 
 /** Starts a program that serves, or asks; both its outputs count as one. */
 export function running(
@@ -108,7 +98,7 @@ export function running(
   executable: string,
   words: readonly string[],
   env: RunOptions['env'] = {}
-): Running {
+) {
   const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
   let written = ''
   cleanUp(() => {
@@ -133,17 +123,21 @@ export function running(
     return written
   }
   return {
+    /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
     says,
+    written: () => written,
+    /** Resolves with the addresses of a gateway, once it says that it listens. */
     listens: async () => {
       const [, url = '', opsUrl = ''] =
         /"url":"([^"]+)","ops":"([^"]+)"/.exec(await says('"listening on ')) ?? []
       return { url, opsUrl }
     },
-    type: typed => {
-      child.stdin.write(typed)
-    },
-    signal: signal => {
-      child.kill(signal)
+    type: (typed: string) => void child.stdin.write(typed),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** SIGKILL. */
+    kill: async () => {
+      child.kill('SIGKILL')
+      await ended
     },
     ended
   }
@@ -153,4 +147,4 @@ export const start = (
   cleanUp: (undo: () => unknown) => void,
   folder: string,
   env?: RunOptions['env']
-): Running => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)
+) => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)

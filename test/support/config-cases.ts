@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { testAuthority } from './authority.ts'
-import { knownHash, type Texts } from './config-files.ts'
+import { knownHash, merged, type Texts } from './config-files.ts'
 
 type Tree = Record<string, unknown>
 
@@ -68,16 +68,6 @@ export const environmentOf = ({ env }: Case) => ({
   SHORT: 'x'.repeat(31),
   ...env
 })
-
-/** Members of mappings are added, at any depth; all else is replaced. */
-const merged = (base: unknown, over: unknown): unknown => {
-  if (!isTree(base) || !isTree(over)) return over
-  const members = Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])
-  return { ...base, ...Object.fromEntries(members) }
-}
-
-const isTree = (value: unknown): value is Tree =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The case with a value at a place; without a place the value is parts of a case. */
 export function having(given: Case, at: string | undefined, value: unknown): Case {

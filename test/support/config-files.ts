@@ -66,3 +66,13 @@ export function reportsOf(trees: Trees, environment: Environment = {}): string[]
   const folder = textFolder(() => {}, texts)
   return faultsOf(folder, environment).map(report => report.replace(/^\S+ /, ''))
 }
+
+const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Members of mappings are added, at any depth; all else is replaced. */
+export const merged = (base: unknown, over: unknown): unknown => {
+  if (!isTree(base) || !isTree(over)) return over
+  const members = Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])
+  return { ...base, ...Object.fromEntries(members) }
+}

@@ -1,7 +1,5 @@
 /** A gateway that has seen everything that it measures, so that each metric has a series. */
 import type { ServerResponse } from 'node:http'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { configFolder, testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
 import { testRedis } from './redis.ts'
@@ -16,8 +14,6 @@ const schema = {
   required: ['id'],
   properties: { id: { type: 'integer' }, rows: { type: 'array' } }
 }
-
-const login = '/api/auth/admin/login'
 
 /** @returns the metrics of the text, those of histograms without their endings */
 export function metricsIn(text: string): Exposed {
@@ -37,65 +33,66 @@ export function metricsIn(text: string): Exposed {
   return metrics
 }
 
-/** Answers after a while, so that a second request waits for its connection. */
-async function slowBackEnd(after: (undo: () => unknown) => void): Promise<string> {
-  const answer = (_request: unknown, response: ServerResponse) =>
-    void setTimeout(() => response.end('{}'), 50)
-  return (await testUpstream(after, answer)).url
+/** A back-end that answers after a while, so that a second request waits for its connection. */
+const slow = (_request: unknown, response: ServerResponse) =>
+  void setTimeout(() => response.end('{}'), 50)
+
+const stream = (_request: unknown, response: ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write('data: 1\n\n')
 }
 
 async function usedFolder(after: (undo: () => unknown) => void) {
-  const { url: redis } = await testRedis(after)
   const rows = Array.from({ length: 40_000 }, (_, index) => ({ index, text: 'a'.repeat(40) }))
-  const backend = await testUpstream(after, json(200, { id: 'text', rows }))
-  const events = await testUpstream(after, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    response.write('data: 1\n\n')
-  })
+  const urlOf = async (answer: Parameters<typeof testUpstream>[1]) =>
+    (await testUpstream(after, answer)).url
+  const url = await urlOf(json(200, { id: 'text', rows }))
   const dead = `http://127.0.0.1:${await freePort()}`
-  const folder = await configFolder({
+  const route = (upstream: string, more: object = {}) => ({ upstream, ...more })
+  const routes = {
+    shaped: route('b', {
+      shape: 'plain',
+      contract: { file: 'contract.json', mode: 'observe' },
+      parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
+    }),
+    long: route('b', { shape: 'plain' }),
+    full: route('full'),
+    slow: route('slow'),
+    pair: route('pair'),
+    limited: route('slow'),
+    events: route('events')
+  }
+  const few = { by: 'user', max: 1, window: '1h' }
+  return await configFolder({
     gateway: {
-      redis: { url: redis, commandTimeout: '20s' },
+      redis: { url: (await testRedis(after)).url, commandTimeout: '20s' },
       session: { secrets: ['${SESSION_SECRET}'] },
       audit: { key: '${AUDIT_KEY}' }
     },
     routes: {
       upstreams: {
-        b: { url: backend.url },
-        events: { url: events.url },
-        slow: { url: await slowBackEnd(after), connections: 1 },
-        full: { url: await slowBackEnd(after), connections: 1, queue: 1 },
-        pair: { url: [dead, backend.url] },
+        b: { url },
+        events: { url: await urlOf(stream) },
+        slow: { url: await urlOf(slow), connections: 1 },
+        full: { url: await urlOf(slow), connections: 1, queue: 1 },
+        pair: { url: [dead, url] },
         dead: { url: dead }
       },
       shapes: { plain: [{ rename: { other: 'another' } }] },
-      routes: {
-        shaped: {
-          path: '/api/shaped',
-          upstream: 'b',
-          shape: 'plain',
-          contract: { file: 'contract.json', mode: 'observe' },
-          parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
-        },
-        long: { path: '/api/long', upstream: 'b', shape: 'plain' },
-        full: { path: '/api/full', upstream: 'full' },
-        slow: { path: '/api/slow', upstream: 'slow' },
-        pair: { path: '/api/pair', upstream: 'pair' },
-        limited: { path: '/api/limited', upstream: 'slow' },
-        events: { path: '/api/events', upstream: 'events' }
-      }
+      routes: Object.fromEntries(
+        Object.entries(routes).map(([name, own]) => [name, { path: `/api/${name}`, ...own }])
+      )
     },
     limits: {
       sizes: { shape: '16MiB' },
       limits: {
-        few: { by: 'user', max: 1, window: '1h', routes: ['limited'] },
-        shadowed: { by: 'user', max: 1, window: '1h', routes: ['slow'], mode: 'shadow' }
+        few: { ...few, routes: ['limited'] },
+        shadowed: { ...few, routes: ['slow'], mode: 'shadow' }
       },
       lockout: { accountAndAddress: { failures: 2 } }
-    }
+    },
+    code: { 'contract.json': JSON.stringify(schema) }
   })
-  writeFileSync(join(folder, 'contract.json'), JSON.stringify(schema))
-  return folder
 }
 
 /** Scrapes a gateway of one process with Redis, whose every part was used. */
@@ -106,16 +103,14 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   })
   await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
   const cookie = await gateway.signIn()
-  const get = async (path: string) => await gateway.call(path, { cookie })
-  await get('/api/shaped')
-  await get('/api/long')
-  await Promise.all([get('/api/full'), get('/api/full'), get('/api/full')])
-  await Promise.all([get('/api/slow'), get('/api/slow')])
-  for (let times = 0; times < 8; times++) await get('/api/pair')
-  for (let times = 0; times < 2; times++) await get('/api/limited')
-  for (let times = 0; times < 3; times++) {
-    await gateway.call(login, { json: { username: 'bob', password: 'wrong' } })
-  }
+  const get = (name: string) => gateway.call(`/api/${name}`, { cookie })
+  await get('shaped')
+  await get('long')
+  await Promise.all([get('full'), get('full'), get('full'), get('slow'), get('slow')])
+  for (let times = 0; times < 8; times++) await get('pair')
+  for (let times = 0; times < 2; times++) await get('limited')
+  const wrong = { json: { username: 'bob', password: 'wrong' } }
+  for (let times = 0; times < 3; times++) await gateway.call('/api/auth/admin/login', wrong)
   const events = async (session: string) =>
     await fetch(`${gateway.url}/api/events`, { headers: { cookie: session } })
   const ended = await events(cookie)

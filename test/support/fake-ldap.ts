@@ -44,11 +44,7 @@ export const entry = (dn: string, attributes: Readonly<Record<string, string | B
     )
   )
 
-export interface FakeLdap {
-  readonly port: number
-  /** Connections that were ever made. */
-  readonly connections: Socket[]
-}
+export type FakeLdap = Awaited<ReturnType<typeof fakeLdap>>
 
 /**
  * @param answer to the `count`th request of a connection, in one write; undefined hangs up. A
@@ -60,7 +56,7 @@ export async function fakeLdap(
     operation: keyof typeof operations | 'unknown',
     count: number
   ) => readonly Say[] | undefined
-): Promise<FakeLdap> {
+) {
   const connections: Socket[] = []
   const server = createServer(socket => {
     connections.push(socket)
@@ -81,5 +77,9 @@ export async function fakeLdap(
     server.close()
     for (const socket of connections) socket.destroy()
   })
-  return { port, connections }
+  return {
+    port,
+    /** Connections that were ever made. */
+    connections
+  }
 }

@@ -1,4 +1,5 @@
 /** A TCP proxy in front of a Redis that fails in the ways that networks and middle boxes do. */
+import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from './ports.ts'
@@ -21,13 +22,7 @@ export type Mode =
   /** Refusing and passing by turns, 150 ms each. */
   | 'flap'
 
-export interface FaultyProxy {
-  readonly port: number
-  /** @param who `there`: only connections that are there now; `news`: only those that bring news of changes */
-  readonly set: (mode: Mode, who?: 'all' | 'there' | 'news') => Promise<void>
-  /** Where connections go from now on; those that are there stay. */
-  readonly aim: (port: number) => void
-}
+export type FaultyProxy = Awaited<ReturnType<typeof faultyProxy>>
 
 interface Line {
   readonly client: Socket
@@ -40,16 +35,12 @@ interface Line {
   turn: Promise<void>
 }
 
-const garbage = Buffer.concat([
-  Buffer.from('HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n'),
-  Buffer.alloc(64, 0xff),
-  Buffer.from('\r\n')
-])
+const garbage = Buffer.from(
+  `HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n${'\xff'.repeat(64)}\r\n`,
+  'latin1'
+)
 
-export async function faultyProxy(
-  cleanUp: (undo: () => unknown) => void,
-  target: number
-): Promise<FaultyProxy> {
+export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target: number) {
   const lines = new Set<Line>()
   let aimed = target
   let mode: Mode = 'pass'
@@ -125,19 +116,13 @@ export async function faultyProxy(
 
   async function listen(): Promise<void> {
     if (server !== undefined) return
-    const opened = (server = createServer(accept))
-    await new Promise<void>((resolve, reject) =>
-      opened.once('error', reject).listen(port, '127.0.0.1', resolve)
-    )
+    server = createServer(accept).listen(port, '127.0.0.1')
+    await once(server, 'listening')
   }
 
   async function refuse(): Promise<void> {
-    const closing = server
+    const closed = server && once(server.close(), 'close')
     server = undefined
-    const closed = new Promise<void>(resolve => {
-      if (closing === undefined) resolve()
-      else closing.close(() => resolve())
-    })
     for (const { client } of lines) client.resetAndDestroy()
     await closed
   }
@@ -149,10 +134,12 @@ export async function faultyProxy(
   })
   return {
     port,
-    aim: to => {
+    /** Where connections go from now on; those that are there stay. */
+    aim: (to: number) => {
       aimed = to
     },
-    set: async (wanted, who = 'all') => {
+    /** @param who `there`: only connections that are there now; `news`: only those that bring news of changes */
+    set: async (wanted: Mode, who: 'all' | 'there' | 'news' = 'all') => {
       clearInterval(turns)
       if (who === 'news') return void (newsMode = wanted)
       newsMode = 'pass'

@@ -17,6 +17,6 @@ const commit = async () => {
 while (outcomes.at(-1) === undefined || outcomes.at(-1) === 'written') await commit()
 ledger.append({ kind: 'request' })
 await commit()
-const { failing, waiting } = ledger.status()
+const { failing, waiting } = ledger
 process.stdout.write(JSON.stringify({ outcomes, events, reason: failing?.reason, waiting }))
 process.exit()

@@ -2,188 +2,114 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
-import { until } from './until.ts'
+import { type Call, callOnce } from './call.ts'
 import { temporaryFolder } from './temporary.ts'
-
-export interface Exit {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-}
-
-export interface PlainAnswer {
-  readonly status: number
-  readonly body: string
-  readonly headers: NodeJS.Dict<string | string[]>
-}
-
-interface CallOptions {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly json?: unknown
-  readonly timeoutMs?: number
-}
+import { until } from './until.ts'
 
 /** Series of a metric: its labels as they are written, and the value. */
-export type Samples = ReadonlyArray<{
-  readonly name: string
-  readonly labels: string
-  readonly value: number
-}>
+export type Samples = ReturnType<typeof samplesOf>
 
-export interface GatewayProcess {
-  readonly pid: number
-  readonly url: string
-  readonly opsUrl: string
-  /** The newest lines of both outputs, the last one last. */
-  readonly lines: () => readonly string[]
-  /** What Node wrote to standard error: warnings, stacks. */
-  readonly complaints: () => readonly string[]
-  /** Log lines with a stack. */
-  readonly faults: () => readonly string[]
-  readonly exit: () => Exit | undefined
-  readonly ended: Promise<Exit>
-  readonly signal: (signal: NodeJS.Signals) => void
-  /** A request at the operators' listener. */
-  readonly ask: (path: string, options?: CallOptions) => Promise<PlainAnswer>
-  readonly metrics: () => Promise<Samples>
-  readonly descriptors: () => number
-  /** What each descriptor is, for reports. */
-  readonly describeDescriptors: () => Record<string, number>
-  /** Memory after a forced collection. */
-  readonly collect: () => Promise<{ memory: NodeJS.MemoryUsage; handles: string[] }>
-  readonly stop: () => Promise<void>
-}
+export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 interface Start {
   /** The folder of the checkout that runs. */
-  readonly checkout: string
+  readonly checkout?: string
   /** Its config folder. */
   readonly folder: string
+  /** Further variables, beside the secrets. */
   readonly environment?: Readonly<Record<string, string>>
   /** A module that is loaded before the gateway. */
-  readonly preload?: string
+  readonly preload?: string | undefined
 }
 
-const watcher = fileURLToPath(new URL('watch-process.js', import.meta.url))
+const watcher = join(import.meta.dirname, 'watch-process.js')
 const keptLines = 4000
-export const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
+const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
 
-/** One request on a connection of its own, which is closed after it. */
-export async function callOnce(url: string, options: CallOptions = {}): Promise<PlainAnswer> {
-  const { method, headers = {}, json, timeoutMs = 15_000 } = options
-  const body = json === undefined ? undefined : JSON.stringify(json)
-  const asked = request(url, {
-    method: method ?? (body === undefined ? 'GET' : 'POST'),
-    agent: false,
-    signal: AbortSignal.timeout(timeoutMs),
-    headers: {
-      connection: 'close',
-      ...(body !== undefined && {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body)
-      }),
-      ...headers
-    }
-  })
-  asked.end(body)
-  const [response] = await once(asked, 'response')
-  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+/** What config of a gateway in its own process may refer to. */
+export const secrets = {
+  SESSION_SECRET: 'a secret of at least thirty-two characters',
+  OPS_SECRET: opsSecret
 }
 
+/** Resolves once it listens. */
 export async function startGatewayProcess(
   cleanUp: (undo: () => unknown) => void,
-  { checkout, folder, preload, environment = {} }: Start
-): Promise<GatewayProcess> {
-  const reports = temporaryFolder()
-  const report = join(reports, 'report.json')
-  const child = spawn(
-    process.execPath,
-    [
-      '--expose-gc',
-      '--import',
-      watcher,
-      ...(preload === undefined ? [] : ['--import', preload]),
-      resolve(checkout, 'src/launch.js'),
-      'start',
-      '--config',
-      folder
-    ],
-    {
-      cwd: checkout,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'] ?? '',
-        TMPDIR: tmpdir(),
-        RUNTIME_DIRECTORY: tmpdir(),
-        MEMORY_REPORT: report,
-        ...environment
-      }
+  { checkout = '.', folder, preload, environment = {} }: Start
+) {
+  const report = join(temporaryFolder(), 'report.json')
+  const preloaded = [watcher, ...(preload === undefined ? [] : [preload])]
+  const words = ['--expose-gc', ...preloaded.flatMap(module => ['--import', module])]
+  const start = [resolve(checkout, 'src/launch.js'), 'start', '--config', folder]
+  const child = spawn(process.execPath, [...words, ...start], {
+    cwd: checkout,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      TMPDIR: tmpdir(),
+      RUNTIME_DIRECTORY: tmpdir(),
+      MEMORY_REPORT: report,
+      ...secrets,
+      ...environment
     }
-  )
-  const pid = child.pid ?? 0
+  })
   const lines: string[] = []
   const complaints: string[] = []
   const faults: string[] = []
-  let exit: Exit | undefined
-  const keep = (kept: string[], line: string) => {
-    kept.push(line)
-    if (kept.length > keptLines) kept.splice(0, keptLines / 2)
+  let exit: { code: number | null; signal: NodeJS.Signals | null } | undefined
+  const keep = (line: string, ...places: string[][]) => {
+    for (const kept of places) {
+      kept.push(line)
+      if (kept.length > keptLines) kept.splice(0, keptLines / 2)
+    }
   }
-  createInterface({ input: child.stdout }).on('line', line => {
-    keep(lines, line)
-    if (line.includes('"err":{')) keep(faults, line)
-  })
-  createInterface({ input: child.stderr }).on('line', line => {
-    keep(lines, line)
-    keep(complaints, line)
-  })
+  createInterface({ input: child.stdout }).on('line', line =>
+    keep(line, lines, ...(line.includes('"err":{') ? [faults] : []))
+  )
+  createInterface({ input: child.stderr }).on('line', line => keep(line, lines, complaints))
   const ended = once(child, 'close').then(([code, signal]) => (exit = { code, signal }))
   const kill = async () => {
-    child.kill('SIGCONT')
     child.kill('SIGKILL')
     await ended
   }
   cleanUp(kill)
 
-  let listening: { url: string; ops: string } | undefined
-  await until('the gateway listens', () => {
-    if (exit !== undefined) return true
-    const line = lines.find(line => line.includes('"listening on '))
-    if (line !== undefined) listening = JSON.parse(line) as NonNullable<typeof listening>
-    return line !== undefined
+  let [url, ops] = ['', '']
+  await until('the gateway listens, or ends', () => {
+    const line = lines.find(each => each.includes('"listening on '))
+    if (line !== undefined) ({ url, ops } = JSON.parse(line) as { url: string; ops: string })
+    return url !== '' || exit !== undefined
   })
-  if (listening === undefined) throw new Error(`the gateway did not start:\n${lines.join('\n')}`)
-  const { url, ops } = listening
+  if (url === '') throw new Error(`the gateway did not start:\n${lines.join('\n')}`)
 
-  const ask = async (path: string, { headers = {}, ...options }: CallOptions = {}) =>
+  /** A request at the operators' listener. */
+  const ask = async (path: string, { headers = {}, ...call }: Call = {}) =>
     await callOnce(ops + path, {
-      ...options,
+      ...call,
       headers: { authorization: `Bearer ${opsSecret}`, ...headers }
     })
-  const descriptors = () => readdirSync(`/proc/${pid}/fd`).length
   return {
-    pid,
+    pid: child.pid ?? 0,
     url,
-    opsUrl: ops,
+    /** The newest lines of both outputs, the last one last. */
     lines: () => lines,
+    /** What Node wrote to standard error: warnings, stacks. */
     complaints: () => complaints,
+    /** Log lines with a stack. */
     faults: () => faults,
     exit: () => exit,
     ended,
-    signal: signal => {
-      child.kill(signal)
-    },
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
     ask,
-    metrics: async () => samplesOf((await ask('/metrics')).body),
-    descriptors,
-    describeDescriptors: () => describe(pid),
-    collect: async () => {
+    ready: async () =>
+      await until('the gateway is ready', async () => (await ask('/readyz')).status === 200),
+    metrics: async () => samplesOf((await ask('/metrics')).text),
+    descriptors: () => descriptorsOf(child.pid ?? 0),
+    /** Memory after a forced collection. */
+    collect: async (): Promise<{ memory: NodeJS.MemoryUsage; handles: string[] }> => {
       rmSync(report, { force: true })
       child.kill('SIGWINCH')
       await until('memory is collected', () => existsSync(report) || exit !== undefined)
@@ -198,15 +124,15 @@ export async function startGatewayProcess(
   }
 }
 
-function samplesOf(body: string): Samples {
+function samplesOf(body: string) {
   return body.split('\n').flatMap(line => {
     const [, name, labels = '', value] = /^([a-z_]+)(\{.*\})? (\S+)$/.exec(line) ?? []
     return name === undefined ? [] : [{ name, labels, value: Number(value) }]
   })
 }
 
-/** How many descriptors there are of each kind. */
-function describe(pid: number): Record<string, number> {
+/** How many descriptors of a process there are of each kind. */
+function descriptorsOf(pid: number): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
     let link = 'closed meanwhile'

@@ -2,7 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
-import { createGateway, type Gateway } from '../../src/index.ts'
+import { createGateway } from '../../src/index.ts'
+import { merged } from './config-files.ts'
 import { askOps, type OpsOptions, testSecret } from './ops.ts'
 import { password } from './sign-in.ts'
 import { testUsers } from './users.ts'
@@ -31,9 +32,8 @@ export async function configFolder(files: Files = {}): Promise<string> {
     writeFileSync(join(folder, name), stringify(content))
   write(
     'gateway.yaml',
-    merge(
+    merged(
       {
-        // A busy machine is no overload.
         server: { listen: '127.0.0.1:0' },
         ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
         drain: { notice: '0ms', grace: '2s' },
@@ -41,7 +41,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
         session: { cookie: { secure: false }, perUser: { max: 1000 } }
       },
       files.gateway ?? {}
-    )
+    ) as Tree
   )
   writeFileSync(join(folder, 'ops-secret'), testSecret)
   write('routes.yaml', files.routes ?? {})
@@ -57,19 +57,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
   return folder
 }
 
-export interface TestGateway extends Gateway {
-  /** Every log line so far. */
-  readonly log: Tree[]
-  /** The first line that fits, from the `from`th on; waits for it. */
-  readonly logged: (fits: (line: Tree) => boolean, from?: number) => Promise<Tree>
-  readonly folder: string
-  /** A call without redirects; JSON bodies are written and read. */
-  readonly call: (path: string, options?: CallOptions) => Promise<Called>
-  /** A call to the operators' listener, with its secret. */
-  readonly ops: (path: string, options?: OpsOptions) => Promise<Response>
-  /** Signs in and gives the `Cookie` field's value. */
-  readonly signIn: (username?: string, extra?: Tree) => Promise<string>
-}
+export type TestGateway = Awaited<ReturnType<typeof testGateway>>
 
 export interface CallOptions {
   readonly method?: string
@@ -92,20 +80,10 @@ export async function testGateway(
   cleanUp: (undo: () => unknown) => void,
   files: Files | string = {},
   environment: Record<string, string> = {}
-): Promise<TestGateway> {
+) {
   const folder = typeof files === 'string' ? files : await configFolder(files)
   const log: Tree[] = []
   const waiting = new Set<() => void>()
-  const logged = (fits: (line: Tree) => boolean, from = 0) =>
-    new Promise<Tree>(resolve => {
-      const look = () => {
-        const found = log.slice(from).find(fits)
-        if (found === undefined) return void waiting.add(look)
-        waiting.delete(look)
-        resolve(found)
-      }
-      look()
-    })
   const gateway = await createGateway({
     config: folder,
     env: environment,
@@ -114,42 +92,56 @@ export async function testGateway(
       for (const look of waiting) look()
     }
   })
-  cleanUp(async () => {
-    await gateway.stop({ noticeMs: 0 })
+  cleanUp(() => gateway.stop({ noticeMs: 0 }))
+  const call = (path: string, options: CallOptions = {}) => callGateway(gateway.url + path, options)
+  return {
+    ...gateway,
+    /** Every log line so far. */
+    log,
+    /** The first line that fits, from the `from`th on; waits for it. */
+    logged: (fits: (line: Tree) => boolean, from = 0) =>
+      new Promise<Tree>(resolve => {
+        const look = () => {
+          const found = log.slice(from).find(fits)
+          if (found === undefined) return void waiting.add(look)
+          waiting.delete(look)
+          resolve(found)
+        }
+        look()
+      }),
+    folder,
+    /** A call without redirects; JSON bodies are written and read. */
+    call,
+    /** A call to the operators' listener, with its secret. */
+    ops: (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options),
+    /** Signs in and gives the `Cookie` field's value. */
+    signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
+      const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
+      if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
+      return cookieOf(answer)
+    }
+  }
+}
+
+async function callGateway(url: string, options: CallOptions): Promise<Called> {
+  const { headers = {}, cookie, json } = options
+  const { body = json === undefined ? undefined : JSON.stringify(json) } = options
+  const answer = await fetch(url, {
+    method: options.method ?? (json === undefined ? 'GET' : 'POST'),
+    redirect: 'manual',
+    headers: {
+      ...(cookie !== undefined && { cookie }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...headers
+    },
+    ...(body !== undefined && { body: body as string })
   })
-  const call = async (
-    path: string,
-    { method = 'GET', headers = {}, cookie, json, body }: CallOptions = {}
-  ): Promise<Called> => {
-    const answer = await fetch(gateway.url + path, {
-      method: json !== undefined && method === 'GET' ? 'POST' : method,
-      redirect: 'manual',
-      headers: {
-        ...(cookie !== undefined && { cookie }),
-        ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...headers
-      },
-      ...(json !== undefined
-        ? { body: JSON.stringify(json) }
-        : body !== undefined
-          ? { body: body as string }
-          : {})
-    })
-    const text = await answer.text()
-    let parsed: unknown
-    try {
-      parsed = JSON.parse(text)
-    } catch {}
-    return { status: answer.status, headers: answer.headers, text, json: parsed }
-  }
-  const signIn = async (username = 'alice', extra: Tree = {}) => {
-    const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
-    if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
-    return cookieOf(answer)
-  }
-  const ops = async (path: string, options: OpsOptions = {}) =>
-    await askOps(gateway.opsUrl, path, options)
-  return { ...gateway, log, logged, folder, call, ops, signIn }
+  const text = await answer.text()
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {}
+  return { status: answer.status, headers: answer.headers, text, json: parsed }
 }
 
 /** The `name=value` of the session cookie that an answer sets. */
@@ -160,15 +152,3 @@ export function cookieOf(answer: Called, name = 'console_sid'): string {
   if (found.length !== 1) throw new Error(`expected one ${name} cookie, found ${found.length}`)
   return found[0]?.split(';', 1)[0] ?? ''
 }
-
-function merge(base: Tree, over: Tree): Tree {
-  const result: Tree = { ...base }
-  for (const [key, value] of Object.entries(over)) {
-    const below = result[key]
-    result[key] = isTree(below) && isTree(value) ? merge(below, value) : value
-  }
-  return result
-}
-
-const isTree = (value: unknown): value is Tree =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,18 +2,18 @@
  * Records `init` at a terminal against the example back-end, and draws docs/images/init.svg of it:
  * `npx node test/support/init-recording.ts`. The lines of the picture are what the command printed.
  */
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createBackend } from '../../examples/backend/server.ts'
 import { askedInit } from './init.ts'
+import { temporaryFolder } from './temporary.ts'
 
 export const pictureFile = 'docs/images/init.svg'
 
 /** The lines of a session in which somebody follows the questions. */
 export async function recordInit(): Promise<string[]> {
   const backend = createBackend({ port: 0 })
-  const place = mkdtempSync(join(tmpdir(), 'gateway-recording-'))
+  const place = temporaryFolder()
   cpSync('examples/console', join(place, 'dist'), { recursive: true })
   try {
     const url = await backend.listen()
@@ -40,7 +40,6 @@ export async function recordInit(): Promise<string[]> {
     return ['$ npx console-gateway init shop', ...lines.flatMap(line => wrap(line))]
   } finally {
     await backend.close()
-    rmSync(place, { recursive: true })
   }
 }
 

@@ -1,44 +1,31 @@
 /** Runs of `init`, and a gateway on the folder that it wrote. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { runCli } from '../../src/cli/main.ts'
-import { run, type Ran } from './command.ts'
+import { run } from './command.ts'
+import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
 import { testGateway, type TestGateway } from './gateway.ts'
 
 type CleanUp = (undo: () => unknown) => void
 
-export interface Initialized extends Ran {
-  readonly folder: string
-  /** All that was printed and written, without the JSON Schemas. */
-  readonly everything: string
-}
-
 /** A folder that does not exist yet. */
 export function newFolder(cleanUp: CleanUp): string {
-  const place = mkdtempSync(join(tmpdir(), 'gateway-init-'))
+  const place = temporaryFolder()
   cleanUp(() => rmSync(place, { recursive: true, force: true }))
   return join(place, 'config')
 }
 
-/** Runs `init` without a terminal. */
-export async function runInit(
-  cleanUp: CleanUp,
-  words: readonly string[],
-  password: string
-): Promise<Initialized> {
+/** Runs `init` without a terminal. `everything` is all that was printed and written, but for JSON Schemas. */
+export async function runInit(cleanUp: CleanUp, words: readonly string[], password: string) {
   const folder = newFolder(cleanUp)
   const ran = await run(['init', folder, ...words, '--yes'], { input: `${password}\n` })
-  return { ...ran, folder, everything: [ran.out, ran.err, ...filesIn(folder)].join('\n') }
-}
-
-function filesIn(folder: string): string[] {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { withFileTypes: true })
+  const files = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []
+  const texts = files
     .filter(entry => entry.isFile())
-    .map(entry => readFileSync(join(folder, entry.name), 'utf8'))
+    .map(({ name }) => readFileSync(join(folder, name), 'utf8'))
+  return { ...ran, folder, everything: [ran.out, ran.err, ...texts].join('\n') }
 }
 
 /** Runs `init` at a terminal that answers each question, one after the other. */

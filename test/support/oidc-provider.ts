@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 // @ts-expect-error: it has no types
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { Provider, type ClientMetadata, type Configuration, type JWK } from 'oidc-provider'
@@ -37,14 +38,11 @@ function shiftClock(cleanUp: (undo: () => unknown) => void): void {
 
 function newKey(): JWK {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = privateKey.export({ format: 'jwk' })
-  return {
-    ...jwk,
-    kid: `key-${Math.random().toString(36).slice(2)}`,
-    alg: 'ES256',
-    use: 'sig'
-  } as JWK
+  const kid = `key-${Math.random().toString(36).slice(2)}`
+  return { ...privateKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' } as JWK
 }
+
+const readForm = async (request: IncomingMessage) => new URLSearchParams(await text(request))
 
 /**
  * Everything may be changed while it runs. Call `register` with the gateways' addresses first.
@@ -72,8 +70,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
   const build = () => {
     provider = new Provider(issuer, configuration())
     provider.on('grant.success', ({ oidc, body }) => {
-      const { id_token: idToken } = body as { id_token?: string }
-      if (idToken !== undefined) self.idTokens.push(idToken)
+      self.idTokens.push(...[(body as { id_token?: string }).id_token ?? []].flat())
       self.grants.push(String(oidc.params?.['grant_type']))
     })
     provider.on('grant.error', ({ oidc }, { message }) => {
@@ -230,12 +227,8 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       response.end(`<form method="post">${Object.keys(accounts).map(button).join('')}</form>`)
       return
     }
-    const isRefused = chosen === ''
-    await provider.interactionFinished(
-      request,
-      response,
-      isRefused ? { error: 'access_denied' } : { login: { accountId: chosen } }
-    )
+    const outcome = chosen === '' ? { error: 'access_denied' } : { login: { accountId: chosen } }
+    await provider.interactionFinished(request, response, outcome)
   }
 
   server.on('request', (request, response) => {
@@ -265,28 +258,31 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
   return self
 }
 
-async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
-  let text = ''
-  for await (const chunk of request) text += chunk
-  return new URLSearchParams(text)
-}
-
-/** A browser's part at the provider: its cookies, and one request that signs in. */
-function providerBrowser({ issuer }: { readonly issuer: string }) {
+/** A browser that follows no redirect and runs no script: its cookies, and its requests. */
+export function plainBrowser() {
   const jar = new Map<string, string>()
-  const ask = async (url: string, body?: URLSearchParams): Promise<Response> => {
-    const response = await fetch(url, {
-      redirect: 'manual',
-      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(body && { method: 'POST', body })
-    })
-    for (const cookie of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+  const ask = async (
+    url: string | URL,
+    init: RequestInit = {},
+    isSent: (name: string) => boolean = () => true
+  ): Promise<Response> => {
+    const sent = [...jar].filter(([name]) => isSent(name))
+    const cookie = sent.map(([name, value]) => `${name}=${value}`).join('; ')
+    const headers = { cookie, ...(init.headers as object) }
+    const response = await fetch(url, { ...init, redirect: 'manual', headers })
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
       if (value === '') jar.delete(name)
       else jar.set(name, value)
     }
     return response
   }
+  return { jar, ask }
+}
+
+/** A browser's part at the provider: one request that signs in. */
+function providerBrowser({ issuer }: { readonly issuer: string }) {
+  const { ask } = plainBrowser()
   /**
    * Signs in where the gateway sent the browser.
    * @param account of the sign-in, if one is asked for; '' refuses it
@@ -297,7 +293,7 @@ function providerBrowser({ issuer }: { readonly issuer: string }) {
     for (let hops = 0; hops < 10; hops++) {
       let response = await ask(url)
       if (response.status === 200 && url.includes('/interaction/')) {
-        response = await ask(url, new URLSearchParams({ account }))
+        response = await ask(url, { method: 'POST', body: new URLSearchParams({ account }) })
       }
       const next = response.headers.get('location')
       if (next === null) throw new Error(`${url}: ${response.status} ${await response.text()}`)

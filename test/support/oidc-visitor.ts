@@ -1,5 +1,5 @@
 /** A browser that signs in at an OpenID provider, as far as cookies, redirects and our pages go. */
-import { oidcPath, type TestProvider } from './oidc-provider.ts'
+import { oidcPath, plainBrowser, type TestProvider } from './oidc-provider.ts'
 
 export interface Visited {
   readonly status: number
@@ -13,28 +13,22 @@ export type Visitor = ReturnType<typeof oidcVisitor>
 
 /** @param gatewayUrl which may change with each request, as behind a load balancer */
 export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
-  const jar = new Map<string, string>()
+  const { jar, ask: send } = plainBrowser()
   const atProvider = provider.browser()
 
   async function ask(path: string, headers: Record<string, string> = {}): Promise<Visited> {
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
-    // The cookies of sessions are strict.
-    const sent = [...jar].filter(([name]) => !isCrossSite || !/^console_(?:sid|ops)$/.test(name))
-    const response = await fetch(new URL(path, gatewayUrl()), {
-      redirect: 'manual',
-      headers: {
-        'cookie': sent.map(([name, value]) => `${name}=${value}`).join('; '),
-        'sec-fetch-site': 'same-origin',
-        'sec-fetch-dest': 'document',
-        'accept': 'text/html',
-        ...headers
-      }
-    })
-    for (const cookie of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-      if (value === '') jar.delete(name)
-      else jar.set(name, value)
+    const usual = {
+      'sec-fetch-site': 'same-origin',
+      'sec-fetch-dest': 'document',
+      'accept': 'text/html'
     }
+    const response = await send(
+      new URL(path, gatewayUrl()),
+      { headers: { ...usual, ...headers } },
+      // The cookies of sessions are strict.
+      name => !isCrossSite || !/^console_(?:sid|ops)$/.test(name)
+    )
     const text = await response.text()
     const [, refresh = ''] = /http-equiv="refresh" content="0;url=([^"]*)"/.exec(text) ?? []
     const next = response.headers.get('location') ?? refresh.replaceAll('&#38;', '&')

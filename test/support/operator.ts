@@ -1,82 +1,24 @@
-/** A browser on the operators' page: its cookie, and the headers that a browser sends by itself. */
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+/** An operator with a browser without scripts: signs in, reads pages, and posts the forms that stand there. */
 import { errorKinds } from '../../src/errors/errors.ts'
+import { type Answer, type Call, callOnce } from './call.ts'
 import { password } from './sign-in.ts'
 
-export interface OpsAnswer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  // What a page would read; tests name the members they expect.
-  readonly json: any
-}
+const unescape = (text: string) =>
+  text.replaceAll(/&#(\d+);/g, (_match, code: string) => String.fromCharCode(Number(code)))
 
-export interface OpsCall {
-  readonly method?: string
-  /** Sent by POST, as JSON, with the page's own `Origin`. */
-  readonly json?: unknown
-  readonly body?: string
-  /** Replace those of the browser; undefined removes one. */
-  readonly headers?: Record<string, string | undefined>
-}
-
-/** Any request to the operators' listener, also such as no browser sends. */
-export async function callOps(
-  opsUrl: string,
-  path: string,
-  {
-    method,
-    json,
-    body = json === undefined ? undefined : JSON.stringify(json),
-    headers = {}
-  }: OpsCall
-): Promise<OpsAnswer> {
-  const url = new URL(opsUrl)
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-  const sent = {
-    ...(json !== undefined && { 'content-type': 'application/json', 'origin': opsUrl }),
-    ...headers
-  }
-  const present = Object.entries(sent).filter(([, value]) => value !== undefined)
-  return await new Promise((resolve, reject) => {
-    const request = send(
-      {
-        host: url.hostname.replace(/^\[|\]$/g, ''),
-        port: url.port,
-        path,
-        method: method ?? (body === undefined ? 'GET' : 'POST'),
-        headers: Object.fromEntries(present) as Record<string, string>,
-        agent: false,
-        rejectUnauthorized: false
-      },
-      response => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (chunk: string) => (text += chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          let parsed: unknown
-          try {
-            parsed = JSON.parse(text)
-          } catch {}
-          const { statusCode: status = 0, headers: received } = response
-          resolve({ status, headers: received, text, json: parsed })
-        })
-      }
-    )
-    request.on('error', reject)
-    request.end(body)
-  })
+/** Any request to the operators' listener; JSON is sent with the page's own `Origin`. */
+export async function callOps(opsUrl: string, path: string, call: Call): Promise<Answer> {
+  const origin = call.json === undefined ? {} : { origin: opsUrl }
+  return await callOnce(opsUrl, { ...call, path, headers: { ...origin, ...call.headers } })
 }
 
 /** Posts a form to the page. */
 export async function postForm(
   opsUrl: string,
-  fields: Record<string, string>,
-  headers: OpsCall['headers'] = {},
+  fields: Record<string, string> | URLSearchParams,
+  headers: Call['headers'] = {},
   path = '/ops/'
-): Promise<OpsAnswer> {
+): Promise<Answer> {
   const type = 'application/x-www-form-urlencoded'
   return await callOps(opsUrl, path, {
     body: new URLSearchParams(fields).toString(),
@@ -84,7 +26,7 @@ export async function postForm(
   })
 }
 
-interface SignInOptions extends Pick<OpsCall, 'headers'> {
+interface SignInOptions extends Pick<Call, 'headers'> {
   readonly password?: string
 }
 
@@ -96,7 +38,7 @@ export async function signInToOps(
   opsUrl: string,
   username = 'alice',
   { password: given = password, headers = {} }: SignInOptions = {}
-): Promise<OpsAnswer & { readonly cookie: string }> {
+): Promise<Answer & { readonly cookie: string }> {
   const fields = { act: 'sign-in', username, password: given }
   const answer = await postForm(opsUrl, fields, headers)
   const cookie = answer.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
@@ -108,7 +50,44 @@ export async function signInToOps(
 /** The error that a page shows. */
 function errorOf(page: string) {
   const [, shown = ''] = /role="alert">([^<]*)/.exec(page) ?? []
-  const error = shown.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+  const error = unescape(shown)
   const code = Object.entries(errorKinds).find(([, { en }]) => en === error)?.[0]
   return { code, error }
+}
+
+/** What a reader of a page sees, in one line. */
+export function textOf(page: string): string {
+  return unescape(page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' '))
+}
+
+/** The hidden fields of the form whose button has this label. */
+function fieldsOf(page: string, label: string): Record<string, string> {
+  const form = page.split('<form').find(each => each.includes(`<h2>${label}?</h2>`)) ?? ''
+  const inputs = form.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)
+  return Object.fromEntries(
+    Array.from(inputs, ([, name = '', value = '']) => [name, unescape(value)] as const)
+  )
+}
+
+export async function operatorAt(opsUrl: string, username = 'alice') {
+  const { cookie } = await signInToOps(opsUrl, username)
+  const call = async (path: string, options: Call = {}): Promise<Answer> =>
+    await callOps(opsUrl, path, { ...options, headers: { cookie, ...options.headers } })
+  const post = async (
+    path: string,
+    fields: Record<string, string> | URLSearchParams
+  ): Promise<Answer> => await postForm(opsUrl, fields, { cookie }, path)
+
+  return {
+    cookie,
+    call,
+    post,
+    read: async (path: string): Promise<string> => textOf((await call(path)).text),
+    /** Presses a button of a page and confirms. @returns the page to which that leads, as text */
+    press: async (path: string, label: string, extra: Record<string, string> = {}) => {
+      const fields = { ...fieldsOf((await call(path)).text, label), ...extra }
+      const { status, text, headers } = await post(path, fields)
+      return textOf(status === 303 ? (await call(headers.location ?? '')).text : text)
+    }
+  }
 }

@@ -1,29 +1,15 @@
 /** Raw sockets: what no HTTP client would send, and the very bytes that come back. */
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 
-export interface RawAnswer {
-  readonly status: number
-  readonly head: string
-  readonly body: string
-  readonly whole: string
-  /** Whether the other side closed the connection. */
-  readonly closed: boolean
-}
+export type RawAnswer = Awaited<ReturnType<typeof raw>>
 
 /** A machine may stand still for seconds; who waits longer waits for nothing. */
 const patienceMs = 30_000
 
 /** A connection that is written step by step. */
-export interface Line {
-  readonly socket: Socket
-  readonly received: () => string
-  /** Resolves once what came fits, or rejects when the connection closed before. */
-  readonly until: (fits: (received: string) => boolean) => Promise<string>
-  readonly closed: Promise<void>
-  readonly isClosed: () => boolean
-}
+export type Line = ReturnType<typeof lineTo>
 
-function lineTo(url: string): Line {
+function lineTo(url: string) {
   const { hostname, port } = new URL(url)
   let text = ''
   let over = false
@@ -46,8 +32,9 @@ function lineTo(url: string): Line {
     received: () => text,
     closed,
     isClosed: () => over,
-    until: async fits =>
-      await new Promise((resolve, reject) => {
+    /** Resolves once what came fits, or rejects when the connection closed before. */
+    until: async (fits: (received: string) => boolean) =>
+      await new Promise<string>((resolve, reject) => {
         look = () => {
           if (fits(text)) resolve(text)
           else if (over) reject(new Error(`the connection closed after: ${text}`))
@@ -69,8 +56,8 @@ export async function open(cleanUp: (undo: () => unknown) => void, url: string):
 export async function raw(
   url: string,
   bytes: string | Buffer,
-  { enough = oneAnswer }: { enough?: (received: string) => boolean } = {}
-): Promise<RawAnswer> {
+  { enough = received => answers(received) > 0 }: { enough?: (received: string) => boolean } = {}
+) {
   const { socket, received, until } = lineTo(url)
   let isLate = false
   const timer = setTimeout(() => {
@@ -91,13 +78,9 @@ export async function raw(
     head,
     body: rest.join('\r\n\r\n'),
     whole,
+    /** Whether the other side closed the connection. */
     closed: !isEnough && !isLate
   }
-}
-
-/** Whether one answer with a length is there in whole. */
-function oneAnswer(received: string): boolean {
-  return answers(received) >= 1
 }
 
 /** How many whole answers with a content-length have come. */

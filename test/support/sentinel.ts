@@ -1,158 +1,120 @@
 /** A primary, its replicas and three Sentinels that watch them: real processes, which call nobody down unless a test bids them to. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Authority } from './authority.ts'
-import { redisCli } from './redis-cli.ts'
-import { until } from './until.ts'
+import { running } from './command.ts'
 import { freePort, freePorts } from './ports.ts'
-import { flags, testRedis, type TestRedis } from './redis.ts'
+import { redisCli } from './redis-cli.ts'
+import { flags, testRedis, type TestRedis, tlsOptions } from './redis.ts'
+import { temporaryFolder } from './temporary.ts'
+import { until } from './until.ts'
 
-export interface TestSentinel {
-  /** HOST:PORT of each Sentinel. */
-  readonly sentinels: string[]
-  readonly name: string
-  /** The primary, then its replicas. */
-  readonly servers: readonly [TestRedis, TestRedis, ...TestRedis[]]
-  /** Where the Sentinels say that the primary is. */
-  readonly primaryPort: () => Promise<number>
-  /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
-  readonly settled: () => Promise<void>
-  /** Has a Sentinel make the replica the primary. */
-  readonly failover: (asked?: number) => Promise<unknown>
-  /** How long the primary may be silent until the Sentinels call it down. Patient at first: a busy machine is no fault. */
-  readonly downAfter: (ms: number) => Promise<void>
+type CleanUp = (undo: () => unknown) => void
+
+interface Options {
+  /** Further arguments for all servers. */
+  readonly extra?: readonly string[]
+  readonly replicas?: number
+  /**
+   * With it clients, servers and Sentinels speak TLS to each other; the ports of `servers` and
+   * `primaryPort` are those without.
+   */
+  readonly tls?: Authority
 }
 
-export const patientMs = 120_000
+export type TestSentinel = Awaited<ReturnType<typeof testSentinel>>
 
-/**
- * @param extra further arguments for all servers
- * @param count how many replicas there are
- * @param tls with it clients, servers and Sentinels speak TLS to each other; the ports of `servers`
- * and `primaryPort` are those without
- */
+export const patientMs = 120_000
+const name = 'mymaster'
+
+const securedBy = (tls: Authority | undefined, port: number) =>
+  tls === undefined ? {} : { ...tlsOptions(port, tls), 'tls-replication': 'yes' }
+
 export async function testSentinel(
-  cleanUp: (undo: () => unknown) => void,
-  extra: readonly string[] = [],
-  count = 1,
-  tls?: Authority
-): Promise<TestSentinel> {
-  const name = 'mymaster'
-  const tlsPorts = tls === undefined ? [] : await freePorts(count + 1)
-  const start = async (n: number, more: readonly string[]) => {
-    const own = flags({ 'repl-diskless-sync-delay': 0, ...securedBy(tls, tlsPorts[n]) })
+  cleanUp: CleanUp,
+  { extra = [], replicas = 1, tls }: Options = {}
+) {
+  const tlsPorts = await freePorts(replicas + 1)
+  const start = async (n: number, ...more: readonly string[]) => {
+    const own = flags({ 'repl-diskless-sync-delay': 0, ...securedBy(tls, tlsPorts[n] ?? 0) })
     return await testRedis(cleanUp, [...own, ...more, ...extra])
   }
-  const primary = await start(0, [])
-  const followed = tlsPorts[0] ?? primary.port
-  const follow = ['--replicaof', `127.0.0.1 ${followed}`]
-  const replica = await start(1, follow)
-  const others = await Promise.all(
-    Array.from({ length: count - 1 }, async (_, n) => await start(n + 2, follow))
-  )
-  for (const { port } of [replica, ...others]) {
+  const primary = await start(0)
+  const followed = (tls && tlsPorts[0]) ?? primary.port
+  const heirs = (await Promise.all(
+    Array.from({ length: replicas }, (_, n) => start(n + 1, '--replicaof', `127.0.0.1 ${followed}`))
+  )) as [TestRedis, ...TestRedis[]]
+  for (const { port } of heirs) {
     await until('the replica is in step', async () =>
       (await redisCli(port, 'INFO', 'replication')).includes('master_link_status:up')
     )
   }
-  const sentinels = await Promise.all(
-    [1, 2, 3].map(() => startSentinel(cleanUp, { name, primary: followed, tls }))
+  const watching = await Promise.all(
+    [1, 2, 3].map(async () => await startSentinel(cleanUp, followed, tls))
   )
-  const ports = sentinels.map(({ port }) => port)
-  const first = ports[0] ?? 0
+  const ports = watching.map(({ port }) => port)
+  const ask = async (...words: string[]) =>
+    await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', ...words)))
+
+  const servers = [primary, ...heirs] as const
+  const primaryPort = async () => {
+    const [address = ''] = await ask('GET-MASTER-ADDR-BY-NAME', name)
+    const port = Number(address.split('\n')[1])
+    return servers[tlsPorts.indexOf(port)]?.port ?? port
+  }
   const settled = async () => {
     await until('the Sentinels know each other and the replica', async () => {
-      const seen = await Promise.all(ports.map(port => redisCli(port, 'SENTINEL', 'MASTER', name)))
-      const fields = seen.map(text => {
-        const lines = text.split('\n')
-        return new Map(lines.flatMap((line, i) => (i % 2 === 0 ? [[line, lines[i + 1]]] : [])))
-      })
-      return fields.every(
-        each =>
-          each.get('num-other-sentinels') === '2' &&
-          each.get('num-slaves') === String(count) &&
-          each.get('flags') === 'master'
-      )
+      const wanted = ['num-other-sentinels\n2\n', `num-slaves\n${replicas}\n`, 'flags\nmaster\n']
+      return (await ask('MASTER', name)).every(text => wanted.every(part => text.includes(part)))
     })
     // A client is told of those alone that are connected.
-    await until('the Sentinels are connected to each other', async () => {
-      const seen = await Promise.all(
-        ports.map(port => redisCli(port, 'SENTINEL', 'SENTINELS', name))
-      )
-      return !seen.some(text => text.includes('disconnected'))
-    })
+    await until('the Sentinels are connected to each other', async () =>
+      (await ask('SENTINELS', name)).every(text => !text.includes('disconnected'))
+    )
     await until('primary and replicas are in step', async () => {
       const told = await redisCli(await primaryPort(), 'INFO', 'replication')
-      return told.match(/state=online/g)?.length === count
+      return told.match(/state=online/g)?.length === replicas
     })
-  }
-  const primaryPort = async () => {
-    const address = await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)
-    const port = Number(address.split('\n')[1])
-    return [primary, replica, ...others][tlsPorts.indexOf(port)]?.port ?? port
-  }
-  const downAfter = async (ms: number) => {
-    await Promise.all(
-      ports.map(port =>
-        redisCli(port, 'SENTINEL', 'SET', name, 'down-after-milliseconds', String(ms))
-      )
-    )
   }
   await settled()
   return {
-    sentinels: sentinels.map(({ port, tlsPort = port }) => `127.0.0.1:${tlsPort}`),
+    /** HOST:PORT of each Sentinel. */
+    sentinels: watching.map(({ address }) => address),
     name,
-    servers: [primary, replica, ...others],
+    /** The primary, then its replicas. */
+    servers,
+    /** Where the Sentinels say that the primary is. */
     primaryPort,
+    /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
     settled,
+    /** Has a Sentinel make the replica the primary. */
     failover: async (asked = 0) => await redisCli(ports[asked] ?? 0, 'SENTINEL', 'FAILOVER', name),
-    downAfter
+    /** How long the primary may be silent until the Sentinels call it down. Patient at first: a busy machine is no fault. */
+    downAfter: async (ms: number) =>
+      void (await ask('SET', name, 'down-after-milliseconds', String(ms)))
   }
 }
 
-/** Options of a server or Sentinel that takes TLS at this port, and speaks it to the others. */
-function securedBy(tls: Authority | undefined, port: number | undefined): Record<string, string> {
-  if (tls === undefined || port === undefined) return {}
-  return {
-    'tls-port': String(port),
-    'tls-replication': 'yes',
-    'tls-auth-clients': 'no',
-    'tls-cert-file': tls.certificate,
-    'tls-key-file': tls.key,
-    'tls-ca-cert-file': tls.certificate
-  }
-}
-
-interface Watched {
-  readonly name: string
-  readonly primary: number
-  readonly tls: Authority | undefined
-}
-
-async function startSentinel(
-  cleanUp: (undo: () => unknown) => void,
-  { name, primary, tls }: Watched
-): Promise<{ readonly port: number; readonly tlsPort?: number }> {
-  const port = await freePort()
-  const tlsPort = tls === undefined ? undefined : await freePort()
-  const secured = Object.entries(securedBy(tls, tlsPort)).map(words => `${words.join(' ')}\n`)
-  const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
+async function startSentinel(cleanUp: CleanUp, primary: number, tls: Authority | undefined) {
+  const [port, tlsPort] = [await freePort(), await freePort()]
+  const folder = temporaryFolder()
   const file = join(folder, 'sentinel.conf')
+  const options = {
+    port,
+    ...securedBy(tls, tlsPort),
+    'bind': '127.0.0.1',
+    'dir': folder,
+    'sentinel monitor': `${name} 127.0.0.1 ${primary} 2`,
+    'sentinel down-after-milliseconds': `${name} ${patientMs}`,
+    'sentinel failover-timeout': `${name} 3000`,
+    'sentinel parallel-syncs': `${name} 1`
+  }
   writeFileSync(
     file,
-    `port ${port}\n${secured.join('')}bind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`
+    Object.entries(options)
+      .map(words => `${words.join(' ')}\n`)
+      .join('')
   )
-  const child = spawn('redis-server', [file, '--sentinel'], {
-    stdio: ['ignore', 'ignore', 'inherit']
-  })
-  cleanUp(async () => {
-    const gone = once(child, 'exit')
-    if (child.exitCode === null && child.kill('SIGKILL')) await gone
-    rmSync(folder, { recursive: true, force: true })
-  })
-  await until('the Sentinel answers', async () => (await redisCli(port, 'PING')) === 'PONG')
-  return { port, ...(tlsPort !== undefined && { tlsPort }) }
+  await running(cleanUp, 'redis-server', [file, '--sentinel']).says('+monitor master')
+  return { port, address: `127.0.0.1:${tls === undefined ? port : tlsPort}` }
 }

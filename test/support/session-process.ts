@@ -1,16 +1,9 @@
 /** A gateway in a process of its own, and the sessions of its users. */
-import { join } from 'node:path'
 import type { Test } from 'tap'
+import { callOnce } from './call.ts'
 import { configFolder, type Files, password } from './gateway.ts'
-import { callOnce, opsSecret, startGatewayProcess } from './gateway-process.ts'
+import { startGatewayProcess } from './gateway-process.ts'
 import { cookieIn } from './sign-in.ts'
-import { until } from './until.ts'
-
-const checkout = join(import.meta.dirname, '../..')
-const secrets = {
-  SESSION_SECRET: 'a secret of at least thirty-two characters',
-  OPS_SECRET: opsSecret
-}
 
 interface ProcessOptions {
   readonly environment?: Record<string, string>
@@ -22,15 +15,14 @@ interface ProcessOptions {
 export async function readyProcess(
   t: Test,
   { gateway: section, ...files }: Files,
-  { environment, ...more }: ProcessOptions = {}
+  options: ProcessOptions = {}
 ) {
   const folder = await configFolder({
     gateway: { ...section, ops: { secret: '${OPS_SECRET}' } },
     ...files
   })
-  const started = { checkout, folder, environment: { ...secrets, ...environment }, ...more }
-  const gateway = await startGatewayProcess(t.after, started)
-  await until('it is ready', async () => (await gateway.ask('/readyz')).status === 200)
+  const gateway = await startGatewayProcess(t.after, { folder, ...options })
+  await gateway.ready()
   const signIn = async () => {
     const json = { username: 'alice', password }
     const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })

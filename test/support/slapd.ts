@@ -2,25 +2,13 @@
  * A directory of its own for a test: a real slapd on free ports, with TLS, a password policy and a
  * company.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Authority } from './authority.ts'
+import { running } from './command.ts'
 import { freePort } from './ports.ts'
 import { temporaryFolder } from './temporary.ts'
-
-export interface TestDirectory {
-  /** Without TLS, or with StartTLS. */
-  readonly port: number
-  readonly tlsPort: number
-  readonly signal: (signal: NodeJS.Signals) => void
-  /** SIGKILL. */
-  readonly kill: () => Promise<void>
-  /** Every line so far: of each operation, without passwords. */
-  readonly lines: string[]
-}
 
 export type Values = Readonly<Record<string, string | readonly string[]>>
 
@@ -42,7 +30,6 @@ const unpacked = resolve(import.meta.dirname, '../../node_modules/.cache/slapd')
 const root = existsSync(join(unpacked, 'usr')) ? unpacked : '/'
 const libraries = join(root, 'usr/lib')
 const env = {
-  ...process.env,
   LD_LIBRARY_PATH: readdirSync(libraries)
     .filter(name => name.endsWith('-linux-gnu'))
     .map(name => join(libraries, name))
@@ -58,7 +45,7 @@ export async function testDirectory(
   authority: Authority,
   entries: Readonly<Record<string, Values>>,
   options: readonly string[] = []
-): Promise<TestDirectory> {
+) {
   const folder = temporaryFolder()
   const [database, config] = [join(folder, 'db'), join(folder, 'slapd.conf')]
   mkdirSync(database)
@@ -82,15 +69,12 @@ access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact=${service.dn} read by * none
 `
   )
-  const policy = {
-    objectClass: ['device', 'pwdPolicy'],
-    cn: 'policy',
-    pwdAttribute: 'userPassword'
-  }
   const fixed: Record<string, Values> = {
     '': { objectClass: ['dcObject', 'organization'], dc: 'example', o: 'Example' },
     'cn=policy': {
-      ...policy,
+      objectClass: ['device', 'pwdPolicy'],
+      cn: 'policy',
+      pwdAttribute: 'userPassword',
       pwdLockout: 'TRUE',
       pwdMustChange: 'TRUE',
       pwdMaxFailure: '1000',
@@ -110,24 +94,16 @@ access to * by dn.exact=${service.dn} read by * none
   execFileSync(program('slapadd'), ['-f', config], { input: texts.join(''), env })
   const [port, tlsPort] = [await freePort(), await freePort()]
   const urls = `ldap://127.0.0.1:${port} ldaps://127.0.0.1:${tlsPort}`
-  const child: ChildProcess = spawn(program('slapd'), ['-f', config, '-h', urls, '-d', 'stats'], {
-    env,
-    stdio: ['ignore', 'ignore', 'pipe']
-  })
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const gone = once(child, 'exit')
-    child.kill('SIGKILL')
-    await gone
+  const server = running(cleanUp, program('slapd'), ['-f', config, '-h', urls, '-d', 'stats'], env)
+  await server.says('slapd starting')
+  return {
+    /** Without TLS, or with StartTLS. */
+    port,
+    tlsPort,
+    kill: server.kill,
+    /** Every line so far: of each operation, without passwords. */
+    get lines() {
+      return server.written().split('\n').slice(0, -1)
+    }
   }
-  cleanUp(kill)
-  const lines: string[] = []
-  await new Promise<void>((started, fail) => {
-    child.once('exit', () => fail(new Error(`slapd did not start:\n${lines.join('\n')}`)))
-    createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', line => {
-      lines.push(line)
-      if (line.includes('slapd starting')) started()
-    })
-  })
-  return { port, tlsPort, kill, lines, signal: signal => void child.kill(signal) }
 }

@@ -7,7 +7,7 @@
  *     [3]                              its exit code, if that is not 0
  *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
  *     200, 429 limit.exceeded          its status, and the code of an error
- *     ? limits.reset                   the last line of the log with this event, or of this ID
+ *     ? ops.act                        the last line of the log with this event, or of this ID
  *     ? backend                        the last request that the back-end got
  *     ? users.yaml                     the text of a file
  *     ! limits.yaml max: 5 → max: 50   changes a file
@@ -82,25 +82,20 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 
 async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
   const env = { ...secret, ...scene.env }
-  const stage = { env, cookies: new Map<string, string>(), last: { id: '', session: '' } }
   const {
     backend,
-    scene: { says, texts, gateway, routes, limits }
+    scene: { says, texts, ...files }
   } = await placed(t, scene)
-  if (texts !== undefined) {
-    const folder = textFolder(t.after, texts)
-    return { says, stage: { ...stage, backend, folder, gateways: [] } }
-  }
-  const files = { gateway, routes, limits } as Files
-  const folder = await configFolder(files)
+  const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateways: TestGateway[] = []
-  for (let count = 0; count < (scene.replicas ?? 1); count++) {
+  while (texts === undefined && gateways.length < (scene.replicas ?? 1)) {
     gateways.push(await testGateway(t.after, folder, env))
   }
-  for (const { opsUrl } of gateways) {
-    await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
+  for (const { ops } of gateways) {
+    await until('ready', async () => (await ops('/readyz')).status === 200)
   }
-  return { says, stage: { ...stage, backend, folder, gateways } }
+  const last = { id: '', session: '' }
+  return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }
 }
 
 /**

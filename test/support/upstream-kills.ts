@@ -1,77 +1,68 @@
 /** Three addresses of one upstream under load, of which one is killed and started again and again. */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { testGateway } from './gateway.ts'
-import { freePort } from './ports.ts'
+import { freePorts } from './ports.ts'
 import { until } from './until.ts'
 
-/** A back-end on one port that is killed, with all its connections, and comes back as another one. */
-class Killable {
-  readonly port: number
-  readonly #onRequest: (line: string) => void
-  #server: Server | undefined
-  #lives = 0
+const streamed = { pieces: 16, bytes: 256 * 1024 }
 
-  constructor(port: number, onRequest: (line: string) => void) {
-    this.port = port
-    this.#onRequest = onRequest
-  }
-
-  async start(): Promise<void> {
-    const block = `${this.port}-${++this.#lives};`.padEnd(16, '.')
-    const server = createServer((request, response) => this.#answer(request, response, block))
-    await new Promise<void>(resolve => server.listen(this.port, '127.0.0.1', resolve))
-    this.#server = server
-  }
-
-  async kill(): Promise<void> {
-    const closed = new Promise(resolve => this.#server?.close(resolve) ?? resolve(undefined))
-    this.#server?.closeAllConnections()
-    await closed
-  }
-
-  /** Tells each request before it answers. */
-  #answer(request: IncomingMessage, response: ServerResponse, block: string): void {
-    const url = new URL(request.url ?? '/', 'http://b')
-    this.#onRequest(`${request.method} ${url.searchParams.get('id')}`)
-    request.resume()
-    response.on('error', () => {})
-    if (url.pathname.startsWith('/streamed')) {
-      // 256 KiB in sixteen pieces, so that a kill meets many in the middle.
-      const chunk = Buffer.from(block.repeat(1024))
-      let left = 16
-      response.writeHead(200, { 'content-type': 'text/plain', 'content-length': 16 * chunk.length })
-      const send = () => {
-        if (left-- === 0) return response.end()
-        response.write(chunk)
-        return setTimeout(send, 2)
-      }
-      return void send()
-    }
+/** Answers with blocks that name the process; some answers take a while, so that a kill meets them. */
+function answer({ url = '' }: IncomingMessage, response: ServerResponse, block: string): void {
+  response.on('error', () => {})
+  if (!url.startsWith('/streamed')) {
     const json = JSON.stringify({ data: { by: block.repeat(Math.ceil(Math.random() * 200)) } })
-    const answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end(json)
-    // Some take a while: a kill meets them too.
-    setTimeout(answer, Math.random() < 0.3 ? 20 : 0)
+    response.setHeader('content-type', 'application/json')
+    setTimeout(() => response.end(json), Math.random() < 0.3 ? 20 : 0)
+    return
   }
+  const piece = block.repeat(streamed.bytes / streamed.pieces / block.length)
+  let left = streamed.pieces
+  response.writeHead(200, { 'content-type': 'text/plain', 'content-length': streamed.bytes })
+  const send = () => {
+    if (left-- === 0) return response.end()
+    response.write(piece)
+    return setTimeout(send, 2)
+  }
+  send()
 }
 
-interface Outcome {
-  readonly requests: number
-  readonly kills: number
-  readonly cut: number
-  readonly unsafeFailed: number
-  readonly askedTwice: number
+/** A back-end on one port that is killed, with all its connections, and comes back as another one. */
+async function killable(port: number, onRequest: (request: IncomingMessage) => void) {
+  let server: Server
+  let lives = 0
+  const start = async () => {
+    const block = `${port}-${++lives};`.padEnd(16, '.')
+    server = createServer((request, response) => {
+      onRequest(request.resume())
+      answer(request, response, block)
+    }).listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  await start()
+  const kill = async () => {
+    const closed = new Promise(resolve => server.close(resolve))
+    server.closeAllConnections()
+    await closed
+  }
+  return { start, kill }
 }
 
 /** Runs load for so long and holds every promise. @returns what happened, for a report */
-export async function killUnderLoad(t: Test, seconds: number): Promise<Outcome> {
+export async function killUnderLoad(t: Test, seconds: number) {
   const asked = new Map<string, number>()
-  const onRequest = (line: string) => void asked.set(line, (asked.get(line) ?? 0) + 1)
-  const ports = await Promise.all([freePort(), freePort(), freePort()])
-  const backends = ports.map(port => new Killable(port, onRequest))
-  t.after(() => Promise.all(backends.map(backend => backend.kill())))
-  await Promise.all(backends.map(backend => backend.start()))
+  const ports = await freePorts(3)
+  const backends = await Promise.all(
+    ports.map(port =>
+      killable(port, ({ method, url = '' }) => {
+        const line = `${method} ${url.split('id=')[1]}`
+        asked.set(line, (asked.get(line) ?? 0) + 1)
+      })
+    )
+  )
+  t.after(() => Promise.all(backends.map(({ kill }) => kill())))
   const gateway = await killedGateway(t, ports)
 
   const over = new AbortController()
@@ -87,69 +78,59 @@ export async function killUnderLoad(t: Test, seconds: number): Promise<Outcome> 
   })()
   const failedGets: string[] = []
   const faults: string[] = []
-  let requests = 0
-  let cut = 0
-  let unsafeFailed = 0
-  const asks: Record<string, (id: number) => Promise<void>> = {
-    collected: async id => {
-      const { status, text } = await gateway.call(`/api/collected?id=${id}`)
-      if (status !== 200) failedGets.push(`${status} ${text}`)
-      else if (!isWhole((JSON.parse(text) as { data: { by: string } }).data.by)) faults.push(text)
-    },
-    shaped: async id => {
-      const { status, text } = await gateway.call(`/api/shaped?id=${id}`)
-      if (status !== 200) failedGets.push(`${status} ${text}`)
-    },
-    streamed: async id => {
+  const counts = { requests: 0, cut: 0, unsafeFailed: 0 }
+  const collect = async (path: string, blocksOf: (json: any) => string) => {
+    const { status, text, json } = await gateway.call(path)
+    if (status !== 200) failedGets.push(`${status} ${text}`)
+    else if (blocksOf(json).length % 16 > 0 || !isOfOne(blocksOf(json))) faults.push(text)
+  }
+  const asks: ReadonlyArray<(id: number) => Promise<void>> = [
+    id => collect(`/api/collected?id=${id}`, ({ data }) => data.by),
+    id => collect(`/api/shaped?id=${id}`, ({ by }) => by),
+    async id => {
       const response = await fetch(`${gateway.url}/api/streamed?id=${id}`)
       if (response.status !== 200) failedGets.push(`${response.status} before its start`)
       let received = ''
       try {
         for await (const chunk of response.body ?? []) received += Buffer.from(chunk).toString()
-        if (received.length !== 256 * 1024) faults.push(`${received.length} bytes as a whole`)
+        if (received.length !== streamed.bytes) faults.push(`${received.length} bytes as a whole`)
       } catch {
-        cut++
+        counts.cut++
       }
       if (!isOfOne(received)) faults.push('spliced')
     },
-    unsafe: async id => {
+    async id => {
       const { status } = await gateway.call(`/api/collected?id=${id}`, { json: { id } })
-      if (status !== 200) unsafeFailed++
+      if (status !== 200) counts.unsafeFailed++
     }
-  }
-  const loops = Object.values(asks).flatMap(ask => [ask, ask])
-  const loading = loops.map(async ask => {
-    while (!over.signal.aborted) await ask(requests++)
+  ]
+  const loading = [...asks, ...asks].map(async ask => {
+    while (!over.signal.aborted) await ask(counts.requests++)
   })
   await wait(seconds * 1000)
   over.abort()
   await Promise.all([...loading, killing])
 
-  t.same(failedGets, [], `of ${requests}`)
+  t.same(failedGets, [], `of ${counts.requests}`)
   t.same(faults, [])
-  const unsafe = [...asked].filter(([line]) => line.startsWith('POST'))
-  t.ok(unsafe.length > 0)
-  t.same(
-    unsafe.filter(([, times]) => times > 1),
-    [],
-    'no POST reached two back-ends'
-  )
-  const safe = [...asked].filter(([line]) => line.startsWith('GET'))
+  const timesOf = (method: string) =>
+    [...asked].flatMap(([line, times]) => (line.startsWith(method) ? [times] : []))
+  t.same([...new Set(timesOf('POST'))], [1], 'no POST reached two back-ends')
+  const safe = timesOf('GET')
   t.ok(
-    safe.every(([, times]) => times <= 2),
+    safe.every(times => times <= 2),
     'no GET was asked more than twice'
   )
-  const askedTwice = safe.filter(([, times]) => times === 2).length
   await until('nothing is in flight', async () => {
     const metrics = await (await gateway.ops('/metrics')).text()
     return metrics.includes('console_gateway_upstream_in_flight{upstream="b"} 0')
   })
-  return { requests, kills, cut, unsafeFailed, askedTwice }
+  return { ...counts, kills, askedTwice: safe.filter(times => times === 2).length }
 }
 
 async function killedGateway(t: Test, ports: readonly number[]) {
-  const route = (path: string, rewrite: string, more = {}) => ({
-    path,
+  const route = (name: string, rewrite: string, more = {}) => ({
+    path: `/api/${name}`,
     methods: ['GET', 'POST'],
     access: 'public',
     upstream: 'b',
@@ -160,20 +141,16 @@ async function killedGateway(t: Test, ports: readonly number[]) {
     routes: {
       upstreams: { b: { url: ports.map(port => `http://127.0.0.1:${port}`) } },
       routes: {
-        collected: route('/api/collected', '/collected'),
-        shaped: route('/api/shaped', '/collected', { shape: 'data' }),
-        streamed: route('/api/streamed', '/streamed')
+        collected: route('collected', '/collected'),
+        shaped: route('shaped', '/collected', { shape: 'data' }),
+        streamed: route('streamed', '/streamed')
       },
       shapes: { data: [{ unwrap: 'data' }] }
     }
   })
 }
 
-/** Blocks of one process, none torn. */
-function isWhole(text: string): boolean {
-  return text.length % 16 === 0 && isOfOne(text)
-}
-
+/** Blocks of one process; the last one may be cut. */
 function isOfOne(text: string): boolean {
   const block = text.slice(0, 16)
   return (

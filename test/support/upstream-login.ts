@@ -1,13 +1,11 @@
 /** Parts of tests of sign-in at a back-end. */
-import type { Test } from 'tap'
 import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/read/load.ts'
+import type { UpstreamConfig } from '../../src/config/schema/routes.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
-import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
 import { textFolder } from './config-files.ts'
 import { signInAt } from './sign-in.ts'
-import { upstreamConfig } from './upstream-config.ts'
 
 export const credential: Credential = { token: 't-1', refreshToken: 'r&=1', cookies: 'sid=abc' }
 
@@ -23,10 +21,15 @@ export function signInConfig(
   return { ...source, ...over }
 }
 
-export function upstreamOf(t: Test, url: string) {
-  const upstream = createUpstream(upstreamConfig(t.after, { url }))
-  t.after(() => upstream.close())
-  return upstream
+/** The config of an upstream as a file would give it, with all defaults. */
+export function upstreamConfig(
+  cleanUp: (undo: () => unknown) => void,
+  written: Record<string, unknown>
+): UpstreamConfig {
+  const text = stringify({ upstreams: { b: written } })
+  const { b } = loadConfig(textFolder(cleanUp, { 'routes.yaml': text }), {}).routes.upstreams
+  if (b === undefined) throw new Error('no upstream')
+  return b
 }
 
 export function sessionWith(held?: Credential): Session {

@@ -17,18 +17,7 @@ export interface Seen {
   readonly body: Buffer
 }
 
-export interface TestUpstream {
-  readonly url: string
-  /** The requests that arrived whole. */
-  readonly seen: Seen[]
-  /** Requests that began, whole or not. */
-  readonly begun: () => number
-  /** Resolves when a running answer's connection was closed by the other side. */
-  readonly aborted: () => Promise<void>
-  /** Resolves when nobody holds a connection. */
-  readonly idle: () => Promise<void>
-  readonly close: () => Promise<void>
-}
+export type TestUpstream = Awaited<ReturnType<typeof testUpstream>>
 
 type Answer = (request: IncomingMessage, response: ServerResponse, seen: Seen) => void
 
@@ -41,32 +30,21 @@ export const json =
 export async function testUpstream(
   cleanUp: (undo: () => unknown) => void,
   answer: Answer = json(200, { ok: 1 })
-): Promise<TestUpstream> {
+) {
   const seen: Seen[] = []
   let begun = 0
-  let tellAborted = () => {}
-  const aborted = new Promise<void>(resolve => {
-    tellAborted = resolve
-  })
-  const server = createServer((request, response) => {
+  const aborted = Promise.withResolvers<void>()
+  const server = createServer(async (request, response) => {
     begun++
     response.on('close', () => {
-      if (!response.writableFinished) tellAborted()
+      if (!response.writableFinished) aborted.resolve()
     })
-    buffer(request).then(
-      body => {
-        const one: Seen = {
-          method: request.method ?? '',
-          url: request.url ?? '',
-          headers: request.headers,
-          rawHeaders: request.rawHeaders,
-          body
-        }
-        seen.push(one)
-        answer(request, response, one)
-      },
-      () => {}
-    )
+    const body = await buffer(request).catch(() => undefined)
+    if (body === undefined) return
+    const { method = '', url = '', headers, rawHeaders } = request
+    const one: Seen = { method, url, headers, rawHeaders, body }
+    seen.push(one)
+    answer(request, response, one)
   })
   // It never hangs up on the gateway by itself, however long this process stands still.
   server.keepAliveTimeout = 0
@@ -78,13 +56,6 @@ export async function testUpstream(
       if (--connections === 0) onIdle()
     })
   })
-  const idle = async () => {
-    if (connections > 0) {
-      await new Promise<void>(resolve => {
-        onIdle = resolve
-      })
-    }
-  }
   const port = await listen(server)
   const close = async () => {
     server.closeAllConnections()
@@ -93,10 +64,16 @@ export async function testUpstream(
   cleanUp(close)
   return {
     url: `http://127.0.0.1:${port}`,
+    /** The requests that arrived whole. */
     seen,
+    /** Requests that began, whole or not. */
     begun: () => begun,
-    aborted: () => aborted,
-    idle,
+    /** Resolves when a running answer's connection was closed by the other side. */
+    aborted: () => aborted.promise,
+    /** Resolves when nobody holds a connection. */
+    idle: async () => {
+      if (connections > 0) await new Promise<void>(resolve => void (onIdle = resolve))
+    },
     close
   }
 }

@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { WebSocket, WebSocketServer, type ServerOptions } from 'ws'
 import { listen } from './ports.ts'
 
-export interface FrameOptions {
+interface FrameOptions {
   readonly opcode: number
   /** Of a random payload, where none is given. */
   readonly length?: number
@@ -23,28 +24,18 @@ export function frame(options: FrameOptions): Buffer {
   const mask = isMasked ? randomBytes(4) : undefined
   const body = mask === undefined ? payload : payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0))
   const { length } = payload
-  const size = Buffer.alloc(length < 126 ? 1 : length < 65_536 ? 3 : 9)
-  if (length < 126) size[0] = length
-  else if (length < 65_536) {
-    size[0] = 126
-    size.writeUInt16BE(length, 1)
-  } else {
-    size[0] = 127
+  const masked = isMasked ? 0x80 : 0
+  const size = Buffer.alloc(
+    length < 126 ? 1 : length < 65_536 ? 3 : 9,
+    masked | Math.min(length, 126)
+  )
+  if (size.length === 3) size.writeUInt16BE(length, 1)
+  if (size.length === 9) {
+    size[0] = masked | 127
     size.writeBigUInt64BE(BigInt(length), 1)
   }
-  if (isMasked) size[0] = (size[0] as number) | 0x80
   const first = Buffer.from([(isLast ? 0x80 : 0) | reserved | opcode])
   return Buffer.concat([first, size, ...(mask === undefined ? [] : [mask]), body])
-}
-
-export interface WebSocketUpstream {
-  readonly url: string
-  /** Upgrade requests, the newest last. */
-  readonly requests: IncomingMessage[]
-  /** Connections that are open, the oldest first. */
-  readonly open: () => WebSocket[]
-  /** Resolves with the next connection. */
-  readonly next: () => Promise<WebSocket>
 }
 
 /**
@@ -55,7 +46,7 @@ export async function webSocketUpstream(
   cleanUp: (undo: () => unknown) => void,
   options: ServerOptions = {},
   onConnection: (socket: WebSocket, request: IncomingMessage) => void = echo
-): Promise<WebSocketUpstream> {
+) {
   const requests: IncomingMessage[] = []
   const sockets = new Set<Socket>()
   const http = createServer((_request, response) => response.end('{"ok":1}'))
@@ -77,8 +68,11 @@ export async function webSocketUpstream(
   })
   return {
     url: `http://127.0.0.1:${port}`,
+    /** Upgrade requests, the newest last. */
     requests,
+    /** Connections that are open, the oldest first. */
     open: () => [...server.clients],
+    /** Resolves with the next connection. */
     next: async () => ((await once(server, 'connection')) as [WebSocket])[0]
   }
 }
@@ -101,8 +95,7 @@ export interface DialOptions {
   readonly path?: string
 }
 
-/** A client that is open. @throws an error with the status of an ordinary response */
-export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
+function clientOf(url: string, options: DialOptions): WebSocket {
   const { cookie, protocols = [], headers = {}, compress = false, path } = options
   const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
     perMessageDeflate: compress,
@@ -112,11 +105,13 @@ export async function dial(url: string, options: DialOptions = {}): Promise<WebS
       request.end()
     }
   })
-  await new Promise<void>((resolve, reject) => {
-    socket.once('open', resolve)
-    socket.once('error', reject)
-  })
-  socket.on('error', () => {})
+  return socket.on('error', () => {})
+}
+
+/** A client that is open. @throws an error with the status of an ordinary response */
+export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
+  const socket = clientOf(url, options)
+  await once(socket, 'open')
   return socket
 }
 
@@ -134,17 +129,9 @@ export async function message(socket: WebSocket): Promise<string> {
 }
 
 /** The status of an upgrade that is refused, and the body. */
-export async function refusal(
-  url: string,
-  options: DialOptions = {}
-): Promise<{ readonly status: number; readonly body: string; readonly headers: object }> {
-  const { cookie, protocols = [], headers = {} } = options
-  const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
-    headers: { ...(cookie !== undefined && { cookie }), ...headers }
-  })
-  socket.on('error', () => {})
-  const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
-  let body = ''
-  for await (const piece of response) body += String(piece)
-  return { status: response.statusCode ?? 0, body, headers: response.headers }
+export async function refusal(url: string, options: DialOptions = {}) {
+  const refused = once(clientOf(url, options), 'unexpected-response')
+  const [, response] = (await refused) as [unknown, IncomingMessage]
+  const { statusCode: status = 0, headers } = response
+  return { status, body: await text(response), headers: headers as object }
 }

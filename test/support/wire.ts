@@ -1,49 +1,36 @@
 /** A gateway before a back-end that records, and the questions that every attack ends with. */
 import type { Test } from 'tap'
-import { type Files, type TestGateway, testGateway } from './gateway.ts'
+import { type Files, testGateway } from './gateway.ts'
 import { type RawAnswer, raw } from './raw.ts'
-import { json, testUpstream, type TestUpstream } from './upstream.ts'
+import { json, testUpstream } from './upstream.ts'
 
-export interface Wire {
-  readonly gateway: TestGateway
-  readonly backend: TestUpstream
-  /** Alice's `Cookie` field's value. */
-  readonly cookie: string
-  /** The same as a header line. */
-  readonly signedIn: string
-}
+export type Wire = Awaited<ReturnType<typeof openWire>>
 
 export type Assert = Pick<Test, 'ok' | 'notOk' | 'equal' | 'match' | 'notMatch' | 'same'>
 
 export const loginPath = '/api/auth/admin/login'
 
 /** One route of each kind: signed in, public, and by role; each with another path at the back-end. */
-export const wireRoutes = (url: string, upstream: object = {}, more: object = {}) => ({
-  upstreams: { backend: { url, ...upstream } },
-  routes: {
-    notices: { path: '/api/notices', upstream: 'backend', rewrite: '/internal/notices' },
-    things: {
-      path: '/api/things/*',
-      methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      upstream: 'backend',
-      rewrite: '/store/*'
-    },
-    open: {
-      path: '/api/open/*',
-      methods: ['GET', 'POST'],
-      access: 'public',
-      upstream: 'backend',
-      rewrite: '/public/*'
-    },
-    admin: {
-      path: '/api/admin/*',
-      access: { roles: ['admin'] },
-      upstream: 'backend',
-      rewrite: '/admin/*'
-    },
-    ...more
+export function wireRoutes(url: string, upstream: object = {}, more: object = {}) {
+  const route = (path: string, rewrite: string, own: object = {}) => ({
+    path: `/api/${path}`,
+    upstream: 'backend',
+    rewrite,
+    ...own
+  })
+  return {
+    upstreams: { backend: { url, ...upstream } },
+    routes: {
+      notices: route('notices', '/internal/notices'),
+      things: route('things/*', '/store/*', {
+        methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+      }),
+      open: route('open/*', '/public/*', { methods: ['GET', 'POST'], access: 'public' }),
+      admin: route('admin/*', '/admin/*', { access: { roles: ['admin'] } }),
+      ...more
+    }
   }
-})
+}
 
 export async function openWire(
   cleanUp: (undo: () => unknown) => void,
@@ -52,13 +39,14 @@ export async function openWire(
     answer = json(200, { ok: 1 }),
     upstream = {}
   }: { answer?: Parameters<typeof testUpstream>[1]; upstream?: object } = {}
-): Promise<Wire> {
+) {
   const backend = await testUpstream(cleanUp, answer)
   const gateway = await testGateway(cleanUp, {
     ...files,
     routes: wireRoutes(backend.url, upstream)
   })
   const cookie = await gateway.signIn()
+  /** Alice's session, as the value of a field and as a line. */
   return { gateway, backend, cookie, signedIn: `Cookie: ${cookie}` }
 }
 

@@ -1,6 +1,6 @@
+/** The names in answers of config. Where they stand: http/answers.test.ts. */
 import t from 'tap'
 import { type AnswerFacts, createAnswer } from '../../src/shaping/answer.ts'
-import type { AnswerConfig } from '../../src/config/schema/answer.ts'
 import type { Config } from '../../src/config/schema/config.ts'
 import { rawNumber } from '../../src/json/values.ts'
 
@@ -37,8 +37,7 @@ const facts: AnswerFacts = {
   aheadMs: 0
 }
 
-const render = (json: unknown, more: Partial<AnswerConfig> = {}, given = facts) =>
-  createAnswer(config, { json, ...more }).render(given)
+const render = (json: unknown, given = facts) => createAnswer(config, { json }).render(given)
 
 t.test('a text that is exactly {name} becomes the value, with its type', async t => {
   for (const [name, value] of Object.entries({
@@ -77,22 +76,10 @@ t.test('a text that is exactly {name} becomes the value, with its type', async t
 t.test('the clock, the profile and the roles are those of the request', async t => {
   const times = ['{issuedAt}', '{idleEndsAt}', '{absoluteEndsAt}', '{expiresIn}']
   const wallClock = [1_000_000, 1_250_000, 1_550_999, 500]
-  t.strictSame(render(times, {}, { ...facts, aheadMs: 50_000 }), wallClock)
+  t.strictSame(render(times, { ...facts, aheadMs: 50_000 }), wallClock)
   const profile = { nick: 'al' }
-  t.strictSame(render(['{profile.nick}'], {}, { ...facts, profile }), ['al'])
+  t.strictSame(render(['{profile.nick}'], { ...facts, profile }), ['al'])
   const identity = { ...facts.session.identity, roles: [] }
   const nobody = { ...facts, session: { ...facts.session, identity } }
-  t.strictSame(render(['{role}', '{access}', '{permissions}'], {}, nobody), ['', 'user', []])
-})
-
-t.test('byRole: the first of its roles that the user has wins', async t => {
-  const byRole = { root: 'r', admin: { who: '{username}' }, user: 'u' }
-  t.strictSame(render('other', { byRole }), { who: 'alice' })
-  t.equal(render('other', { byRole: { root: 'r' } }), 'other')
-  t.equal(render('other', { byRole: { user: 'u', admin: 'a' } }), 'u')
-})
-
-t.test('an answer without names of the session needs none', async t => {
-  t.strictSame(createAnswer(config, { json: { a: [1] } }).render(), { a: [1] })
-  t.throws(() => createAnswer(config, { json: ['{id}'] }).render(), /{id} of an answer/)
+  t.strictSame(render(['{role}', '{access}', '{permissions}'], nobody), ['', 'user', []])
 })

@@ -12,14 +12,9 @@ t.test('what was used last stays, what was not goes first', t => {
     ['a', 'c', 'd', 'e']
   )
   t.equal(cache.size, 4, 'and no more than it may hold')
-  t.end()
-})
-
-t.test('while half of it is free, nothing goes', t => {
-  const cache = recentlyUsed<number>(100)
-  for (let key = 0; key < 40; key++) cache.set(String(key), key)
-  for (let key = 0; key < 40; key++) t.equal(cache.get(String(key)), key)
-  t.equal(cache.get('x'), undefined)
+  const large = recentlyUsed<number>(100)
+  for (let key = 0; key < 40; key++) large.set(String(key), key)
+  for (let key = 0; key < 40; key++) t.equal(large.get(String(key)), key, 'half of it is free')
   t.end()
 })
 
@@ -29,14 +24,7 @@ t.test('what was written longest ago gives way, however often it was read by pee
   map.set('a', 2)
   for (let n = 0; n < 5; n++) map.peek('b')
   map.set('d', 1)
-  t.same(
-    [...map.oldestFirst()],
-    [
-      ['c', 1],
-      ['a', 2],
-      ['d', 1]
-    ]
-  )
+  t.same([...map.oldestFirst()].join(' '), 'c,1 a,2 d,1')
   for (const [key] of map.oldestFirst()) if (key !== 'd') map.delete(key)
   t.same([...map.keys()], ['d'])
   for (const [key] of map.oldestFirst()) map.delete(key)

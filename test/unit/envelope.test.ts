@@ -109,16 +109,6 @@ t.test('each dialect has the members that its consoles read', async t => {
   t.equal(failure(error('upstream.error', { status: 799 }), '')['title'], 'Error')
 })
 
-t.test('a message is the error’s own, else config’s, else its language’s', async t => {
-  const own = error('login.refused', { message: 'Very own.' })
-  const messages = { 'login.refused': 'Nope.' }
-  const { failure } = createEnvelope(settingsOf({ dialect: 'dual', language: 'zh', messages }))
-  const zh = errorKinds['session.none'].zh
-  t.match(failure(error('session.none'), ''), { message: zh, errorMessage: zh })
-  t.match(failure(error('login.refused'), ''), { message: 'Nope.' })
-  t.match(failure(own, ''), { message: 'Very own.' })
-})
-
 t.test('custom: members have config’s names, or are left out', async t => {
   const { success, failure, dataName } = customOf({
     successCode: 200,

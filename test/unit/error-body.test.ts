@@ -104,27 +104,23 @@ t.test('any JSON is read without a throw, into texts by name', async () => {
   )
 })
 
-t.test('the console gets both, with the true status', async t => {
-  const errors = { title: ['Required.'] }
-  const backend = await testUpstream(t.after, json(422, errors))
-  const shaped = { upstream: 'b', access: 'public', shape: 'item' }
+t.test('the console gets both, by its own names, with the true status', async t => {
+  const backend = await testUpstream(t.after, json(422, { title: ['Required.'] }))
   const parts = { a: { upstream: 'b', rewrite: '/x', required: true } }
   const routes = {
     upstreams: { b: { url: backend.url, errors: 'drf' } },
     routes: {
-      shaped: { ...shaped, path: '/api/shaped' },
+      shaped: { path: '/api/shaped', upstream: 'b', access: 'public', shape: 'item' },
       parts: { path: '/api/parts', access: 'public', parts }
     },
     shapes: { item: [{ wrap: 'envelope' }] }
   }
-  const envelope = { fieldErrors: 'errors' }
-  const gateway = await testGateway(t.after, { gateway: { envelope }, routes })
-  const problem = await testGateway(t.after, {
-    gateway: { envelope: { ...envelope, dialect: 'problem' } },
-    routes
-  })
-  const message = 'title: Required.'
-  t.match(await gateway.call('/api/shaped'), { status: 422, json: { errors, message } })
-  t.match(await gateway.call('/api/parts'), { status: 422, json: { errors, message } })
-  t.match(await problem.call('/api/shaped'), { status: 422, json: { errors, detail: message } })
+  for (const [dialect, member] of Object.entries({ dual: 'message', problem: 'detail' })) {
+    const envelope = { fieldErrors: 'errors', dialect }
+    const gateway = await testGateway(t.after, { gateway: { envelope }, routes })
+    const body = { errors: { title: ['Required.'] }, [member]: 'title: Required.' }
+    for (const path of ['/api/shaped', '/api/parts']) {
+      t.match(await gateway.call(path), { status: 422, json: body }, `${dialect} ${path}`)
+    }
+  }
 })

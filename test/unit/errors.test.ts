@@ -53,20 +53,6 @@ t.test('only a session that is over sends the console to its sign-in page', asyn
   }
 })
 
-t.test('an error has the status of its code, or the one that it was given', async t => {
-  const cause = new Error('inside')
-  t.match(new GatewayError('route.unknown', { cause }), {
-    status: 404,
-    // Fastify's name.
-    statusCode: 404,
-    message: errorKinds['route.unknown'].en,
-    cause
-  })
-  const taken = new GatewayError('upstream.error', { status: 409, message: 'Taken.' })
-  t.match(taken, { status: 409, statusCode: 409, message: 'Taken.' })
-  t.equal(toGatewayError(taken), taken)
-})
-
 t.test('what Fastify and its plugins throw at a client’s mistake has a code of ours', async t => {
   const thrown: ReadonlyArray<readonly [object, ErrorCode]> = [
     [{ code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE', statusCode: 415 }, 'request.type'],

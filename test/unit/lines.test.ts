@@ -1,6 +1,7 @@
 /** Log lines: none is torn, lost or out of order on the way to standard output, up to the last. */
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import type { Readable } from 'node:stream'
 import t from 'tap'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
 import { until } from '../support/until.ts'
@@ -36,6 +37,15 @@ const numbered = (count: number, end: string) =>
     ${end}
   `)
 
+/** What a stream has said so far. */
+function collect(stream: Readable): () => string {
+  let text = ''
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  return () => text
+}
+
 const isWhole = (text: string, count: number) => {
   const lines = text.trimEnd().split('\n')
   return (
@@ -56,17 +66,18 @@ for (const end of ['', 'process.exit()', 'setImmediate(() => process.exit())']) 
 }
 
 t.test('every line comes where the reader is slow until the end of the process', async t => {
-  const child = spawn(process.execPath, numbered(1500, 'setTimeout(() => process.exit(), 200)'), {
-    stdio: ['ignore', 'pipe', 'inherit']
+  const { stdout } = spawn(
+    process.execPath,
+    numbered(1500, 'setTimeout(() => process.exit(), 200)'),
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
+  const output = collect(stdout)
+  stdout.on('data', () => {
+    stdout.pause()
+    setTimeout(() => stdout.resume(), 5)
   })
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-    child.stdout.pause()
-    setTimeout(() => child.stdout.resume(), 5)
-  })
-  await until('its output has ended', () => child.stdout.readableEnded)
-  t.ok(isWhole(output, 1500))
+  await until('its output has ended', () => stdout.readableEnded)
+  t.ok(isWhole(output(), 1500))
 })
 
 /** Logs 40 MB while nothing reads, says that it holds far less, and goes on until its input ends. */
@@ -95,20 +106,14 @@ const flood = program(`
 t.test('a reader that stood still costs lines and bounded memory, and is told', async t => {
   const child = spawn(process.execPath, flood, { stdio: 'pipe' })
   t.teardown(() => child.kill('SIGKILL'))
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
-  })
-  await until('all is logged, and little is held', () => said === 'bounded')
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  await until('the loss is told', () => output.includes('"event":"log.dropped"'))
+  const said = collect(child.stderr)
+  await until('all is logged, and little is held', () => said() === 'bounded')
+  const output = collect(child.stdout)
+  await until('the loss is told', () => output().includes('"event":"log.dropped"'))
   child.stdin.end()
-  await until('the next lines come', () => output.includes('"msg":"last"}\n'))
-  const lines = output.trimEnd().split('\n')
-  const dropped = /"lines":(\d+)/.exec(output)?.[1]
+  await until('the next lines come', () => output().includes('"msg":"last"}\n'))
+  const lines = output().trimEnd().split('\n')
+  const dropped = /"lines":(\d+)/.exec(output())?.[1]
   t.equal(lines.length - 2 + Number(dropped), 4400)
   t.doesNotThrow(() => lines.map(line => JSON.parse(line) as unknown))
 })
@@ -131,13 +136,9 @@ for (const fault of ['has no reader', 'has a reader that stands still', 'is a fu
     t.teardown(() => child.kill('SIGKILL'))
     if (full !== undefined) closeSync(full)
     if (fault === 'has no reader') child.stdout?.destroy()
-    let said = ''
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-    })
+    const said = collect(child.stderr as Readable)
     child.stdin?.end()
     await until('the process has ended', () => child.exitCode !== null)
-    t.equal(child.exitCode, 0)
-    t.equal(said, 'goes on')
+    t.same([child.exitCode, said()], [0, 'goes on'])
   })
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { compileShape } from '../../src/shaping/shape.ts'
-import { reference, type Result, type Step } from './reference.ts'
+import { reference, type Step } from './reference.ts'
 
 const pairs = 31_000
 
@@ -14,22 +14,8 @@ const name = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('data', 'code', '0', 'length', '__proto__', 'toString') }
 )
 const path = fc.array(name, { minLength: 1, maxLength: 2 }).map(names => names.join('.'))
-const texts = ['', 'x', '0', '1', ' 5', '007', '1.50', '1e3', '-3', 'true', 'No', '404', '40001']
-const numbers = [0, 1, 7, 200, 404, 20_000, -1, 1.5, 1e21, 1_795_249_800, 1_795_249_800_000.5]
-const dates = [
-  '2026-11-21 08:30:00',
-  '2026/1/2 3:04',
-  '2026-11-21T08:30:00.250Z',
-  '2026-11-21T08:30:00,1234-03:30',
-  '2026-02-30 10:00',
-  '2026-02-29 10:00',
-  '2026-11-21 25:00',
-  '2026-11-21'
-]
-const scalar = fc.oneof(
-  fc.constantFrom(null, true, false, 0, ...texts, ...numbers),
-  fc.constantFrom(...dates)
-)
+const texts = ['', 'x', '0', '1', ' 5', '007', '1e3', 'true', 'No', '404']
+const scalar = fc.constantFrom(null, true, false, 0, 1, 7, 200, -1, 1.5, 1e21, ...texts)
 const { value } = fc.letrec<{ value: unknown }>(tie => ({
   value: fc.oneof(
     { maxDepth: 4, depthSize: 'small' },
@@ -39,15 +25,6 @@ const { value } = fc.letrec<{ value: unknown }>(tie => ({
     fc.constant({})
   )
 }))
-const kind = fc.constantFrom(
-  'number',
-  'string',
-  'boolean',
-  'date-seconds',
-  'date-milliseconds',
-  'date-text',
-  'date-text@+08:00'
-)
 const named = <T>(detail: fc.Arbitrary<T>, key: fc.Arbitrary<string> = name) =>
   fc.dictionary(key, detail, { minKeys: 1, maxKeys: 3, noNullPrototype: true })
 const table = fc.dictionary(fc.constantFrom('*', 'true', 'null', ...texts), scalar, { minKeys: 1 })
@@ -71,7 +48,6 @@ const { steps } = fc.letrec<{ steps: ShapeStep[] }>(tie => ({
       fc.record({ default: named(scalar) }),
       fc.record({ constant: named(scalar) }),
       fc.record({ map: named(table) }),
-      { weight: 3, arbitrary: fc.record({ convert: named(kind) }) },
       fc.record({ echo: fc.record({ page: name, size: name }) }),
       fc.constant({ use: 'other' }),
       fc.record({ each: tie('steps') }),
@@ -80,21 +56,6 @@ const { steps } = fc.letrec<{ steps: ShapeStep[] }>(tie => ({
     { minLength: 1, maxLength: 3, depthIdentifier: 'steps' }
   )
 }))
-const head = fc.oneof(
-  fc.record({ open: fc.constantFrom('ant-design-pro', 'base-response', 'code-data') }),
-  fc.record({
-    status: fc.record(
-      {
-        path,
-        ok: fc.array(fc.constantFrom(404, 7, true, '1', null), { minLength: 1, maxLength: 2 }),
-        statuses: fc.dictionary(fc.constantFrom('', ...texts), fc.constantFrom(403, 409)),
-        otherwise: fc.constant(502),
-        message: path
-      },
-      { requiredKeys: ['path', 'ok', 'otherwise'] }
-    )
-  })
-)
 const tail = fc.oneof(
   fc.record({ wrap: fc.constantFrom('envelope', 'list', 'flat') }),
   fc.record({
@@ -105,7 +66,7 @@ const tail = fc.oneof(
   })
 )
 const shape = fc
-  .tuple(fc.option(head), steps, fc.option(tail))
+  .tuple(steps, fc.option(tail))
   .map(all => all.flat().filter(each => each !== null) as ShapeStep[])
 /** Without `use`, which would lead to itself. */
 const other = steps.filter(all => !JSON.stringify(all).includes('"use"'))
@@ -118,18 +79,6 @@ const wrap = (data: unknown, extra?: object, placement?: string) => ({
 })
 const paging = { page: 'p', size: 's', firstPage: 1 as const }
 
-function shaped(
-  configured: ShapeStep[],
-  body: unknown,
-  { shapes, target }: { readonly shapes: Record<string, ShapeStep[]>; readonly target: string }
-): Result {
-  const { refusal, apply } = compileShape(configured, { wrap, shapes, paging })
-  const failed = refusal(body)?.status
-  return failed === undefined
-    ? { value: apply(body, { target, route: 'r' }) }
-    : { failed, message: refusal(body)?.detail.message }
-}
-
 /** What a shape would change of its input throws. */
 const frozen = (body: unknown): unknown => {
   if (typeof body === 'object' && body !== null) {
@@ -139,13 +88,14 @@ const frozen = (body: unknown): unknown => {
   return body
 }
 
-const plain = (result: Result): unknown => JSON.parse(JSON.stringify(result))
+const plain = (result: unknown): unknown => JSON.parse(JSON.stringify(result))
 
 t.test('a shape does what the docs say of each operation', async () => {
   fc.assert(
     fc.property(shape, other, value, query, (configured, used, body, sent) => {
       const shapes = { other: used }
-      const result = shaped(configured, frozen(body), { shapes, target: `/api/x?${sent}` })
+      const { apply } = compileShape(configured, { wrap, shapes, paging })
+      const result = apply(frozen(body), { target: `/api/x?${sent}`, route: 'r' })
       const given = { shapes, wrap, paging, query: sent }
       const expected = reference(configured as unknown as Step[], body, given as never)
       return isDeepStrictEqual(plain(result), plain(expected))

@@ -1,5 +1,6 @@
 /**
- * The operations of shapes as docs/shaping.md describes them, plain and slow. Nothing changes its
+ * What docs/shaping.md says of operations that take values from one place to another, plain and
+ * slow; `convert`, `open` and `status` are in the tables of shape.test.ts. Nothing changes its
  * input: every operation builds new objects along the path that it changes, by `{ ...object }` and
  * Object.fromEntries, which make own members of all names.
  */
@@ -11,26 +12,9 @@ export interface Given {
   query: string
   paging?: { page: string; size?: string }
 }
-export type Result = { value: unknown } | { failed: number; message: string | undefined }
 type Members = Record<string, unknown>
 
-export function reference(steps: Step[], body: unknown, given: Given): Result {
-  try {
-    return { value: run(steps, body, given) }
-  } catch (error) {
-    if (error instanceof Failure) return error.result
-    throw error // only a fault of this file or of `wrap`
-  }
-}
-
-class Failure {
-  result: Result
-  constructor(failed: number, message: string | undefined) {
-    this.result = { failed, message }
-  }
-}
-
-function run(steps: Step[], value: unknown, given: Given): unknown {
+export function reference(steps: Step[], value: unknown, given: Given): unknown {
   for (const step of steps) value = apply(step, value, given)
   return value
 }
@@ -38,10 +22,6 @@ function run(steps: Step[], value: unknown, given: Given): unknown {
 function apply(step: Step, value: unknown, given: Given): unknown {
   const [name, argument] = Object.entries(step)[0]!
   switch (name) {
-    case 'open':
-      return open(argument, value)
-    case 'status':
-      return status(argument, value)
     case 'unwrap':
       return read(value, argument) ?? null
     case 'lift':
@@ -49,18 +29,24 @@ function apply(step: Step, value: unknown, given: Given): unknown {
     case 'nest':
       return nest(argument, value)
     case 'use':
-      return run(Object.hasOwn(given.shapes, argument) ? given.shapes[argument]! : [], value, given)
+      return reference(
+        Object.hasOwn(given.shapes, argument) ? given.shapes[argument]! : [],
+        value,
+        given
+      )
     case 'each':
       return Array.isArray(value)
-        ? value.map(item => run(argument, item, given))
+        ? value.map(item => reference(argument, item, given))
         : isObject(value) && Object.keys(value).length > 0
-          ? run(argument, value, given)
+          ? reference(argument, value, given)
           : value
     case 'at': {
       const found = read(value, argument.path)
       return found === undefined
         ? value
-        : replaced(value, argument.path.split('.'), () => run(argument.operations, found, given))
+        : replaced(value, argument.path.split('.'), () =>
+            reference(argument.operations, found, given)
+          )
     }
     case 'paging':
       return page(argument, value, given)
@@ -93,10 +79,6 @@ function apply(step: Step, value: unknown, given: Given): unknown {
     case 'map':
       return changed(value, argument, (old, table) =>
         old === undefined ? undefined : mapped(old, table)
-      )
-    case 'convert':
-      return changed(value, argument, (old, kind) =>
-        old === undefined ? undefined : convert(old, kind)
       )
     case 'echo': {
       const query = new URLSearchParams(given.query)
@@ -186,39 +168,6 @@ function toList(value: unknown): unknown[] {
 
 // The operations.
 
-const formats: Record<string, any> = {
-  'ant-design-pro': { path: 'success', ok: [true], messages: ['errorMessage', 'message'] },
-  'base-response': { path: 'ok', ok: [true], messages: ['message'] },
-  'code-data': { path: 'code', ok: [0, 200, 20000], messages: ['message', 'msg'] }
-}
-
-function open(format: string, body: unknown): unknown {
-  status(formats[format], body)
-  return read(body, 'data') ?? null
-}
-
-/** Values are compared by their text. The number of a failure may also stand under a usual name. */
-function status(argument: any, body: unknown): unknown {
-  const told = textOf(read(body, argument.path) ?? null)
-  const isGood = (text: string) => argument.ok.map(String).includes(text)
-  if (told !== undefined && isGood(told)) return body
-  const isFailure = (text: string) =>
-    /^\d{1,9}$/.test(text) && !/^0*(0|2\d\d|20000)$/.test(text) && !isGood(text)
-  const written = [told, ...['code', 'status', 'errorCode'].map(each => textOf(own(body, each)))]
-  const number = written.find(text => text !== undefined && isFailure(text))
-  const listed = [told, number]
-    .map(text => (text === undefined ? undefined : own(argument.statuses, text)))
-    .find(each => each !== undefined) as number | undefined
-  const asStatus = /^[45]\d\d$/.test(number ?? '') ? Number(number) : argument.otherwise
-  const places: string[] =
-    argument.messages ??
-    (argument.message === undefined ? ['message', 'msg', 'errorMessage'] : [argument.message])
-  const message = places
-    .map(path => read(body, path))
-    .find(text => typeof text === 'string' && text !== '')
-  throw new Failure(listed ?? asStatus ?? 502, message as string | undefined)
-}
-
 /** undefined for what has no text: a list or an object. */
 function textOf(value: unknown): string | undefined {
   return typeof value === 'object' && value !== null ? undefined : String(value)
@@ -285,7 +234,9 @@ function page(argument: any, value: unknown, given: Given): unknown {
     const found = path === undefined ? undefined : read(value, path)
     return /^\d{1,15}$/.test(textOf(found) ?? '') ? Number(found) : undefined
   }
-  const rows = toList(read(value, argument.list)).map(row => run(argument.each ?? [], row, given))
+  const rows = toList(read(value, argument.list)).map(row =>
+    reference(argument.each ?? [], row, given)
+  )
   const extra: Members = { total: number(argument.total) ?? rows.length }
   for (const member of ['current', 'pageSize']) {
     const found = number(argument[member])
@@ -297,76 +248,4 @@ function page(argument: any, value: unknown, given: Given): unknown {
 function mapped(old: unknown, table: Members): unknown {
   const key = typeof old === 'object' && old !== null ? '*' : String(old)
   return Object.hasOwn(table, key) ? table[key] : Object.hasOwn(table, '*') ? table['*'] : old
-}
-
-/** `kind` as in config: `number`, `date-text@+08:00`. */
-function convert(old: unknown, kind: string): unknown {
-  const [type, zone = 'Z'] = kind.split('@')
-  const word = String(textOf(old)).trim().toLowerCase()
-  if (type === 'string') {
-    return typeof old === 'number' || typeof old === 'boolean' ? String(old) : old
-  }
-  if (type === 'number') {
-    return typeof old === 'boolean'
-      ? Number(old)
-      : typeof old === 'string'
-        ? (toNumber(old, 15) ?? old)
-        : old
-  }
-  if (type === 'boolean') {
-    if (typeof old !== 'number' && typeof old !== 'string') return old
-    return ['true', '1', 'yes', 'y', 'on'].includes(word)
-      ? true
-      : ['false', '0', 'no', 'n', 'off', ''].includes(word)
-        ? false
-        : old
-  }
-  if (type === 'date-text') {
-    return (typeof old === 'string' ? isoOfText(old.trim(), zone) : undefined) ?? old
-  }
-  const since = typeof old === 'string' ? toNumber(old, Infinity) : old
-  if (typeof since !== 'number') return old
-  return iso(Math.trunc(since * (type === 'date-seconds' ? 1000 : 1))) ?? old
-}
-
-/** A text that is a JSON number, with no more digits than JavaScript keeps. */
-function toNumber(written: string, maxDigits: number): number | undefined {
-  const text = written.trim()
-  if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return undefined
-  const digits = text
-    .replace(/[eE].*/, '')
-    .replace(/[-.]/g, '')
-    .replace(/^0+/, '')
-  const number = Number(text)
-  if (maxDigits < Infinity && Number.isInteger(number) && !Number.isSafeInteger(number)) {
-    return undefined
-  }
-  return digits.length <= maxDigits ? number : undefined
-}
-
-/** Of the years 0 to 9999. */
-function iso(milliseconds: number): string | undefined {
-  if (!(milliseconds >= Date.UTC(-1, 12) && milliseconds < Date.UTC(10_000, 0))) return undefined
-  return new Date(milliseconds).toISOString()
-}
-
-function isoOfText(text: string, zone: string): string | undefined {
-  const parts =
-    /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?:[ T]+(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/.exec(
-      text
-    )
-  if (parts === null) return undefined
-  const [year, month, day, hour, minute, second] = parts
-    .slice(1, 7)
-    .map(part => Number(part ?? 0)) as [number, number, number, number, number, number]
-  if (hour > 23 || minute > 59 || second > 59) return undefined
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined // no such day
-  const fraction = Number((parts[7] ?? '').slice(0, 3).padEnd(3, '0')) // finer than milliseconds is cut
-  const local = date.getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + fraction
-  const written = parts[8] ?? zone
-  if (written === 'Z') return iso(local)
-  const offset = Number(written.slice(1, 3)) * 60 + Number(written.slice(3).replace(':', ''))
-  return iso(local - (written[0] === '-' ? -offset : offset) * 60_000)
 }

@@ -16,16 +16,9 @@ t.test('what is sealed opens again, and shows nothing of itself', async t => {
 t.test('the newest secret seals, older ones still open', async t => {
   const sealed = createSeal([old]).close('key', record)
   t.equal(createSeal([young, old]).open('key', sealed), record)
-  t.equal(
-    createSeal([old]).open('key', createSeal([young, old]).close('key', record)),
-    undefined,
-    'sealed with the newest'
-  )
-  t.equal(
-    createSeal([young]).open('key', sealed),
-    undefined,
-    'a secret that was dropped opens nothing'
-  )
+  const newest = createSeal([young, old]).close('key', record)
+  t.equal(createSeal([old]).open('key', newest), undefined, 'sealed with the newest')
+  t.equal(createSeal([young]).open('key', sealed), undefined, 'a dropped secret opens nothing')
 })
 
 t.test(
@@ -53,9 +46,4 @@ t.test('what is sealed for one purpose does not open for another', async t => {
   const sealed = records.close('key', record)
   t.equal(messages.open('key', sealed), undefined)
   t.equal(records.open('key', messages.close('key', record)), undefined)
-})
-
-t.test('there is no seal without a secret', t => {
-  t.throws(() => createSeal([]), { message: 'a seal needs a secret' })
-  t.end()
 })

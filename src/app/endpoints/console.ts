@@ -1,10 +1,7 @@
-/**
- * Serves the console's files, so that page and gateway share an origin: history fallback, hashed
- * assets cached for a year.
- */
+/** Serves the console's files, so that page and gateway share an origin; hashed ones for a year. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { fileIn } from '../../config/schema/resolved.ts'
-import { oidcPath } from '../../config/schema/oidc.ts'
+import { oidcPath } from '../../config/schema/login.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 
@@ -45,10 +42,7 @@ export function addConsole(app: FastifyInstance): void {
   })
 }
 
-/**
- * Sends browsers that open a page without a session to the sign-in of a source. Only navigations
- * begin one: a call of a page could not follow it.
- */
+/** Sends navigations without a session to a source's sign-in; a call of a page could not follow. */
 function sendToSignIn(app: FastifyInstance, name: string): void {
   const { config, mount, sessions, sessionKeyIn } = app.gateway
   const source = config.gateway.login.sources[name]
@@ -76,7 +70,6 @@ function isApi(path: string) {
   return path === '/api' || path.startsWith('/api/')
 }
 
-/** Whether a request that no route takes is a browser opening a page of the console. */
 export function opensPage({ method, raw, headers, server }: FastifyRequest): boolean {
   const { config, mount } = server.gateway
   const path = raw.url ?? ''

@@ -1,11 +1,9 @@
-/** Adds the gateway's own endpoints, and sends what they answer. */
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
 import { ownEndpoints, type OwnKey } from '../../config/schema/own-endpoints.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 
-/** Adds one at its path and the aliases; none where config has no such endpoint. */
 export function addOwn(
   scope: FastifyInstance,
   key: OwnKey,
@@ -22,10 +20,7 @@ export function addOwn(
   }
 }
 
-/**
- * Adds endpoints that take bodies of any type, and drop them: consoles send all sorts, or an empty
- * one that claims to be JSON.
- */
+/** Bodies are dropped: consoles send all sorts, or an empty one that claims to be JSON. */
 export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance) => void): void {
   scope.register(async inner => {
     inner.removeAllContentTypeParsers()

@@ -1,7 +1,6 @@
 /**
- * Sign-out at an OpenID provider. The browser goes there by a page that posts the ID token (OpenID
- * Connect RP-Initiated Logout 1.0 §2), so that the token stands in no address; the provider ends
- * sessions by `POST …/backchannel-logout` (Back-Channel Logout 1.0 §2.5).
+ * Sign-out at an OpenID provider: a page posts the ID token (RP-Initiated Logout 1.0 §2): it
+ * stands in no address; the provider posts logout tokens (Back-Channel Logout 1.0 §2.5).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
@@ -26,7 +25,7 @@ function createTickets({ secrets, sessions }: Gateway) {
   return {
     make: ({ id, source, credential: { idToken = '' } = {} }: Session): string =>
       seal.close(source, `${Date.now()} ${id} ${idToken.length > maxIdToken ? '' : idToken}`),
-    /** @returns the ID token, which may be empty; undefined for a ticket that is not good any more */
+    /** @returns the ID token, maybe empty; undefined for a ticket that is not good any more */
     use: async (source: string, ticket: string): Promise<string | undefined> => {
       const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
       if (Date.now() - Number(madeAt) > ticketMs) return undefined
@@ -36,7 +35,7 @@ function createTickets({ secrets, sessions }: Gateway) {
   }
 }
 
-/** @returns gives the path at which the browser signs out at the provider of a session, if it has one */
+/** @returns gives the path at which the browser signs out at a session's provider */
 export function createLogoutUrl(gateway: Gateway) {
   const tickets = createTickets(gateway)
   return (session: Session | undefined): string | undefined => {
@@ -46,7 +45,7 @@ export function createLogoutUrl(gateway: Gateway) {
   }
 }
 
-/** `GET …/logout`, to which a sign-out sends the browser. Without a ticket it leads to the console. */
+/** `GET …/logout`, to which a sign-out sends the browser; without a ticket to the console. */
 export function addLogoutPage(scope: FastifyInstance): void {
   const { gateway } = scope
   const tickets = createTickets(gateway)
@@ -73,7 +72,6 @@ export function addLogoutPage(scope: FastifyInstance): void {
   }
 }
 
-/** Undefined for a provider that has no sign-out, or is away: ours is over. */
 async function endpointOf({ provider }: OidcSource): Promise<string | undefined> {
   const configuration = await provider.configuration().catch(() => undefined)
   return configuration?.serverMetadata().end_session_endpoint
@@ -82,7 +80,6 @@ async function endpointOf({ provider }: OidcSource): Promise<string | undefined>
 /** Far more than a form with a token needs. */
 const maxBody = 16 * 1024
 
-/** @param scope reads no bodies yet */
 export function addBackChannelLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   readForms(scope, '')
@@ -104,11 +101,7 @@ export function addBackChannelLogout(scope: FastifyInstance): void {
   }
 }
 
-/**
- * @returns the sessions that were alive; the store has confirmed their ends
- * @throws GatewayError `request.malformed` for what is no logout token, or was used before;
- *   `session.unavailable`, `upstream.*`
- */
+/** @returns the sessions that were alive. @throws GatewayError `request.*`, `session.*` */
 async function logout(request: FastifyRequest, source: OidcSource): Promise<Session[]> {
   const { sessions } = request.server.gateway
   const { logout_token: token = '' } = (request.body ?? {}) as Record<string, string>

@@ -1,9 +1,6 @@
-/**
- * The session itself: what is left of it, its refresh, extension and end, the user's own list of
- * sessions, and the check of proxies.
- */
+/** The session: what is left of it, refresh, extension, end, the list, the check of proxies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { closeBody } from '../../config/schema/request-bodies.ts'
+import { closeBody } from '../../config/schema/own-endpoints.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
@@ -21,7 +18,6 @@ import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '
 import { addOwn, sendAnswer } from './own.ts'
 import { createLogoutUrl } from './provider-logout.ts'
 
-/** Bytes: far more than a request needs. */
 const maxBody = 4096
 /** More than any token that a console may send. */
 const maxRefreshBody = 16 * 1024
@@ -29,73 +25,66 @@ const maxRefreshBody = 16 * 1024
 export function addSession(scope: FastifyInstance): void {
   const { sessions, envelope } = scope.gateway
   const config = { touch: false, maxBody }
-  addOwn(scope, 'session', { config, handler: show })
-  addOwn(scope, 'list', { config, handler: list })
-  addOwn(scope, 'extend', { config, handler: extend })
-  const schema = { body: closeBody }
-  addOwn(scope, 'close', { config, schema, attachValidation: true, handler: close })
-
-  async function show(request: FastifyRequest): Promise<unknown> {
-    return envelope.success(timeLeft(mustLive(request), sessions.now()))
-  }
-
-  async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const live = liveIn(await sessions.extend(mustLive(request)))
-    setTimeLeft(reply, live, sessions.now())
-    return envelope.success(timeLeft(live, sessions.now()))
-  }
-
-  async function list(request: FastifyRequest): Promise<unknown> {
-    const { session } = mustLive(request)
-    const listed = await sessions.list(signedInOf(session))
-    const times = sessions.times()
-    const described = listed.map(each => ({
-      ...describeSession(each, times),
-      current: each.session.id === session.id
-    }))
-    return envelope.success(described, { total: listed.length })
-  }
-
-  async function close(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const { session } = mustLive(request)
-    if (request.validationError !== undefined) {
-      throw new GatewayError('request.malformed', {
-        message: 'Say which: {"id": "…"}, {"others": true} or {"all": true}.',
-        cause: request.validationError
-      })
+  addOwn(scope, 'session', {
+    config,
+    handler: async request => envelope.success(timeLeft(mustLive(request), sessions.now()))
+  })
+  addOwn(scope, 'extend', {
+    config,
+    handler: async (request, reply) => {
+      const live = liveIn(await sessions.extend(mustLive(request)))
+      setTimeLeft(reply, live, sessions.now())
+      return envelope.success(timeLeft(live, sessions.now()))
     }
-    const which = whichOf(request.body as CloseBody, session.id)
-    const { closed } = await sessions.endOf(signedInOf(session), which, {
-      by: 'user',
-      address: clientAddress(request),
-      requestId: request.id
-    })
-    const { id: userId, username: user } = session.identity
-    const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
-    // An id that matches no session may hold anything.
-    const only = closed === 0 && which.only !== undefined && `${which.only.slice(0, 8)}…`
-    request.log.info({ ...fields, ...(only && { only }) }, 'sessions closed')
-    const { only: id = session.id, except } = which
-    if (except === undefined && id === session.id) clearSessionCookie(reply)
-    return envelope.success({ closed })
+  })
+  addOwn(scope, 'list', {
+    config,
+    handler: async request => {
+      const { session } = mustLive(request)
+      const listed = await sessions.list(signedInOf(session))
+      const times = sessions.times()
+      const described = listed.map(each => ({
+        ...describeSession(each, times),
+        current: each.session.id === session.id
+      }))
+      return envelope.success(described, { total: listed.length })
+    }
+  })
+  addOwn(scope, 'close', {
+    config,
+    schema: { body: closeBody },
+    attachValidation: true,
+    handler: close
+  })
+}
+
+async function close(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { sessions, envelope } = request.server.gateway
+  const { session } = mustLive(request)
+  const { validationError, body } = request
+  if (validationError !== undefined) {
+    const message = 'Say which: {"id": "…"}, {"others": true} or {"all": true}.'
+    throw new GatewayError('request.malformed', { message, cause: validationError })
   }
+  const { id, others } = body as { readonly id?: unknown; readonly others?: unknown }
+  const one = typeof id === 'string' && id !== '' ? id : undefined
+  const except = one === undefined && others === true ? session.id : undefined
+  const which = { ...(one && { only: one }), ...(except && { except }) }
+  const { closed } = await sessions.endOf(signedInOf(session), which, {
+    by: 'user',
+    address: clientAddress(request),
+    requestId: request.id
+  })
+  const { id: userId, username: user } = session.identity
+  const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
+  // An id that matches no session may hold anything.
+  const only = closed === 0 && one !== undefined && `${one.slice(0, 8)}…`
+  request.log.info({ ...fields, ...(only && { only }) }, 'sessions closed')
+  if (except === undefined && (one ?? session.id) === session.id) clearSessionCookie(reply)
+  return envelope.success({ closed })
 }
 
-interface CloseBody {
-  readonly id?: unknown
-  readonly others?: unknown
-}
-
-function whichOf({ id, others }: CloseBody, current: string): { only?: string; except?: string } {
-  if (typeof id === 'string' && id !== '') return { only: id }
-  return others === true ? { except: current } : {}
-}
-
-/**
- * `POST` refresh: tells the console that its session lives on, by the session's cookie alone. The
- * token that the console sends along is not read.
- * @param scope ignores bodies
- */
+/** `POST` refresh, by the session's cookie alone: the token that the console sends is not read. */
 export function addRefresh(scope: FastifyInstance): void {
   const { sessions, answers, envelope } = scope.gateway
   const answer = answers.refresh
@@ -113,11 +102,7 @@ export function addRefresh(scope: FastifyInstance): void {
   })
 }
 
-/**
- * `GET` check, for proxies that ask before they pass a request on (`auth_request` of nginx,
- * `forward_auth` of Caddy): 204 with the identity headers, 401, or 403.
- * @param scope ignores bodies
- */
+/** `GET` check, for proxies that ask first (`auth_request`, `forward_auth`): 204, 401, or 403. */
 export function addCheck(scope: FastifyInstance): void {
   const { config } = scope.gateway
   const { identity, server } = config.gateway
@@ -142,11 +127,7 @@ export function addCheck(scope: FastifyInstance): void {
   })
 }
 
-/**
- * Sign-out: always a success, also without a session. Only a store that cannot answer makes it 503,
- * since the session may live on.
- * @param scope ignores bodies
- */
+/** Sign-out: a success also without a session; 503 where the store cannot say that it is over. */
 export function addLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   const { config, answers, envelope } = gateway

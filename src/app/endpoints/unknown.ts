@@ -1,7 +1,4 @@
-/**
- * Requests that no route takes: 405 for another method of a known path, the page for an address of
- * the console, otherwise 404. The known paths also find what would get past a nearer one.
- */
+/** Requests that no route takes: 405 for a known path, a page for the console's, else 404. */
 import type { FastifyInstance } from 'fastify'
 import {
   contains,
@@ -18,10 +15,7 @@ import { opensPage } from './console.ts'
 
 export type KnownPaths = ReturnType<typeof collectMethods>
 
-/**
- * The known paths and their methods, beside the router, which has a tree for each method: every
- * path in all of them would double the build time of a generation.
- */
+/** Beside the router: every path in all its trees, one a method, would double the build time. */
 export function collectMethods(app: FastifyInstance) {
   const byPath = new Map<string, Set<string>>()
   const withParameters: string[] = []
@@ -52,11 +46,7 @@ export function collectMethods(app: FastifyInstance) {
       const [nearest = ''] = around(target.split('?', 1)[0] ?? '', takes)
       return byPath.get(nearest)
     },
-    /**
-     * Whether escapes that the router keeps, such as `%40`, hide a nearer path: a back-end that
-     * decodes them reads that one.
-     * @param path of a request, whose escapes can all be decoded
-     */
+    /** Whether escapes such as `%40` hide a nearer path, which a back-end may read. */
     hidesNearer: (path: string): boolean => {
       if (!path.includes('%')) return false
       const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
@@ -78,7 +68,6 @@ const doubledBase =
   'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with ' +
   '/api too: leave it out of the base URL.'
 
-/** To be added after all routes. */
 export function addUnknown(
   app: FastifyInstance,
   knownPaths: KnownPaths,

@@ -1,7 +1,4 @@
-/**
- * The log line (route, status, durations, user) and the metrics of a request when it has ended.
- * Queries, cookies and bodies are never logged.
- */
+/** The log line and the metrics of a request that ended. Never queries, cookies or bodies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { toRouterPath } from '../../config/schema/public-path.ts'
@@ -13,7 +10,6 @@ import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { stalled } from './sending.ts'
 
-/** Members of requests: `context.ts`. */
 const ofRequests = [
   'address',
   'clientBody',
@@ -64,7 +60,6 @@ export function addAccessLog(app: FastifyInstance): void {
   })
 }
 
-/** By their paths, as the router has them. */
 function aliasesOf({ config, mount }: Gateway) {
   return new Map<string | undefined, TrailAlias>(
     Object.entries(config.routes.aliases).map(([path, target]) => [
@@ -76,7 +71,7 @@ function aliasesOf({ config, mount }: Gateway) {
 
 /**
  * perf: 4 % of a signed-in request (bench, by turns); without it: log[level](facts, 'request').
- * Thousands that are refused because of overload are no warnings: they share one.
+ * Requests refused because of overload are no warnings: thousands share one.
  */
 function writeLine(log: Logger, trail: Trail): void {
   const isFault = trail.outcome >= 500 && trail.code !== undefined && trail.code !== 'overloaded'
@@ -88,7 +83,6 @@ function writeLine(log: Logger, trail: Trail): void {
   writeLines(log, `${line}\n`)
 }
 
-/** Writes into the trail what is known at the end of a response. */
 function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
   // A 101 is written by another hand.
   const isAnswered = reply.raw.writableFinished || reply.statusCode === 101
@@ -96,11 +90,8 @@ function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
   if (!isAnswered && stalled.has(reply.raw)) trail.code = 'request.timeout'
-  trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
-}
-
-/** The announced length of the body: of a stream without one, and of HEAD, nothing is known. */
-function lengthOf(reply: FastifyReply): number | undefined {
-  const length = reply.getHeader('content-length')
-  return length === undefined || reply.request.method === 'HEAD' ? undefined : Number(length)
+  // Of a stream without a length, and of HEAD, nothing is known.
+  const length = reply.request.method === 'HEAD' ? undefined : reply.getHeader('content-length')
+  const announced = length === undefined ? undefined : Number(length)
+  trail.sent = isAnswered ? (trail.sent ?? announced) : undefined
 }

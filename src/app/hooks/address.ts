@@ -1,4 +1,4 @@
-/** The client's address: as trusted proxies send it, as limits count it, and as upstreams get it. */
+/** The client's address: as proxies send it, as limits count it, and as upstreams get it. */
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -11,17 +11,14 @@ const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}
 type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefined }
 
 /**
- * The client's address as trusted proxies send it, else the socket's; without the port that some
- * load balancers append. A proxy may send a text that is not an address, such as `unknown`: then
- * the address of the proxy nearest to the client counts, since clients must not choose the text
- * that limits count by. Empty when the socket is closed, so it is computed once for each request.
+ * Without the port that some load balancers append. Where a proxy sends no address, such as
+ * `unknown`, that of the nearest proxy counts: clients must not choose what limits count by.
  */
 export function clientAddress(request: Request): string {
   request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
   return request.address
 }
 
-/** `ips` begins with the socket's address; the client's is the last. */
 function nearestProxy(ips: readonly string[] | null | undefined) {
   return (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
 }
@@ -34,7 +31,6 @@ function addressIn(text: string | undefined): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** Tells whether an address is in `server.trustedProxies`. */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
   for (const block of blocks) {
@@ -56,10 +52,7 @@ const ipv6Prefix = 64
 /** perf: an IPv6 address takes 6 µs. */
 const toCounted = memoized(address => normalizeIP(address, ipv6Prefix))
 
-/**
- * Limits count an IPv4 address as it is, also when it is mapped to IPv6. Of an IPv6 address they
- * count the leading bits, since a customer has a whole network.
- */
+/** IPv4, also mapped to IPv6, as it is; of IPv6 the leading bits: a customer has a network. */
 export function countedAddress(request: Request): string {
   const address = clientAddress(request)
   // It is empty once the socket is closed.
@@ -67,10 +60,8 @@ export function countedAddress(request: Request): string {
 }
 
 /**
- * The value of `X-Forwarded-Host` for upstreams; undefined sends none. A port that is neither listed
- * with the name nor the listener's own is dropped: the client chose it, and back-ends put it into
- * links.
- * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
+ * `X-Forwarded-Host` for upstreams, of vetted names only. A port that is neither listed nor the
+ * listener's is dropped: the client chose it, and back-ends put it into links.
  */
 export function createForwardedHost(hosts: readonly string[]) {
   const listed = new Set(hosts.map(host => host.toLowerCase()))
@@ -83,32 +74,23 @@ export function createForwardedHost(hosts: readonly string[]) {
   }
 }
 
-/**
- * The origin that the browser called. Where the session's cookie needs https, so it was https, also
- * behind a proxy that does not tell.
- */
+/** The origin that the browser called: https where the cookie needs it, also if no proxy tells. */
 export function publicOrigin({ headers, protocol, server }: FastifyRequest): string {
   const { host = '' } = headers
   const isHttps = server.gateway.cookie.options.secure && !isLoopback(splitPublicHost(host).name)
   return `${isHttps ? 'https' : protocol}://${host.toLowerCase()}`
 }
 
-/**
- * Proxies write `HTTPS`, or `wss` for a WebSocket. The header itself is made one of two, because
- * `request.protocol` gives it as it is, also to plugins.
- */
+/** Proxies write `HTTPS`, or `wss`; `request.protocol` gives the header as it is. */
 export function readForwardedProto(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const sent = headers['x-forwarded-proto']
-    if (typeof sent === 'string') headers['x-forwarded-proto'] = protocolIn(sent)
+    // The last one is that of the proxy next to the gateway.
+    if (sent === undefined) return done()
+    const protocol = String(sent).split(',').at(-1)?.trim() ?? ''
+    headers['x-forwarded-proto'] = /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
     done()
   })
-}
-
-/** The last one is that of the proxy next to the gateway. */
-function protocolIn(list: string): 'https' | 'http' {
-  const protocol = list.slice(list.lastIndexOf(',') + 1).trim()
-  return /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
 }
 
 export function forwardedForOf(request: FastifyRequest): ForwardedFor {

@@ -1,10 +1,7 @@
-/**
- * Records in the audit ledger each sign-in and each unsafe request to a back-end when it has
- * ended, answered or not, with the facts of its trail.
- */
+/** Records each sign-in and each unsafe request to a back-end in the ledger when it has ended. */
 import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { AuditConfig, HowToShow } from '../../config/schema/audit.ts'
+import type { AuditConfig, HowToShow } from '../../config/schema/gateway.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { readJson } from '../../json/body.ts'
 import { type Json, textAt } from '../../json/values.ts'
@@ -12,7 +9,6 @@ import type { AuditEntry } from '../../observability/audit/line.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { toHundredths } from '../../observability/request-json.ts'
 
-/** Add it after the access log, whose trail is complete when a response is closed. */
 export function addAudit(app: FastifyInstance): void {
   const { ledger, config } = app.gateway
   const { audit } = config.gateway
@@ -61,7 +57,6 @@ function factsOf({ trail }: FastifyRequest, kind: AuditEntry['kind']): AuditEntr
   }
 }
 
-/** Records a sign-out, by whatever method it came. */
 export function recordSignOut(request: FastifyRequest): void {
   request.server.gateway.ledger?.append(factsOf(request, 'sign-out'))
 }
@@ -71,7 +66,6 @@ const maxText = 256
 const shownEnd = 4
 const hashLength = 16
 
-/** @returns gives the members of a body that `audit.fields` names; undefined where it names none */
 function createFields({ fields, key: [key = ''] }: AuditConfig) {
   const membersOf = new Map(
     Object.entries(fields).map(([route, members]) => [

@@ -1,4 +1,3 @@
-/** Sends the errors of all requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
@@ -71,10 +70,7 @@ function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayEr
   return new GatewayError(error.code, detail)
 }
 
-/**
- * The client disconnected before the response began, which closed the file it was to get: nothing
- * failed, and nobody reads a response. The access log has the request as 499.
- */
+/** The client left before the response began. The access log has the request as 499. */
 function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   const { code } = (thrown ?? {}) as NodeJS.ErrnoException
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
@@ -84,5 +80,6 @@ function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const { code } = cause as NodeJS.ErrnoException
-  return `${cause.message === '' ? (code ?? cause.name) : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
+  const text = cause.message === '' ? (code ?? cause.name) : cause.message
+  return cause.cause === undefined ? text : `${text}: ${reasonOf(cause.cause)}`
 }

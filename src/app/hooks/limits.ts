@@ -1,18 +1,14 @@
-/**
- * Limits of requests: finds those of a request, and refuses it when one is exceeded. They are
- * counted by @fastify/rate-limit over our counts, which adds no hook, no header and no reply.
- */
+/** Limits of requests, counted by @fastify/rate-limit over our counts, without hooks of its own. */
 import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import { identityKey, type Session } from '../../session/types.ts'
+import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
-import { type RequestHook, unknownRoute } from './context.ts'
+import type { RequestHook } from './context.ts'
 
-/** The state of a limit after the request, and whether it was counted there. */
 interface Counted extends Verdict {
   readonly limit: Limit
   readonly key: string
@@ -21,7 +17,6 @@ interface Counted extends Verdict {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The limit that is counted next. */
     counting: Counted | undefined
   }
 }
@@ -31,11 +26,8 @@ const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && e
 /** The public id of the session that the cookie names, where that is over. */
 const endedIdOf = ({ ended, trail }: FastifyRequest) => ended && trail.session
 
-/**
- * Counts `request.counting`, whose members it sets. The plugin's key is that state, since a text
- * would not have the rate.
- */
-export async function registerRateLimit(app: FastifyInstance): Promise<void> {
+/** The plugin's key is `request.counting`, the state: a text would not have the rate. */
+async function registerRateLimit(app: FastifyInstance): Promise<void> {
   const { counts } = app.gateway
   app.decorateRequest('counting', undefined)
   await app.register(rateLimit, {
@@ -61,21 +53,14 @@ export async function registerRateLimit(app: FastifyInstance): Promise<void> {
   })
 }
 
-/**
- * A hook after the session's.
- * @param app has the rate-limit plugin
- */
-export function createLimits(app: FastifyInstance): RequestHook {
-  const { config, counts } = app.gateway
+export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
+  await registerRateLimit(app)
+  const { gateway } = app
+  const { config, counts } = gateway
   const plan = compilePlan(config.limits)
-  const acquireSlot = createSlots(app.gateway)
   const count = app.createRateLimit()
-  const decide = createDecision(app.gateway)
 
-  /**
-   * Counts a request by its limits in their order; by none after one that refuses it, and by no
-   * other where one refuses it by what is known here.
-   */
+  /** In their order, by none after one that refuses; by that alone which is known to refuse. */
   async function countAll(request: FastifyRequest, states: readonly Counted[]): Promise<void> {
     const known = states.find(isRefusal)
     for (const state of known === undefined ? states : [known]) {
@@ -88,18 +73,16 @@ export function createLimits(app: FastifyInstance): RequestHook {
   return function checkLimits(request, reply, done) {
     const session = request.live?.session
     const address = countedAddress(request)
-    const { route = unknownRoute, access } = request.routeConfig
+    const { trail, method } = request
+    const { route } = trail
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
-    const ended = session === undefined && access !== 'public' ? endedIdOf(request) : undefined
-    const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
-    const full = acquireSlot(subject, request, reply)
+    const isPublic = request.routeConfig.access === 'public'
+    const ended = session === undefined && !isPublic ? endedIdOf(request) : undefined
+    const full = acquireSlot(gateway, request, reply, ended && `ended:${ended}`)
     if (full !== undefined) return done(full)
     const limits =
-      ended === undefined
-        ? plan.of(route, request.method, session)
-        : plan.ofEnded(route, request.method)
+      ended === undefined ? plan.of(route, method, session) : plan.ofEnded(route, method)
     if (limits.length === 0) return done()
-    const { trail } = request
     const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
     trail.limitsAt = startedAt
     const states = limits.map((limit): Counted => {
@@ -109,46 +92,37 @@ export function createLimits(app: FastifyInstance): RequestHook {
     trail.limits = states
     countAll(request, states).then(() => {
       if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
-      done(decide(request, reply, states))
+      const counted = states.filter(({ isCounted }) => isCounted)
+      for (const state of counted) report(gateway, request, state)
+      setLimitHeaders(reply, states)
+      const refusal = counted.find(isRefusal)
+      if (refusal === undefined) return done()
+      const { limit, retryMs } = refusal
+      done(new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name }))
     }, done)
   }
 }
 
-/** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
-function createDecision({ counts, highestUse, counters }: Gateway) {
-  function report(request: FastifyRequest, counted: Counted): void {
-    const { key, exceeded, remaining, retryMs } = counted
-    const { name, rate, enforced } = counted.limit
-    const { route = unknownRoute } = request.routeConfig
-    const session = request.live?.session
-    // The sign-in counts by address also with a session.
-    const user = route === signInRoute ? undefined : session?.identity.username
-    const caller = user ?? endedIdOf(request) ?? countedAddress(request)
-    highestUse.note(name, caller, rate.burst - remaining, exceeded)
-    if (!exceeded) return
-    if (enforced) counters.onRefused(name)
-    else counters.onShadowed(name)
-    if (!counts.isNews(key)) return
-    const who =
-      user === undefined ? { address: countedAddress(request) } : { user, session: session?.id }
-    const mode = enforced ? 'enforce' : 'shadow'
-    const seconds = Math.ceil(retryMs / 1000)
-    const fields = { event: 'limit.over', limit: name, route, mode, ...who, seconds }
-    request.log.info(fields, 'over a limit')
-  }
-
-  return (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    all: readonly Counted[]
-  ): GatewayError | undefined => {
-    for (const counted of all) if (counted.isCounted) report(request, counted)
-    const refusal = all.find(state => state.isCounted && isRefusal(state))
-    setLimitHeaders(reply, all)
-    if (refusal === undefined) return undefined
-    const { limit, retryMs } = refusal
-    return new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name })
-  }
+function report(
+  { counts, highestUse, counters }: Gateway,
+  request: FastifyRequest,
+  { key, exceeded, remaining, retryMs, limit: { name, rate, enforced } }: Counted
+): void {
+  const { route } = request.trail
+  const session = request.live?.session
+  const address = countedAddress(request)
+  // The sign-in counts by address also with a session.
+  const user = route === signInRoute ? undefined : session?.identity.username
+  highestUse.note(name, user ?? endedIdOf(request) ?? address, rate.burst - remaining, exceeded)
+  if (!exceeded) return
+  if (enforced) counters.onRefused(name)
+  else counters.onShadowed(name)
+  if (!counts.isNews(key)) return
+  const who = user === undefined ? { address } : { user, session: session?.id }
+  const mode = enforced ? 'enforce' : 'shadow'
+  const seconds = Math.ceil(retryMs / 1000)
+  const fields = { event: 'limit.over', limit: name, route, mode, ...who, seconds }
+  request.log.info(fields, 'over a limit')
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-11: the limits, and what is left of each. */
@@ -164,11 +138,7 @@ function setLimitHeaders(reply: FastifyReply, all: readonly Counted[]): void {
   reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', states.join(', '))
 }
 
-/**
- * Bounds what runs at the same time, by keys.
- * @param counts of those that run
- * @returns takes a place, and returns what gives it back, once; undefined where none is free
- */
+/** @returns takes a place, and returns what gives it back, once; undefined where none is free */
 export function slotsIn(counts: Map<string, number>) {
   return (key: string, max: number): (() => void) | undefined => {
     const count = counts.get(key) ?? 0
@@ -182,33 +152,43 @@ export function slotsIn(counts: Map<string, number>) {
   }
 }
 
-/** Bounds the requests in flight of each caller. */
-function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
-  const take = slotsIn(inFlight)
+interface Bound {
+  readonly limit: string
+  readonly limitMax: number
+  readonly message: string
+}
 
-  return (
-    subject: string,
-    { routeConfig, onResponseClose }: FastifyRequest,
-    reply: FastifyReply
-  ): GatewayError | undefined => {
-    // If the client disconnected during the lookup, `close` has fired already and the slot would
-    // leak.
-    if (reply.raw.closed) return undefined
-    const limit = routeConfig.route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
-    const limitMax = limits[limit]
-    const release = take(subject, limitMax)
-    if (release === undefined) {
-      onRefused(limit)
-      const message = 'Too many requests at the same time. Please wait for some to finish.'
-      return new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax, message })
-    }
-    onResponseClose.push(release)
+/** @returns gives the place back, once. @throws GatewayError `limit.exceeded` */
+export function takePlace({ inFlight, counters }: Gateway, key: string, bound: Bound): () => void {
+  const release = slotsIn(inFlight)(key, bound.limitMax)
+  if (release !== undefined) return release
+  counters.onRefused(bound.limit)
+  throw new GatewayError('limit.exceeded', { retryAfter: 1, ...bound })
+}
+
+function acquireSlot(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  subject: string | undefined
+): GatewayError | undefined {
+  // If the client left during the lookup, `close` has fired already and the slot would leak.
+  if (reply.raw.closed) return undefined
+  const isSignIn = request.trail.route === signInRoute
+  const limit = isSignIn ? 'inFlightSignIns' : 'inFlightPerUser'
+  const limitMax = gateway.config.limits[limit]
+  const message = 'Too many requests at the same time. Please wait for some to finish.'
+  try {
+    const key = subject ?? inFlightKey(request, isSignIn)
+    request.onResponseClose.push(takePlace(gateway, key, { limit, limitMax, message }))
     return undefined
+  } catch (error) {
+    return error as GatewayError
   }
 }
 
-/** The name under which a caller's requests in flight are counted. */
-function inFlightKey(route: string, address: string, user: Session | undefined): string {
-  if (route === signInRoute) return `sign-in:${address}`
-  return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
+function inFlightKey(request: FastifyRequest, isSignIn: boolean): string {
+  const session = request.live?.session
+  if (!isSignIn && session !== undefined) return `user:${identityKey(session)}`
+  return `${isSignIn ? 'sign-in' : 'address'}:${countedAddress(request)}`
 }

@@ -48,7 +48,6 @@ export function createCounters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-/** @returns counts one, by the values of the labels */
 function countingIn(metrics: Metrics, ...counter: Parameters<Metrics['counter']>) {
   const counts = metrics.counter(...counter)
   return (...labels: string[]): void => counts.labels(...labels).inc()
@@ -92,7 +91,6 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-/** After a line the metric alone counts for so long. */
 const quietMs = 1000
 
 export type ShedLog = ReturnType<typeof createShedLog>

@@ -21,16 +21,12 @@ function sendPage(reply: FastifyReply, head: Html, body: Html): void {
     .send(page.text)
 }
 
-/**
- * A page that goes on to `target` by itself. Unlike one after a redirect from another site, that
- * request has the strict cookies of this site.
- */
+/** A page that goes on by itself: unlike after a redirect, that request has the strict cookies. */
 export function sendHop(reply: FastifyReply, target: string): void {
   const head = html`<title>…</title><meta http-equiv="refresh" content="0;url=${target}" />`
   sendPage(reply, head, html`<p><a href="${target}">→</a></p>`)
 }
 
-/** A page that tells something, and goes nowhere by itself. @param target of its link */
 export function sendNotice(reply: FastifyReply, text: string, target: string): void {
   const body = html`<p>${text}</p>
     <p><a href="${target}">→</a></p>`

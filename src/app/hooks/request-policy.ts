@@ -1,7 +1,4 @@
-/**
- * The first checks of a request: it has one meaning, one host, bounded headers and https, and comes
- * while the event loop is not late.
- */
+/** A request has one meaning, one host, bounded headers and https; none while the loop is late. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -16,13 +13,9 @@ import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
-/** How many lines the headers of a request may have. */
 export const maxHeaders = 100
 
-/**
- * @param hidesNearer whether escapes in a path hide a nearer known path
- * @returns a hook that refuses, and never repairs, what could be read in two ways
- */
+/** @returns a hook that refuses, and never repairs, what could be read in two ways */
 export function requestPolicy(
   { config }: Gateway,
   hidesNearer: (path: string) => boolean
@@ -71,25 +64,18 @@ export function canMeet({ headers: { expect } }: IncomingMessage): boolean {
   return expect === undefined || expect.toLowerCase() === '100-continue'
 }
 
-/**
- * HTTP/1.0 has no transfer codings: a proxy on the way may have seen another end of such a request
- * (RFC 9112 §6.1).
- */
+/** HTTP/1.0 has no transfer codings: a proxy may have seen another end (RFC 9112 §6.1). */
 export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: IncomingMessage): boolean {
   if (httpVersionMajor !== 1) return false
   return httpVersionMinor > 0 || headers['transfer-encoding'] === undefined
 }
 
-/** A handshake with a body, where a route takes handshakes. */
 function isBrokenHandshake({ raw, routeConfig }: FastifyRequest, reply: FastifyReply): boolean {
   if (raw.headers.upgrade === undefined || routeConfig.takesUpgrades !== true) return false
   return !(reply.raw instanceof UpgradeResponse) && asksWebSocket(raw)
 }
 
-/**
- * The only `Host` header; undefined for none or several (RFC 9112 §3.2), of which Node keeps the
- * first.
- */
+/** Undefined for none or several `Host` (RFC 9112 §3.2), of which Node keeps the first. */
 export function soleHost(rawHeaders: readonly string[]): string | undefined {
   let host: string | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -103,7 +89,6 @@ export function soleHost(rawHeaders: readonly string[]): string | undefined {
 
 const plainSockets = new WeakSet<Socket>()
 
-/** From now on what comes to this listener is redirected. */
 export function redirectAll(server: Server): void {
   server.on('connection', (socket: Socket) => plainSockets.add(socket))
 }
@@ -112,7 +97,6 @@ export function isRedirected({ raw }: FastifyRequest): boolean {
   return plainSockets.has(raw.socket)
 }
 
-/** A hook after the request policy, which lets only names of the config pass. */
 export function redirectToHttps({ config }: Gateway): RequestHook {
   const origins = new Map(config.gateway.server.hosts.map(originOf))
   return function toHttps(request, reply, done) {

@@ -1,16 +1,10 @@
-/**
- * CSRF: refuses requests of other origins that change something. Cookies alone prove nothing:
- * another port of the same host is the same site.
- */
+/** CSRF: cookies alone prove nothing, since another port of the same host is the same site. */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import type { RequestHook } from './context.ts'
 
-/**
- * @param origins other origins whose pages may call
- * @returns a hook for unsafe methods
- */
+/** @param origins others whose pages may call */
 export function sameOrigin(origins: readonly string[]): RequestHook {
   return function checkOrigin(request, _reply, done) {
     const isRefused = !safeMethods.has(request.method) && !mayCall(request, origins)
@@ -23,18 +17,12 @@ export function isCrossSite({ headers }: FastifyRequest): boolean {
   return headers['sec-fetch-site'] === 'cross-site'
 }
 
-/**
- * For what does harm by GET as well, such as a sign-out: a prefetch is refused too.
- * @throws GatewayError `origin.refused`
- */
+/** For what does harm by GET as well: a prefetch is refused too. @throws GatewayError */
 export function requireOrigin(request: FastifyRequest, origins: readonly string[]): void {
   if (isPrefetch(request) || !mayCall(request, origins)) throw new GatewayError('origin.refused')
 }
 
-/**
- * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is not a
- * browser, so it has only its own cookies.
- */
+/** A client that sends neither Fetch Metadata, `Origin` nor `Referer` is not a browser. */
 function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   // No page can make a browser send one.
   if (request.hasKey === true) return true
@@ -49,10 +37,7 @@ function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   )
 }
 
-/**
- * Whether an address is of the host that was called. Behind a load balancer that we were not told
- * of, our own scheme is unknown, so only https settles it.
- */
+/** Behind an unknown load balancer our scheme is unknown: only https settles it. */
 function isOwn(address: string, request: FastifyRequest): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, host } = new URL(address)

@@ -7,7 +7,6 @@ import cors from '@fastify/cors'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRedirected } from './request-policy.ts'
 
-/** Larger bodies may wait for their reader, and are not copied. */
 const oneWriteBytes = 16 * 1024
 
 const transportHeader = 'strict-transport-security'
@@ -42,7 +41,6 @@ function setStandardHeaders(reply: FastifyReply): void {
 /** As fast as gzip, and smaller; the default takes ten times as long. */
 const quality = 4
 
-/** Compresses responses (`server.compress`). */
 export async function addCompression(app: FastifyInstance): Promise<void> {
   if (!app.gateway.config.gateway.server.compress) return
   // Imported only where config asks for it.
@@ -58,10 +56,7 @@ export async function addCompression(app: FastifyInstance): Promise<void> {
 /** Responses whose client took nothing for too long. */
 export const stalled = new WeakSet<ServerResponse>()
 
-/**
- * Aborted when the response is closed before its end, with the error of a client that left.
- * Fastify's own signal is aborted as soon as the body of a POST is read.
- */
+/** Aborted when the client leaves; Fastify's own is as soon as a body is read. */
 export function leavingOf(response: ServerResponse): AbortController {
   const end = new AbortController()
   const leave = () => {

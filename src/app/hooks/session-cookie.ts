@@ -3,7 +3,7 @@ import { fastifyCookie, Signer } from '@fastify/cookie'
 import { recentlyUsed } from '../../bounded-map.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
-import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
+import { sealedCookiesOf } from '../../config/schema/route.ts'
 import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { createSeal } from '../../session/seal.ts'
 import { keyOf } from '../../session/types.ts'
@@ -24,10 +24,7 @@ export function sessionCookie({ name, secure, sameSite }: GatewayConfig['session
   }
 }
 
-/**
- * In a browser whose last session ended by a sign-out: at an OpenID provider, which may still know the
- * user, the next sign-in asks for the password. No secret.
- */
+/** After a sign-out: an OpenID provider, which may still know the user, asks for the password. */
 export const signedOutCookie = 'console_signed_out'
 
 const maxCookies = 10_000
@@ -35,11 +32,7 @@ const maxCookies = 10_000
 /** Of one as the gateway writes it, with room for what a client may code otherwise. */
 const maxLength = 512
 
-/**
- * Each cookie is verified once.
- * @param secrets a cookie that one of them signed is valid
- * @returns the key of the session that a `Cookie` header names; undefined without a valid signature
- */
+/** @returns the key of the session that a `Cookie` header names, with a valid signature */
 export function createSessionCookieReader(name: string, secrets: readonly string[]) {
   const signer = new Signer([...secrets])
   const verified = recentlyUsed<string>(maxCookies)
@@ -56,7 +49,6 @@ export function createSessionCookieReader(name: string, secrets: readonly string
   }
 }
 
-/** The value of a session's cookie, as the plugin writes it. */
 export function signedCookie(secrets: readonly string[], secretId: string): string {
   return encodeURIComponent(new Signer([...secrets]).sign(secretId))
 }
@@ -69,14 +61,10 @@ export function createAmbiguityCheck(name: string): (header: string) => boolean 
     new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1
 }
 
-/** Of the value. */
 const maxSealed = 1024
 const headerValue = /^[\x21-\x3a\x3c-\x7e]*$/
 
-/**
- * @param cookie its attributes are used for these cookies too
- * @param secrets newest first: it seals, all open
- */
+/** @param secrets newest first: it seals, all open */
 export function createSealedCookies(
   { routes }: Config,
   { options }: SessionCookie,

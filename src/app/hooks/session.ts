@@ -1,7 +1,4 @@
-/**
- * Cookie ↔ session on the request: one reader for all endpoints. @fastify/session gives a browser
- * the cookie of a session that a sign-in opens.
- */
+/** Cookie ↔ session on the request. @fastify/session sets the cookie that a sign-in opens. */
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
@@ -15,24 +12,29 @@ import {
   publicId,
   signedInOf
 } from '../../session/types.ts'
-import type { Gateway } from '../gateway.ts'
 import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 
 const twoSessions =
   'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
 
-/**
- * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
- */
+/** A store that cannot answer makes a request 503, never 401. */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions, tokenIn } = scope.gateway
-  const keyOfRequest = createKeyReader(scope.gateway)
+  const { sessions, tokenIn, cookie, sessionKeyIn } = scope.gateway
+  const isAmbiguous = createAmbiguityCheck(cookie.name)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
-    const tokenOf = tokenIn(request.raw.headers.authorization)
+    const { cookie: header, authorization } = request.raw.headers
+    const tokenOf = tokenIn(authorization)
+    // With a key for scripts no cookie counts.
+    const ofScript = tokenOf === undefined ? keyIn(authorization) : undefined
+    if (tokenOf !== undefined || ofScript !== undefined) {
+      request.hasKey = true
+      if (request.routeConfig.keys !== true) return done(new GatewayError('route.keys'))
+    } else if (header !== undefined && isAmbiguous(header)) {
+      return done(new GatewayError('request.malformed', { message: twoSessions }))
+    }
     if (tokenOf !== undefined) return readToken(request, tokenOf, done)
-    const key = keyOfRequest(request)
-    if (key instanceof GatewayError) return done(key)
-    if (key === undefined) return done()
+    const key = ofScript ?? (header === undefined ? undefined : sessionKeyIn(header))
+    if (key === undefined || key === '') return done()
     const { trail } = request
     const live = sessions.cached(key)
     // Use sets the idle end; other requests may tell of it, so it must be that of the store.
@@ -57,45 +59,20 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
-/** Of a request that carries a key or a machine's token: not every route takes them. */
-function refusalOfKeys(request: FastifyRequest): GatewayError | undefined {
-  request.hasKey = true
-  return request.routeConfig.keys === true ? undefined : new GatewayError('route.keys')
-}
-
 /** One that is invalid is refused by the guard, after limits. */
 function readToken(
   request: FastifyRequest,
   tokenOf: () => Promise<Live>,
   done: (error?: Error) => void
 ): void {
-  const refusal = refusalOfKeys(request)
-  if (refusal !== undefined) return done(refusal)
   tokenOf().then(
     live => {
       setLive(request, live)
       done()
     },
-    (error: Error) => {
+    (error: Error) =>
       done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
-    }
   )
-}
-
-/**
- * Reads by what a request names its session: a key for scripts, and then no cookie counts, or a
- * cookie.
- */
-function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
-  const isAmbiguous = createAmbiguityCheck(cookie.name)
-  return (request: FastifyRequest): string | GatewayError | undefined => {
-    const { cookie: header, authorization } = request.raw.headers
-    const key = keyIn(authorization)
-    if (key !== undefined) return refusalOfKeys(request) ?? (key || undefined)
-    if (header === undefined) return undefined
-    if (!isAmbiguous(header)) return sessionKeyIn(header)
-    return new GatewayError('request.malformed', { message: twoSessions })
-  }
 }
 
 /** The same for a scope that opens sessions: there the plugin sets the cookie. */
@@ -155,10 +132,7 @@ function setEnded(request: FastifyRequest, key: string, reason: EndReason): void
   trail.sessionEnded = reason
 }
 
-/**
- * Opens a session under a new id. The browser's former one ends with that, and only then.
- * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`
- */
+/** The browser's former session ends with that. @throws StoreUnavailable; GatewayError `login.*` */
 export async function openSession(request: FastifyRequest, session: NewSession): Promise<Live> {
   const { sessions, cookie } = request.server.gateway
   const secretId = createSecretId(signedInOf(session))
@@ -175,20 +149,17 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   return opened
 }
 
-/** Ends the session that a request has just opened, whose cookie is not set. @throws StoreUnavailable */
+/** Ends the session that a request has just opened. @throws StoreUnavailable */
 export async function abandonSession(request: FastifyRequest, opened: Live): Promise<void> {
   request.session = null as never
   await request.server.gateway.sessions.end(opened, 'revoked')
 }
 
-/**
- * Ends the session of a request, if it has one, and clears its cookie.
- * @throws StoreUnavailable; the cookie is kept then, since the session may live on
- */
+/** @throws StoreUnavailable; the cookie is kept then, since the session may live on */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { live, ended } = request
   const { sessions } = request.server.gateway
-  if (live !== undefined) await sessions.end(live, 'revoked', { cause: 'signed-out' })
+  if (live !== undefined) await sessions.end(live, 'revoked')
   // A Redis that has just forgotten it may give its place to one that has not.
   if (ended?.reason === 'unknown') await sessions.store.end(undefined, [ended.key], 'revoked')
   clearSessionCookie(reply)
@@ -210,7 +181,6 @@ export function expireTokenCookies(reply: FastifyReply): void {
   for (const name of tokenCookies) reply.clearCookie(name, { path: '/' })
 }
 
-/** The error of a request without a live session. */
 export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
   if (hasKey === true) {
     // RFC 6750 §3.1
@@ -220,7 +190,6 @@ export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
 }
 
-/** @throws GatewayError of a request without a live session */
 export function mustLive(request: FastifyRequest): Live {
   const { live } = request
   if (live === undefined) throw sessionError(request)

@@ -1,7 +1,4 @@
-/**
- * Requests that came as an upgrade to WebSocket: only those may be answered by one. All other
- * offers of `Upgrade` are ignored (RFC 9110 §7.8).
- */
+/** Only an upgrade to WebSocket is one; other offers are ignored (RFC 9110 §7.8). */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -12,7 +9,6 @@ export const webSockets = new WeakSet<Socket>()
 export class UpgradeResponse extends ServerResponse {
   /** The client sent something before the response, or its end, or is gone. */
   isBroken = false
-  /** Called when that happens. */
   onBroken: (() => void) | undefined = undefined
 
   readonly #break = (): void => {
@@ -37,12 +33,10 @@ export class UpgradeResponse extends ServerResponse {
     for (const [event, listener] of this.#listeners) socket.on(event, listener)
   }
 
-  /** Stops listening to the socket: the response is over, or gives it away. */
   leave(): void {
     for (const [event, listener] of this.#listeners) this.socket?.off(event, listener)
   }
 
-  /** Takes the socket from the response, which is sent no more. */
   takeOver(): Socket {
     const socket = this.socket as Socket
     this.leave()
@@ -72,10 +66,7 @@ function hasToken(list: string | undefined, token: string): boolean {
   return list?.split(',').some(each => each.trim().toLowerCase() === token) === true
 }
 
-/**
- * Node drops what comes behind an ignored offer in the same packet, so a request there would wait
- * for ever: the connection ends.
- */
+/** Node drops what comes behind an ignored offer in its packet: a request there would hang. */
 export function endAfterOffer({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.upgrade !== undefined) response.shouldKeepAlive = false
 }

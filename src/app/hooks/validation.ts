@@ -1,14 +1,11 @@
-/** Reads bodies of the gateway's own endpoints, and validates them by the schemas of their routes. */
+/** Reads and validates bodies of the gateway's own endpoints. */
 import { isIP } from 'node:net'
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 
-/**
- * For every Fastify instance. Its own validator converts values and drops members, its own
- * serializer is for schemas of responses, of which there are none, and to load the two takes 3 MB.
- */
+/** Fastify's own validator converts values and drops members, and to load it takes 3 MB. */
 export const schemaController: NonNullable<FastifyServerOptions['schemaController']> = {
   compilersFactory: {
     // The type is that of Fastify's own validator, which gets a schema without its route.
@@ -31,8 +28,8 @@ function createValidator(): FastifySchemaCompiler<object> {
 }
 
 /**
- * All faults of a request are found, since the message depends on which member is wrong: linear, as
- * long as no schema has lists, patterns of unbounded length or more than a few branches.
+ * All faults are found, since the message depends on which member is wrong. That is linear for
+ * schemas without lists, patterns of unbounded length or more than a few branches.
  */
 function createAjv(): Ajv {
   return new Ajv({
@@ -52,7 +49,6 @@ function createAjv(): Ajv {
   })
 }
 
-/** For a route: the error of a request that does not fit its schema. */
 export const malformed = (message: string) => () =>
   new GatewayError('request.malformed', { message })
 
@@ -72,10 +68,7 @@ export function readJsonBodies(app: FastifyInstance): void {
   })
 }
 
-/**
- * Forms of the sign-in: some consoles post them. A name that comes twice has its last value.
- * @param flag the member that is true or false
- */
+/** Some consoles post forms. Of a name that comes twice the last. @param flag is true or false */
 export function readForms(scope: FastifyInstance, flag: string): void {
   const type = 'application/x-www-form-urlencoded'
   scope.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) => {

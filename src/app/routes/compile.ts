@@ -1,5 +1,6 @@
 /** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
+import { memoized } from '../../bounded-map.ts'
 import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
@@ -19,10 +20,10 @@ import { createRewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer, fillCurrentUser } from '../../shaping/answer.ts'
-import { isWrapped } from '../../shaping/shape.ts'
+import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
-import { publicPathsOf, responseShapeOf, shapeOf } from './compile-common.ts'
-import { compileParts } from './parts.ts'
+import { type Compiling, createCredentials } from './credentials.ts'
+import { compileParts, type ShapeBody } from './parts.ts'
 
 const profileName = ownRoutes.profile.name
 
@@ -49,20 +50,29 @@ export interface OwnRoute extends CommonRoute {
 
 export type Route = ForwardedRoute | OwnRoute
 
-/** A route, or the profile, which has some of the same keys. */
-type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
-
-/** Those of config, and the profile. */
-export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
-  const routes: Route[] = []
-  for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
-    await requestsInBetween()
-    routes.push(compileRoute(gateway, name, route))
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Of the whole app. */
+    routes: readonly Route[]
   }
-  return [...routes, compileProfile(gateway)]
 }
 
-function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
+type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
+
+export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
+  const routes: Route[] = []
+  const compiling: Compiling = {
+    ...gateway,
+    credentialsOf: memoized(upstream => createCredentials(gateway, upstream))
+  }
+  for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
+    await requestsInBetween()
+    routes.push(compileRoute(compiling, name, route))
+  }
+  return [...routes, compileProfile(compiling)]
+}
+
+function compileRoute(gateway: Compiling, name: string, route: RouteConfig): Route {
   const { routes, limits } = gateway.config
   const common = commonOf(gateway, name, route)
   if (route.answer !== undefined) {
@@ -92,7 +102,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   return { ...common, target, observe }
 }
 
-function compileProfile(gateway: Gateway): Route {
+function compileProfile(gateway: Compiling): Route {
   const { config, envelope, sessions, answers } = gateway
   const { profile } = config.routes.endpoints
   const common = commonOf(gateway, profileName, profile)
@@ -122,7 +132,6 @@ function compileProfile(gateway: Gateway): Route {
   return { ...common, status: 200, initialValue: live => live?.session.identity.profile, shaping }
 }
 
-/** The user with the members that consoles of the dialect read. */
 function filledUser({ config, envelope }: Gateway, user: unknown, identity: Identity): unknown {
   if (envelope.fillsUser) return fillCurrentUser(user, identity)
   const { upstream } = config.routes.endpoints.profile
@@ -135,12 +144,11 @@ function commonOf({ config }: Gateway, name: string, written: Written) {
   const { touch, errorStatus } = routeSettings(config, name, written)
   // The profile of a key tells a script only what its own key may do.
   const { methods, access = 'session', keys = name === profileName } = written
-  /** The public path and its aliases. */
   const paths = pathsOf(config.routes, written.path)
   return { name, paths, methods, access, keys, touch, errorStatus }
 }
 
-function shapingOf(gateway: Gateway, name: string, written: Written) {
+function shapingOf(gateway: Compiling, name: string, written: Written) {
   return {
     shape: responseShapeOf(gateway, name, written.shape),
     /** Bytes of the body, as it comes and unpacked. */
@@ -152,22 +160,21 @@ function shapingOf(gateway: Gateway, name: string, written: Written) {
       gateway.warnOnce(`label ${name}`, fields, `route ${name}: ${text}`)
     },
     /** Responses of other upstreams that are added before it is shaped. */
-    parts: compileParts(gateway, { ...written, name })
+    parts: compileParts(gateway, written, shape => responseShapeOf(gateway, name, shape))
   }
 }
 
-/** The upstream of a route, what it gets of a request, and what the client gets of its response. */
-function targetOf(gateway: Gateway, name: string, written: Written) {
+function targetOf(gateway: Compiling, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
   const upstream = gateway.upstream(upstreamName)
   const { config, base } = upstream
-  const paths = publicPathsOf(gateway, written.path)
+  const paths = pathsOf(gateway.config.routes, written.path).map(each => gateway.mount + each)
   const isReadOnly = name === profileName
   return {
     written,
     upstream,
     upstreamName,
-    /** From public paths to the upstream's, and back. */
+    credentials: gateway.credentialsOf(upstreamName),
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
     /** The longest wait for a byte of the response. */
     timeoutMs: timeoutOf(written, config),
@@ -181,7 +188,6 @@ function targetOf(gateway: Gateway, name: string, written: Written) {
   }
 }
 
-/** An answer that stands in config, without an upstream. */
 function answerOf(
   { config, sessions, envelope }: Gateway,
   name: string,
@@ -211,7 +217,6 @@ function bodyMappingOf(gateway: Gateway, name: string, route: Written): BodyMapp
   }
 }
 
-/** @param dataName the member of the envelope that the contract is about */
 function contractOf(
   { config, drift }: Gateway,
   route: string,
@@ -221,4 +226,34 @@ function contractOf(
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
+}
+
+function shapeOf(gateway: Gateway, name: string): Shape {
+  const { config, modules, warnOnce } = gateway
+  const { shapes, paging } = config.routes
+  const wrap = gateway.envelope.success
+  const onMissing = (path: string) => {
+    warnOnce(
+      `shape ${name} ${path}`,
+      { event: 'shape.missing', shape: name, path },
+      `shape ${name}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+        'Look at the answer with `console-gateway explain GET PATH --live`'
+    )
+  }
+  return compileShape(shapes[name] ?? [], { wrap, shapes, paging, modules, onMissing })
+}
+
+function responseShapeOf(gateway: Gateway, route: string, name: string | undefined): ShapeBody {
+  if (name === undefined) return (body = null) => body
+  const { watchShape } = gateway
+  const shape = shapeOf(gateway, name)
+  return (body, live, sent) => {
+    if (body !== undefined) {
+      watchShape?.(name, body)
+      const refusal = shape.refusal(body)
+      if (refusal !== undefined) throw refusal
+    }
+    const use = { ...sent, route, user: live?.session.identity }
+    return shape.apply(body ?? null, use) ?? null
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * Credentials for an upstream's calls: renewed before, replaced where a response brings another one,
+ * Credentials for an upstream's calls: renewed before, replaced where a response brings another,
  * and given up where it refuses them (`sessionEnded` of the upstream).
  */
 import { Readable } from 'node:stream'
@@ -18,11 +18,27 @@ import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 
-/** @returns gets a session the credential that an upstream takes, or renews one that expires */
-export function createEnsuring(gateway: Gateway, name: string) {
-  const { exchanges, tokenRefresh, sessions, upstream } = gateway
+type Credentials = ReturnType<typeof createCredentials>
+/** Compiles routes: all of an upstream, and its parts, share what they saw of credentials. */
+export type Compiling = Gateway & { readonly credentialsOf: (upstream: string) => Credentials }
+
+export function createCredentials(gateway: Gateway, name: string) {
+  const upstream = gateway.upstream(name)
+  const isNeeded = credentialOf(upstream.config.credential).as !== 'none'
+  const readOwnToken = createOwnTokenReader(gateway, name)
+  const readSession = createSessionReader(gateway, name, upstream, readOwnToken)
+  return {
+    /** Gets a session the credential that the upstream takes, or renews one that expires. */
+    ensure: createEnsuring(gateway, name, isNeeded),
+    readOwnToken,
+    /** Undefined where the upstream gets no credential. */
+    readSession: isNeeded ? readSession : undefined
+  }
+}
+
+function createEnsuring(gateway: Gateway, name: string, isNeeded: boolean) {
+  const { exchanges, tokenRefresh, sessions } = gateway
   const exchange = exchanges.get(name)
-  const isNeeded = credentialOf(upstream(name).config.credential).as !== 'none'
   const ensure = async (live: Live, trail: Trail): Promise<Live> => {
     try {
       const fresh = await tokenRefresh.ensureFresh(live, trail)
@@ -38,18 +54,12 @@ export function createEnsuring(gateway: Gateway, name: string) {
   }
 }
 
-/**
- * After a new token was refused none is asked for so long, and after a failure what the back-end
- * says of sessions is not believed.
- */
+/** After a refused new token none is asked for so long, and after a failure no end believed. */
 const distrustMs = 10_000
+const maxSuspects = 10_000
 
-/**
- * For a token of the gateway's own (`exchange`, `jwt`) that the back-end does not take any more.
- * @returns what replaces a response to a refused token by that to a new one; undefined for an
- *   upstream without such tokens
- */
-export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
+/** @returns replaces a response to a refused token of the gateway's own (`exchange`, `jwt`) */
+function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
   const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
   const { as: credentialStyle, scheme: credentialScheme, hasOwnToken } = credentialOf(credential)
@@ -59,7 +69,6 @@ export function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   let refusedAt = -Infinity
 
   /**
-   * @param live whose token the request had
    * @param sendAgain missing where the request cannot be sent twice
    * @throws GatewayError `upstream.error`, which leaves the user signed in
    */
@@ -89,12 +98,12 @@ function refused(): GatewayError {
   return new GatewayError('upstream.error', { cause })
 }
 
-export type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
+type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
 
 /** A response that says so is short; a longer one is not read for it. */
 const maxBytes = 16 * 1024
 
-export function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
+function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
   if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
   if (test.path === undefined) return true
@@ -127,7 +136,7 @@ function leadsTo(location: string | string[] | undefined, paths: readonly string
 }
 
 /** Nobody is signed out yet: the page may try again. */
-export function unconfirmed(): GatewayError {
+function unconfirmed(): GatewayError {
   return new GatewayError('upstream.error', {
     status: 503,
     retryAfter: 1,
@@ -135,94 +144,70 @@ export function unconfirmed(): GatewayError {
   })
 }
 
-/**
- * Reads the response to a call of a session.
- * @returns the response for the client
- * @throws GatewayError `session.upstream` where the session was ended
- */
-export type ReadSession = (
-  live: Live,
-  call: Call,
-  response: UpstreamResponse
-) => Promise<UpstreamResponse>
-
-const maxSuspects = 10_000
-
-/** @returns what reads for the routes of an upstream; undefined where that gets no credential */
-export function createBackEndSessions(gateway: Gateway): (name: string) => ReadSession | undefined {
-  const judgeOf = createJudges(gateway.sessions)
-  return name => {
-    const upstream = gateway.upstream(name)
-    const { credential, sessionEnded } = upstream.config
-    if (credentialOf(credential).as === 'none') return undefined
-    const readOwnToken = createOwnTokenReader(gateway, name)
+/** @returns gives the response for the client; throws `session.upstream` where it was ended */
+function createSessionReader(
+  gateway: Gateway,
+  name: string,
+  upstream: Upstream,
+  readOwnToken: ReturnType<typeof createOwnTokenReader>
+) {
+  const judge = createJudge(gateway.sessions, upstream)
+  return async (live: Live, call: Call, response: UpstreamResponse): Promise<UpstreamResponse> => {
     if (readOwnToken !== undefined) {
-      return (live, call, response) => {
-        const sendAgain = (headers: Call['headers']) =>
-          upstream.send({ ...call, headers: { ...call.headers, ...headers } })
-        const again = call.body instanceof Readable ? undefined : sendAgain
-        return readOwnToken(live, call.recorded?.trail, response, again)
-      }
+      const sendAgain = (headers: Call['headers']) =>
+        upstream.send({ ...call, headers: { ...call.headers, ...headers } })
+      const again = call.body instanceof Readable ? undefined : sendAgain
+      return await readOwnToken(live, call.recorded?.trail, response, again)
     }
-    const judge = sessionEnded && judgeOf(name, upstream, sessionEnded)
-    return async (live, call, response) => {
-      const judged = judge === undefined ? response : await judge(live, call, response)
-      takeCredential(gateway, name, live, judged.headers)
-      return judged
-    }
+    const judged = await judge(live, call, response)
+    takeCredential(gateway, name, live, judged.headers)
+    return judged
   }
 }
 
 /**
  * A faulty back-end must not sign everybody out: two responses in a row say that a session has
  * ended, none while it fails, and none about a credential that is not the latest.
- * @returns what has the judges of several routes, which know of each other
  */
-function createJudges(sessions: Sessions) {
-  /** Sessions of which one response said so, by upstream and key. */
+function createJudge(sessions: Sessions, upstream: Upstream) {
+  /** Keys of sessions of which one response said so. */
   const suspects = new BoundedMap<true>(maxSuspects)
-  /** The last failure of an upstream, as of `performance.now()`. */
-  const failures = new Map<string, number>()
+  let failedAt = -Infinity
+  const test = upstream.config.sessionEnded
 
-  return (name: string, upstream: Upstream, test: EndedTest): ReadSession =>
-    async (live, call, response) => {
-      if (live.session.credential === undefined) return response
-      const { token, cookies } = live.session.credential
-      const key = `${name} ${live.key}`
-      if (response.status >= 500) failures.set(name, performance.now())
-      if (!saysEnded(test, response)) {
-        if (response.status < 400) suspects.delete(key)
-        return response
-      }
-      discard(response)
-      const failedAt = failures.get(name) ?? -Infinity
-      if (performance.now() - failedAt < distrustMs) throw unconfirmed()
-      if (!suspects.has(key)) {
-        suspects.set(key, true)
-        if (call.method !== 'GET' || call.body !== null) throw unconfirmed()
-        const second = await upstream.send(call)
-        if (!saysEnded(test, second)) {
-          suspects.delete(key)
-          return second
-        }
-        discard(second)
-      }
-      suspects.delete(key)
-      const current = await sessions.read(live.key)
-      if ('live' in current) {
-        const latest = sessions.credentials.withHeld(current.live)
-        const held = latest.session.credential
-        if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
-        await sessions.end(latest, 'upstream', { by: 'upstream' })
-      }
-      throw new GatewayError('session.upstream')
+  return async (live: Live, call: Call, response: UpstreamResponse): Promise<UpstreamResponse> => {
+    if (test === undefined || live.session.credential === undefined) return response
+    const { token, cookies } = live.session.credential
+    if (response.status >= 500) failedAt = performance.now()
+    if (!saysEnded(test, response)) {
+      if (response.status < 400) suspects.delete(live.key)
+      return response
     }
+    discard(response)
+    if (performance.now() - failedAt < distrustMs) throw unconfirmed()
+    if (!suspects.has(live.key)) {
+      suspects.set(live.key, true)
+      if (call.method !== 'GET' || call.body !== null) throw unconfirmed()
+      const second = await upstream.send(call)
+      if (!saysEnded(test, second)) {
+        suspects.delete(live.key)
+        return second
+      }
+      discard(second)
+    }
+    suspects.delete(live.key)
+    const current = await sessions.read(live.key)
+    if ('live' in current) {
+      const latest = sessions.credentials.withHeld(current.live)
+      const held = latest.session.credential
+      if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
+      await sessions.end(latest, 'upstream', { by: 'upstream' })
+    }
+    throw new GatewayError('session.upstream')
+  }
 }
 
-/**
- * Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header.
- * @param upstream the credential of one back-end is none of another's to change
- */
+/** Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header. */
 function takeCredential(
   { config, sessions: { credentials } }: Gateway,
   upstream: string,

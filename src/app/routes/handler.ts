@@ -1,7 +1,4 @@
-/**
- * The way of a request through its route, from the hooks that let it pass (`app.ts`) to the
- * response: asks the upstream and the parts, and gives both to `respond.ts`.
- */
+/** The way of a request through its route: asks the upstream and the parts, for `respond.ts`. */
 import { Readable } from 'node:stream'
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
@@ -18,24 +15,20 @@ import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { createBackEndSessions, type ReadSession, createEnsuring } from './credentials.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
 import { createRespond, sendError, sendShaped } from './respond.ts'
 import { createOpening } from './websocket.ts'
 
-/** It sends the response, or an error, whenever it can: nothing is to wait for it. */
-type Handler = (request: FastifyRequest, reply: FastifyReply) => void
+const dropped = 'the body of the request was dropped: `passGetBody` of the route would send it'
 
-/** Adds those of `routes` that go to an upstream. @param all routes of the app */
+/** Adds those of `routes` that go to an upstream. */
 export async function addForwarded(
   scope: FastifyInstance,
-  routes: readonly Route[],
-  all: readonly Route[]
+  routes: readonly Route[]
 ): Promise<void> {
   const { gateway } = scope
-  const ofBackEnd = createBackEndSessions(gateway)
   for (const route of routes) {
     if (route.target === undefined) continue
     await scope.register(httpProxy, {
@@ -44,7 +37,7 @@ export async function addForwarded(
       httpMethods: withHead(route.methods),
       config: configOf(route),
       // A reply sent by it ends the request, so the plugin's own handler never runs.
-      preHandler: createHandler(route, gateway, all, ofBackEnd(route.target.upstreamName)),
+      preHandler: createHandler(route, gateway),
       // That one gets no connections of its own.
       http: {},
       globalAgent: true,
@@ -55,10 +48,14 @@ export async function addForwarded(
   }
 }
 
-/** Adds one without an upstream. @param scope ignores bodies */
 export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
-  const handler = createOwnHandler(route)
+  const { parts, shape } = route.shaping
   const method = withHead(route.methods)
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
+    await sendShaped(reply.code(route.status), route.initialValue(request.live), shape, { merge })
+    return reply
+  }
   for (const path of route.paths) {
     scope.route({ method, url: toRouterPath(path), config: configOf(route), handler })
   }
@@ -79,24 +76,19 @@ function configOf({ name, access, keys, touch, errorStatus, target }: Route): Fa
   }
 }
 
-function createHandler(
-  route: ForwardedRoute,
-  gateway: Gateway,
-  routes: readonly Route[],
-  readSession: ReadSession | undefined
-): Handler {
+/** @returns sends the response, or an error, whenever it can: nothing is to wait for it */
+function createHandler(route: ForwardedRoute, gateway: Gateway) {
   const { target, shaping } = route
   const { upstream, timeoutMs, written } = target
   const { fallback } = written
   const toOutgoing = compileOutgoing(route, gateway)
-  const respond = createRespond(route, gateway, routes)
+  const respond = createRespond(route, gateway)
   const open = written.websocket && createOpening(route, gateway, toOutgoing, respond)
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
-  const send = sendWithFallback(upstream, fallback)
   const mayDrop = !target.isReadOnly && written.passGetBody !== true
-  const ensureCredential = createEnsuring(gateway, target.upstreamName)
+  const { ensure, readSession } = target.credentials
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -106,16 +98,24 @@ function createHandler(
     try {
       const { method, path, headers } = toOutgoing(request)
       if (announcesBody(request.raw)) {
-        if (mayDrop && request.body === undefined) noteDropped(gateway, request)
+        if (mayDrop && request.body === undefined) {
+          const fields = { event: 'request.body-dropped', route: route.name, method }
+          gateway.warnOnce(`body ${route.name}`, fields, dropped)
+        }
         body = await readOutgoingBody(request, target, headers, collectBytes)
-        if (body instanceof Readable) watchUpload(request, end)
+        if (body instanceof Readable) {
+          // Not once its response has begun.
+          const isEarly = () => request.trail.upstreamMs === undefined
+          watchRate(request.raw, () => isEarly() && end.abort(new GatewayError('request.timeout')))
+        }
       }
       if (shaping?.parts !== undefined && method === 'GET') {
         parts = fetchParts(request, shaping.parts, signal)
       }
       const recorded = { trail: request.trail, purpose: 'request' } as const
       const call = { method, path, headers, body, signal, recorded, ...receiving }
-      const asked = send(call)
+      const mayFail = fallback !== undefined && (method === 'GET' || method === 'HEAD')
+      const asked = mayFail ? sendUnlessFailed(upstream, call) : upstream.send(call)
       // A required part that fails ends the request at once.
       let response = await (parts === undefined
         ? asked
@@ -136,48 +136,31 @@ function createHandler(
   const handle = async (request: FastifyRequest, reply: FastifyReply) => {
     const { live, trail } = request
     const { raw } = reply
-    const ensured = live && ensureCredential(live, trail)
+    const ensured = live && ensure(live, trail)
     request.live = ensured instanceof Promise ? await ensured : ensured
     if (open !== undefined && raw instanceof UpgradeResponse) await open(request, reply, raw)
     else await answer(request, reply)
   }
-  return (request, reply) =>
+  return (request: FastifyRequest, reply: FastifyReply): void =>
     void handle(request, reply).catch((error: unknown) => sendError(reply, error))
 }
 
-function noteDropped({ warnOnce }: Gateway, { trail: { route, method } }: FastifyRequest): void {
-  const text = 'the body of the request was dropped: `passGetBody` of the route would send it'
-  warnOnce(`body ${route}`, { event: 'request.body-dropped', route, method }, text)
-}
-
-/** Ends an upload that is too slow, unless its response has begun. */
-function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void {
-  watchRate(raw, () => {
-    if (trail.upstreamMs === undefined) end.abort(new GatewayError('request.timeout'))
-  })
-}
-
-/** @returns what sends a call, and returns undefined where the fixed response is to be sent */
-function sendWithFallback(
+/** @returns undefined where the upstream failed, and the fixed response is to be sent */
+async function sendUnlessFailed(
   { send }: Upstream,
-  fallback: FallbackConfig | undefined
-): (call: Call) => Promise<UpstreamResponse | undefined> {
-  if (fallback === undefined) return send
-  return async call => {
-    if (call.method !== 'GET' && call.method !== 'HEAD') return await send(call)
-    try {
-      const response = await send(call)
-      if (!failureStatuses.has(response.status)) return response
-      discard(response)
-    } catch (error) {
-      const failure = toGatewayError(error)
-      if (!isOfUpstream(failure) || !failureStatuses.has(failure.status)) throw error
-    }
-    return undefined
+  call: Call
+): Promise<UpstreamResponse | undefined> {
+  try {
+    const response = await send(call)
+    if (!failureStatuses.has(response.status)) return response
+    discard(response)
+  } catch (error) {
+    const failure = toGatewayError(error)
+    if (!isOfUpstream(failure) || !failureStatuses.has(failure.status)) throw error
   }
+  return undefined
 }
 
-/** The fixed response of a route whose upstream failed. */
 function sendFallback(
   { trail, method }: FastifyRequest,
   reply: FastifyReply,
@@ -188,17 +171,4 @@ function sendFallback(
   reply.code(status).header('content-type', jsonType)
   if (method === 'HEAD') reply.header('content-length', Buffer.byteLength(text)).send()
   else reply.send(text)
-}
-
-function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
-  const { parts, shape } = shaping
-  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
-    try {
-      const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
-      await sendShaped(reply.code(status), initialValue(request.live), shape, merge)
-    } catch (error) {
-      sendError(reply, error)
-    }
-  }
-  return (request, reply) => void answer(request, reply)
 }

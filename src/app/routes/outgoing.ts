@@ -1,4 +1,3 @@
-/** The request that an upstream gets in the place of the client's. */
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
@@ -11,7 +10,6 @@ import type { Gateway } from '../gateway.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { ForwardedRoute, Target } from './compile.ts'
 
-/** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
@@ -57,10 +55,7 @@ export function compileOutgoing(
   }
 }
 
-/**
- * The client's body, where it goes to the upstream. The plugin's parsers hand each on as a stream;
- * of reads they parse none.
- */
+/** Where it goes to the upstream. The plugin's parsers hand on a stream, but none of reads. */
 function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undefined {
   if (target.isReadOnly) return undefined
   if (body instanceof Readable) return body
@@ -70,10 +65,8 @@ function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undef
 }
 
 /**
- * Reads the client's body, and maps it where the route says so: the headers that describe it are
- * replaced in them. A large one is not read but streamed.
- * @param collectBytes up to this size it is collected
- * @throws GatewayError `request.*`
+ * Mends the headers that describe a mapped body. A large body is not read but streamed.
+ * @param collectBytes up to this size it is collected @throws GatewayError `request.*`
  */
 export async function readOutgoingBody(
   request: FastifyRequest,

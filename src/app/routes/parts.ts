@@ -1,52 +1,55 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
 import type { PartConfig } from '../../config/schema/proxied.ts'
+import { pathsOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
+import type { Live } from '../../session/types.ts'
+import type { Exchange } from '../../shaping/module.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import { hasNoContent, invalid, responseError } from '../../proxy/response.ts'
-import type { Gateway } from '../gateway.ts'
+import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
-import { publicPathsOf, responseShapeOf } from './compile-common.ts'
-import { createEnsuring, createOwnTokenReader } from './credentials.ts'
+import type { Compiling } from './credentials.ts'
 
-/** The parts of a route. */
-export interface Parts {
-  readonly parts: readonly Part[]
-  /** The path of the route's own response; empty: the parts are added to that response. */
-  readonly into: readonly string[]
-}
+/**
+ * @throws GatewayError where the body reports an error @returns a promise where it has own code
+ * @param body undefined without content, of which neither code nor contract is asked
+ */
+export type ShapeBody = (body: unknown, live: Live | undefined, exchange: Exchange) => unknown
 
-type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
+type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig>
+type Parts = NonNullable<ReturnType<typeof compileParts>>
+type Part = Parts['parts'][number]
 
-interface Part {
-  readonly name: string
-  readonly written: PartConfig
-  /** The path of its value; empty: the members of its value are added to the response. */
-  readonly into: readonly string[]
-  /** @throws GatewayError, also for a response that is no whole success */
-  readonly fetch: (request: FastifyRequest, signal: AbortSignal) => Promise<Json>
-}
-
-/** @param route or the profile @returns undefined for one without parts */
-export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
-  const parts = Object.entries(route.parts ?? {}).map(([name, written]): Part => {
-    const into = written.into?.split('.') ?? []
-    return { name, written, into, fetch: compileFetch(gateway, route, [name, written]) }
-  })
-  return parts.length === 0 ? undefined : { parts, into: route.into?.split('.') ?? [] }
-}
-
-function compileFetch(
-  gateway: Gateway,
+/** @param route or the profile @param shapeOf what a shape makes of a response */
+export function compileParts(
+  gateway: Compiling,
   route: Composed,
-  [name, part]: [string, PartConfig]
-): Part['fetch'] {
-  const { tokenNames, sealedCookies, config } = gateway
+  shapeOf: (name: string | undefined) => ShapeBody
+) {
+  const parts = Object.entries(route.parts ?? {}).map(([name, written]) => ({
+    name,
+    written,
+    into: written.into?.split('.') ?? [],
+    fetch: compileFetch(gateway, route, [name, written], shapeOf(written.shape))
+  }))
+  /** The path of the route's own response; empty: the parts are added to that response. */
+  const into = route.into?.split('.') ?? []
+  return parts.length === 0 ? undefined : { parts, into }
+}
+
+/** @returns throws a GatewayError, also for a response that is no whole success */
+function compileFetch(
+  gateway: Compiling,
+  route: Composed,
+  [name, part]: [string, PartConfig],
+  shape: ShapeBody
+) {
+  const { tokenNames, sealedCookies, config, mount } = gateway
   const { passHeaders, passCookies = [] } = route
   const upstream = gateway.upstream(part.upstream)
   const toHeaders = requestHeaders({
@@ -60,51 +63,43 @@ function compileFetch(
       passCookies: passCookies.filter(each => !sealedCookies.isSealed(part.upstream, each))
     })
   })
-  const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
-  const shape = responseShapeOf(gateway, route.name, part.shape)
+  const paths = pathsOf(config.routes, route.path).map(each => mount + each)
+  const { toUpstream } = createRewrite(paths, part.rewrite, '')
   const maxBytes = config.limits.sizes.shape
-  const ensureCredential = createEnsuring(gateway, part.upstream)
-  const readOwnToken = createOwnTokenReader(gateway, part.upstream)
-  return async (request, signal) => {
+  const { ensure, readOwnToken } = gateway.credentialsOf(part.upstream)
+  return async (request: FastifyRequest, signal: AbortSignal): Promise<Json> => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
-    const live = request.live && (await ensureCredential(request.live, trail))
+    const live = request.live && (await ensure(request.live, trail))
     const caller = { ...forwardedForOf(request), session: live?.session }
-    const call: Parameters<typeof upstream.fetchWhole>[0] = {
-      method: 'GET',
-      path: toUpstream(target),
-      headers: toHeaders(sent, caller, false, true),
-      timeoutMs: upstream.config.responseTimeout,
-      maxBytes,
-      tooLarge: 'shape.too-large',
-      signal,
-      recorded: { trail, purpose: 'part', part: name }
-    }
+    const passed = toHeaders(sent, caller, false, true)
     const ask = (token: Record<string, string> = {}) =>
-      upstream.fetchWhole({ ...call, headers: { ...call.headers, ...token } })
+      upstream.fetchWhole({
+        method: 'GET',
+        path: toUpstream(target),
+        headers: { ...passed, ...token },
+        timeoutMs: upstream.config.responseTimeout,
+        maxBytes,
+        tooLarge: 'shape.too-large',
+        signal,
+        recorded: { trail, purpose: 'part', part: name }
+      })
     const first = await ask()
     const response = live && readOwnToken ? await readOwnToken(live, trail, first, ask) : first
     const { status, headers, body } = response
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
-    if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    if (isPart(response)) throw invalid('a part of a file (206), which was not requested')
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target, headers })
     return shaped ?? part.default ?? null
   }
 }
 
-/**
- * Adds the parts to the route's own response, shapes the whole and lists the missing parts.
- * @throws GatewayError `upstream.invalid` where a required part has no place
- */
+/** Adds parts, shapes the whole, lists missing ones. @throws GatewayError `upstream.invalid` */
 export type Merge = (response: Json, shape: (whole: Json) => Json) => Promise<Json>
 
-/**
- * Asks for all parts.
- * @param signal ends it
- * @throws GatewayError as soon as a required part fails; the cause names the part
- */
+/** @throws GatewayError as soon as a required part fails; the cause names the part */
 export async function fetchParts(
   request: FastifyRequest,
   { parts, into }: Parts,
@@ -132,21 +127,11 @@ export async function fetchParts(
   }
 }
 
-interface PartResult {
-  readonly part: Part
-  readonly value: Json
-  /** Why it is missing, where it is not required. */
-  readonly error?: GatewayError
-}
-
-async function fetchPart(
-  request: FastifyRequest,
-  part: Part,
-  signal: AbortSignal
-): Promise<PartResult> {
+/** @returns the value, and why it is missing where it is not required */
+async function fetchPart(request: FastifyRequest, part: Part, signal: AbortSignal) {
   const { name, written } = part
   try {
-    return { part, value: await part.fetch(request, signal) }
+    return { part, value: await part.fetch(request, signal), error: undefined }
   } catch (thrown) {
     const error = toGatewayError(thrown)
     // A part whose call finds the session over ends the whole request.
@@ -157,7 +142,6 @@ async function fetchPart(
   }
 }
 
-/** For the log and the metrics: a part that is not required has failed. */
 function noteMissing(
   { trail, server }: FastifyRequest,
   part: string,
@@ -170,9 +154,8 @@ function noteMissing(
 }
 
 /**
- * Sets a value, if there is one, at a path; objects along the path are copied or created. Without a
- * path the members of the value are set.
- * @returns false where a value along the path, or one whose members are to be set, is no object
+ * Copies or creates the objects along the path; without one the members of the value are set.
+ * @returns false where something along the path, or whose members are set, is no object
  */
 function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
   const last = path.at(-1)

@@ -1,25 +1,18 @@
-/**
- * Places in response headers (`Location`, `Content-Location`, `Link`, the path of a cookie): those
- * at the upstream become public ones, and no internal host leaves.
- */
+/** Places in headers (`Location`, `Link`, cookies) become public; no internal host leaves. */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { isRedirect, type UpstreamResponse } from '../../proxy/response.ts'
-import type { Route, Target } from './compile.ts'
+import type { Target } from './compile.ts'
 
 type Headers = Record<string, string | string[]>
 
-/**
- * @param routes whichever of them leads to a place; that of `target` comes first
- * @returns writes the places of a response into the headers for the client
- */
-export function createPlaces(target: Target, routes: readonly Route[]) {
-  const { upstream, upstreamName, rewrite } = target
-  const { redirects } = target.written
-  const toPublic = (path: string): string | undefined => {
+/** @returns writes the places of a response into the headers for the client */
+export function createPlaces({ upstream, upstreamName, rewrite, written: { redirects } }: Target) {
+  /** By this route, or by another one that leads to the place. */
+  const toPublic = ({ server }: FastifyRequest, path: string): string | undefined => {
     let found = rewrite.toPublic(path)
-    for (const { target: other } of routes) {
+    for (const { target: other } of server.routes) {
       if (found !== undefined) break
       if (other?.upstreamName === upstreamName) found = other.rewrite.toPublic(path)
     }
@@ -33,7 +26,7 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
     if (reference === '' || !URL.canParse(reference, base)) return undefined
     const url = new URL(reference, base)
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
-    const path = toPublic(url.pathname)
+    const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
     if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
@@ -81,7 +74,9 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
     }
     const cookies = sent['set-cookie']
     if (cookies !== undefined) {
-      sent['set-cookie'] = [cookies].flat().map(cookie => publicCookie(cookie, toPublic))
+      sent['set-cookie'] = [cookies]
+        .flat()
+        .map(cookie => publicCookie(cookie, path => toPublic(request, path)))
     }
   }
 }
@@ -104,10 +99,7 @@ function publicPrefix(path: string, toPublic: Rewrite['toPublic']): string {
   return found === undefined || found === '' ? '/' : found
 }
 
-/**
- * Raw bytes as escapes of these bytes: header text has a character a byte, which `URL` would take
- * for that character, and escape UTF-8 twice.
- */
+/** Header text has a character a byte, which `URL` would escape once more: raw bytes as escapes. */
 function escaped(place: string): string {
   return place.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,7 +1,7 @@
 /** The response of an upstream, from its headers to its last byte, as the client gets it. */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
+import { plainCookies, sealedCookies } from '../../config/schema/route.ts'
 import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
@@ -10,6 +10,7 @@ import {
   discard,
   hasNoContent,
   invalid,
+  isPart,
   isBodiless,
   isEventStream,
   isJson,
@@ -20,23 +21,18 @@ import {
 } from '../../proxy/response.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
-import type { BindStream, BoundStream } from '../hooks/context.ts'
-import type { ForwardedRoute, Route, Shaping } from './compile.ts'
+import type { ForwardedRoute, Shaping } from './compile.ts'
 import type { Merge } from './parts.ts'
 import { createPlaces } from './places.ts'
 
 export type Respond = ReturnType<typeof createRespond>
 
-/**
- * @param routes whichever of them leads to a place
- * @returns throws a GatewayError that is to be sent in the place of the response
- */
-export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
-  const { name, access, target, shaping } = route
-  const { upstream, written } = target
-  const describe = createDescribing(route, gateway, routes)
-  const bound = { route: name, access, touch: written.touch === 'always' }
-  const bind = createBinding(gateway.bindStream, bound)
+/** @returns throws a GatewayError that is to be sent in the place of the response */
+export function createRespond(route: ForwardedRoute, gateway: Gateway) {
+  const { target, shaping } = route
+  const { errors } = target.upstream.config
+  const isMapped = shaping !== undefined || errors !== undefined
+  const describe = createDescribing(route, gateway)
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -46,12 +42,9 @@ export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: r
     try {
       const { status, headers, body } = response
       describe(request, reply, response)
-      const isMapped = shaping !== undefined || upstream.config.errors !== undefined
-      if (status >= 400 && (isMapped || !isJson(headers))) {
-        throw responseError(response, upstream.config.errors)
-      }
+      if (status >= 400 && (isMapped || !isJson(headers))) throw responseError(response, errors)
       if (body instanceof Readable) {
-        bind(request, reply, headers, body)
+        bindToSession(route, reply, headers, body)
         // The client has a part of it already: the log tells why it has no more.
         body.once('error', error => {
           if (!reply.raw.closed) request.trail.code ??= upstreamError(error).code
@@ -66,24 +59,60 @@ export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: r
   }
 }
 
-/** Chooses the upstream's headers for the client, and those that follow from them. */
+/** A client that does not take the end of its stream is cut after this. */
+const endMs = 250
+
+/** A streamed response ends with the session that asked for it; on public routes there is none. */
+function bindToSession(
+  { name, access, target }: ForwardedRoute,
+  { raw, request }: FastifyReply,
+  headers: UpstreamResponse['headers'],
+  body: Readable
+): void {
+  const { live, server } = request
+  const hasEvents = isEventStream(headers)
+  // The client of an unsafe request has to learn what became of it.
+  if (live === undefined || (request.method !== 'GET' && !hasEvents)) return
+  const end = (reason: ErrorCode) => {
+    request.trail.code = reason
+    // A length that was announced cannot be kept any more.
+    if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
+    body.unpipe(raw)
+    raw.once('close', () => body.destroy())
+    raw.end()
+    setTimeout(() => raw.destroy(), endMs).unref()
+  }
+  // Most streamed responses are short: only those that go on are held against their session.
+  setImmediate(() => {
+    if (raw.closed || raw.writableEnded || body.destroyed) return
+    const remove = server.gateway.bindStream({
+      live,
+      route: name,
+      access,
+      touch: target.written.touch === 'always',
+      isFinite: !hasEvents,
+      end
+    })
+    request.onResponseClose.push(remove)
+  })
+}
+
 function createDescribing(
   { target, shaping, access }: ForwardedRoute,
-  { config, sealedCookies: sealed }: Gateway,
-  routes: readonly Route[]
+  { config, sealedCookies: sealed }: Gateway
 ) {
   const { setCookies = [], framedByConsole, cache } = target.written
+  const hasOneSource = shaping?.parts === undefined
   const toClientHeaders = responseHeaders({
     setCookies: plainCookies(setCookies),
-    mayCache: access === 'public' && shaping?.parts === undefined,
+    mayCache: access === 'public' && hasOneSource,
     shaped: shaping !== undefined
   })
-  const mapPlaces = createPlaces(target, routes)
+  const mapPlaces = createPlaces(target)
   const setSealed = sealedCookies(setCookies)
   const { origins } = config.gateway.server
   const framing = framedByConsole && `frame-ancestors ${["'self'", ...origins].join(' ')}`
-  const isPersonal = access !== 'public' && shaping?.parts === undefined
-  const isKeptByBrowser = cache === 'browser' && isPersonal
+  const isKeptByBrowser = cache === 'browser' && access !== 'public' && hasOneSource
   const notVaried = shaping && 'accept-encoding'
 
   return (request: FastifyRequest, reply: FastifyReply, response: UpstreamResponse): void => {
@@ -100,8 +129,8 @@ function createDescribing(
       reply.header('cache-control', caching).header('vary', joinedVary(varyOf(reply), 'Cookie'))
       if (headers['age'] !== undefined) reply.header('age', headers['age'])
     }
-    const setCookie = setSealed.length === 0 ? undefined : headers['set-cookie']
-    const cookies = setCookie ? sealed.close(target.upstreamName, setCookie, setSealed) : []
+    const setCookie = setSealed.length === 0 ? [] : (headers['set-cookie'] ?? [])
+    const cookies = sealed.close(target.upstreamName, setCookie, setSealed)
     for (const each of cookies) reply.header('set-cookie', each)
     // No cache may hold them.
     if (cookies.length > 0) reply.header('cache-control', 'no-store')
@@ -115,7 +144,6 @@ function varyOf(reply: FastifyReply): string | string[] | undefined {
   return reply.getHeader('vary') as string | string[] | undefined
 }
 
-/** Sends the body byte for byte: in one write where it was collected, else as a stream. */
 function relay(
   reply: FastifyReply,
   response: UpstreamResponse,
@@ -128,7 +156,7 @@ function relay(
   }
   if (reply.request.method === 'HEAD') return void reply.send()
   if (Buffer.isBuffer(body)) {
-    const isWhole = status < 300 && status !== 206
+    const isWhole = status < 300 && !isPart(response)
     if (observe !== undefined && isWhole && isJson(headers) && !hasNoContent(response)) {
       observe(body, headers)
     }
@@ -147,7 +175,7 @@ async function respondShaped(
   parts: Promise<Merge> | undefined
 ): Promise<void> {
   const { status } = response
-  if (status === 304 || status === 206) {
+  if (status === 304 || isPart(response)) {
     throw invalid(`${status}, although neither a condition nor a range was sent`)
   }
   if (isRedirect(status)) {
@@ -158,85 +186,42 @@ async function respondShaped(
     if (parts === undefined) return void reply.send()
     reply.code(200)
   }
+  if (status === 206) reply.code(200)
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
   const merge = await parts
   reply.request.trail.shapeAt = performance.now()
   const value = hasNoContent(response) ? undefined : readResponse(response, shaping)
-  return sendShaped(reply, value, shaping.shape, merge)
+  return sendShaped(reply, value, shaping.shape, { merge, headers: response.headers })
 }
 
-function readResponse(
-  { headers, body }: UpstreamResponse,
-  { maxShaped, onIgnored }: Shaping
-): unknown {
+function readResponse({ headers, body }: UpstreamResponse, shaping: Shaping): unknown {
   if (isEventStream(headers)) {
     const cause = new Error('the response is not valid JSON: it is a stream of events')
     throw new GatewayError('shape.not-json', { cause })
   }
   if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
-  return readJson(body, headers, maxShaped, onIgnored)
+  return readJson(body, headers, shaping.maxShaped, shaping.onIgnored)
 }
 
 export async function sendShaped(
   reply: FastifyReply,
   value: unknown,
   shape: Shaping['shape'],
-  merge?: Merge
+  { merge, headers }: { merge: Merge | undefined; headers?: UpstreamResponse['headers'] }
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
   // A fixed answer of config is not timed: its shaping is no step that anyone looks for in a trace.
   if (trail.shapeAt === 0 && merge !== undefined) trail.shapeAt = performance.now()
-  const sent = { target: request.raw.url ?? '', body: request.clientBody }
-  const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
+  const use = { target: request.raw.url ?? '', body: request.clientBody, headers }
+  const shapeWhole = (whole: unknown) => shape(whole, request.live, use)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
   if (trail.shapeAt > 0) trail.shapeMs = performance.now() - trail.shapeAt
   if (!reply.raw.closed) void reply.header('content-type', jsonType).send(text)
 }
 
-/** Unless nobody reads it. */
 export function sendError(reply: FastifyReply, error: unknown): void {
   if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
-}
-
-/** A client that does not take the end of its stream is cut after this. */
-const endMs = 250
-
-/**
- * Streamed responses end with the session that asked for them. Those of a public route belong to
- * no session.
- * @returns called before a response whose body is a stream is sent
- */
-function createBinding(
-  bindStream: BindStream,
-  bound: Pick<BoundStream, 'route' | 'access' | 'touch'>
-) {
-  return (
-    request: FastifyRequest,
-    { raw }: FastifyReply,
-    headers: UpstreamResponse['headers'],
-    body: Readable
-  ): void => {
-    const live = request.live
-    const hasEvents = isEventStream(headers)
-    // The client of an unsafe request has to learn what became of it.
-    if (live === undefined || (request.method !== 'GET' && !hasEvents)) return
-    const end = (reason: ErrorCode) => {
-      request.trail.code = reason
-      // A length that was announced cannot be kept any more.
-      if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
-      body.unpipe(raw)
-      raw.once('close', () => body.destroy())
-      raw.end()
-      setTimeout(() => raw.destroy(), endMs).unref()
-    }
-    // Most streamed responses are short: only those that go on are held against their session.
-    setImmediate(() => {
-      if (raw.closed || raw.writableEnded || body.destroyed) return
-      const remove = bindStream({ ...bound, live, isFinite: !hasEvents, stream: { end } })
-      request.onResponseClose.push(remove)
-    })
-  }
 }

@@ -1,7 +1,4 @@
-/**
- * WebSocket on a route that goes to an upstream. All hooks of the route have let the upgrade pass by
- * then, as a GET; until the upstream has agreed, the response is an ordinary one.
- */
+/** All hooks have let the upgrade pass as a GET; it is one until the upstream agrees. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
@@ -12,12 +9,11 @@ import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { slotsIn } from '../hooks/limits.ts'
+import { takePlace } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
 import type { Outgoing } from './outgoing.ts'
-import { createOwnTokenReader } from './credentials.ts'
 import type { Respond } from './respond.ts'
 
 /** Both sides are pinged so often; of one that is gone not even a pong comes. */
@@ -35,17 +31,22 @@ const closeCodes: Partial<Readonly<Record<ErrorCode, number>>> = {
   'gateway.stopping': 1012
 }
 
-/** @returns what answers upgrades to a route that takes them */
+/** The WebSockets of a user (on a public route: of an address) on one route. */
+const maxPerUser = {
+  limit: 'websocket.perUser',
+  limitMax: 10,
+  message: 'Too many open connections. Please close some first.'
+}
+
 export function createOpening(
   route: ForwardedRoute,
   gateway: Gateway,
   toOutgoing: (request: FastifyRequest) => Outgoing,
   respond: Respond
 ) {
-  const { upstream, timeoutMs, written } = route.target
+  const { upstream, timeoutMs, written, credentials } = route.target
   const { maxMessage = 0 } = written.websocket ?? {}
   const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
-  const readOwnToken = createOwnTokenReader(gateway, route.target.upstreamName)
 
   return async (
     request: FastifyRequest,
@@ -54,15 +55,16 @@ export function createOpening(
   ): Promise<void> => {
     // Browsers let any page open a WebSocket to anywhere, and send cookies along.
     requireOrigin(request, gateway.config.gateway.server.origins)
-    const offered = protocolsOf(request.raw)
+    const { live, raw, trail } = request
+    const subject = live === undefined ? countedAddress(request) : identityKey(live.session)
+    const offered = protocolsOf(raw)
     if (upgrade.isBroken) throw malformed(tooEarly)
-    const release = takePlace(request, route.name)
+    const release = takePlace(gateway, `websocket:${route.name}:${subject}`, maxPerUser)
     let isKept = false
     try {
       const end = leavingOf(reply.raw)
       upgrade.onBroken = () => end.abort(malformed(tooEarly))
       const { path, headers } = toOutgoing(request)
-      const { trail } = request
       const startedAt = performance.now()
       const opened = await openWebSocket({
         upstream,
@@ -78,9 +80,8 @@ export function createOpening(
       trail.upstreamMs = performance.now() - startedAt
       upgrade.onBroken = undefined
       if ('status' in opened) {
-        const { live } = request
         // Browsers connect again by themselves, and have a new token then.
-        if (live && readOwnToken) await readOwnToken(live, trail, opened)
+        if (live) await credentials.readOwnToken?.(live, trail, opened)
         return await respond(request, reply, opened)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
@@ -99,10 +100,7 @@ export function createOpening(
   }
 }
 
-/**
- * The subprotocols that a client offers, in a handshake that is well-formed (RFC 6455 §4.2.1).
- * @throws GatewayError `request.malformed`
- */
+/** Of a well-formed handshake (RFC 6455 §4.2.1). @throws GatewayError `request.malformed` */
 function protocolsOf({ headers }: IncomingMessage): string[] {
   const list = headers[protocolHeader]
   const protocols = list === undefined ? [] : list.split(',').map(each => each.trim())
@@ -168,29 +166,9 @@ function startRelay(
       route: name,
       access,
       touch: target.written.touch === 'always',
-      stream: { end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason) }
+      end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason)
     })
   )
-}
-
-/** The WebSockets of a user (on a public route: of an address) on one route. */
-const maxPerUser = 10
-
-/**
- * Bounds the WebSockets that a user has on a route at once; those of all are bounded by the upstream.
- * @returns gives the place back
- */
-function takePlace(request: FastifyRequest, route: string): () => void {
-  const { inFlight, counters } = request.server.gateway
-  const session = request.live?.session
-  const subject = session === undefined ? countedAddress(request) : identityKey(session)
-  const release = slotsIn(inFlight)(`websocket:${route}:${subject}`, maxPerUser)
-  if (release !== undefined) return release
-  const limit = 'websocket.perUser'
-  counters.onRefused(limit)
-  const message = 'Too many open connections. Please close some first.'
-  const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
-  throw new GatewayError('limit.exceeded', detail)
 }
 
 function malformed(message: string): GatewayError {

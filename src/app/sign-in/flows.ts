@@ -1,7 +1,4 @@
-/**
- * Sign-ins that are under way, each in a sealed cookie of its own, so that tabs do not disturb each
- * other.
- */
+/** Sign-ins under way, each in a sealed cookie of its own: tabs do not disturb each other. */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
@@ -12,9 +9,7 @@ import type { Gateway } from '../gateway.ts'
 import { signedOutCookie } from '../hooks/session-cookie.ts'
 
 const flowMs = 600_000
-/** Of a browser. The oldest gives way. */
 const maxFlows = 8
-/** Of the cookie's value. */
 const maxSealed = 1200
 
 const stranger =
@@ -75,10 +70,8 @@ export function createFlows({ secrets, store, secure, of, sourceFaults }: Option
       return url
     },
     /**
-     * Ends the sign-in that the state of a request belongs to.
-     * @param isSignedIn whether the browser is, at this source: it may have gone back, or reload
-     * @returns where the browser goes, if it is known, and the user, unless that is a reload
-     * @throws GatewayError; StoreUnavailable
+     * @param isSignedIn at this source: the browser may have gone back, or reload
+     * @returns the user, unless that is a reload. @throws GatewayError; StoreUnavailable
      */
     async finish(request: FastifyRequest, source: OidcSource, isSignedIn: boolean) {
       // Another site must not finish a sign-in that it began itself, to whatever account.
@@ -109,11 +102,7 @@ const maxLength = 400
 /** Browsers read `\` as `/`, and skip some control characters. */
 const misread = /[\\\u0000-\u001f\u007f-\u009f]/
 
-/**
- * @param mount of all public paths
- * @param isEndpoint whether a path is no page: a sign-out is an address, too
- * @returns gives the path, with its query and fragment, if it is a page; else the first page
- */
+/** @returns gives the path, with query and fragment, if it is a page; else the first page */
 export function createLanding(mount: string, isEndpoint: (path: string) => boolean) {
   const first = `${mount}/`
   return (written: unknown): string => {

@@ -21,7 +21,7 @@ interface KindBucket extends Bucket {
 
 /** Within an hour, so many undecided attempts are no failures of an account. */
 const undecidedRate = { max: 50, windowMs: 3_600_000, burst: 50 }
-/** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
+/** Wrong captchas of an account: where they are used up each more is a failure. */
 export const challenge = 'challenge'
 
 /** @param apart begins the keys of failures that are counted apart from those of the console */
@@ -31,13 +31,10 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
   const bucketsOf = createBuckets(gateway, apart)
 
   /**
-   * Counts a sign-in as a failure before its password is judged. A browser that signed in before
-   * is counted by itself alone, so that nobody can lock the owner out.
-   * @param username as it was typed
+   * A failure before the password is judged. A known browser is counted by itself alone, so that
+   * nobody can lock the owner out. @param username as it was typed
    * @param leaving aborted when the client leaves: then no password is judged for it
-   * @returns an attempt that ends with `refused`, `refund` or `undecided`
-   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
-   *   reason of `leaving`
+   * @throws GatewayError `limit.exceeded`, `login.locked`; the reason of `leaving`
    */
   return async (request: FastifyRequest, username: string, leaving: AbortSignal) => {
     const account = accountKey(username)
@@ -54,7 +51,10 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
         const ms = taken.waitMs[index] ?? 0
         if (ms === 0 || (only ?? bucket.kind) !== bucket.kind) continue
         counters.onLocked(bucket.kind)
-        request.log.info(lockFields(bucket, ms), 'too many failures: locked')
+        const { kind, of } = partsOf(bucket)
+        const who = { user: of.account, address: of.address }
+        const fields = { event: 'login.lock', kind, ...who, seconds: Math.ceil(ms / 1000) }
+        request.log.info(fields, 'too many failures: locked')
       }
     }
     const giveBack = async (those: readonly Bucket[]) => {
@@ -64,7 +64,6 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
     if (leaving.aborted) await giveBack(buckets)
     leaving.throwIfAborted()
     return {
-      /** The password was wrong. */
       refused: async () => {
         reportLocks()
         lines.end(buckets, [])
@@ -72,10 +71,8 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
       /** The password was right, or was not judged. */
       refund: async () => await giveBack(buckets),
       /**
-       * Not all sources judged the password, since the captcha was wrong or a source failed: a
-       * failure of the address, and up to 50 times an hour none of the account.
-       * @param isFailure of the account as well, at once
-       * @returns whether it counted as refused
+       * The captcha was wrong, or a source failed: of the address, and up to 50 an hour not of the
+       * account. @param isFailure of the account as well @returns whether it counted as refused
        */
       undecided: async (isFailure: boolean) => {
         const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }
@@ -125,18 +122,11 @@ function refusalOf(buckets: readonly KindBucket[], taken: Taken | typeof timeIsO
   return new GatewayError(code, { retryAfter: waitMs / 1000, limit: `lockout.${kind}` })
 }
 
-function lockFields(bucket: Bucket, ms: number) {
-  const { kind, of } = partsOf(bucket)
-  const { account: user, address } = of
-  return { event: 'login.lock', kind, user, address, seconds: Math.ceil(ms / 1000) }
-}
-
 type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
 
 const lifetimeSeconds = 90 * 24 * 3600
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
-/** Of the cookie's value. */
 const maxSealed = 1000
 
 interface KnownBrowser {
@@ -165,16 +155,12 @@ export function createKnownBrowsers({
   }
 
   return {
-    /**
-     * The browser's id, if it signed in under this user name before.
-     * @param username as it was typed: an account with almost this name is another one
-     */
+    /** @param username as it was typed: an account with almost this name is another one */
     idOf(request: FastifyRequest, username: string): string | undefined {
       const { id, accounts = [] } = read(request) ?? {}
       const digest = digestOf(username)
       return accounts.some(([account]) => account === digest) ? id : undefined
     },
-    /** Adds the account to the browser's cookie. */
     remember(request: FastifyRequest, reply: FastifyReply, username: string): void {
       const { id = randomBytes(16).toString('base64url'), accounts = [] } = read(request) ?? {}
       const digest = digestOf(username)

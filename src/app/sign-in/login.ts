@@ -1,7 +1,4 @@
-/**
- * `POST` sign-in: asks each credential source until one vouches for the password, opens the
- * session, and answers in the console's dialect.
- */
+/** `POST` sign-in: asks the sources, opens the session, and answers in the console's dialect. */
 import type {
   FastifyInstance,
   FastifyReply,
@@ -9,7 +6,7 @@ import type {
   FastifySchemaValidationError
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
-import { loginBody } from '../../config/schema/request-bodies.ts'
+import { loginBody } from '../../config/schema/own-endpoints.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/values.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
@@ -91,13 +88,12 @@ async function signIn(
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)
-  return envelope.login({ type: typeOf(request.body), authority })
-}
-
-/** The kind of sign-in that the console sent, such as with a password or by a text message. */
-function typeOf(body: unknown): string {
-  const { type } = body as Record<string, unknown>
-  return typeof type === 'string' ? type.slice(0, 64) : 'account'
+  // The kind that the console sent, such as with a password or by a text message.
+  const { type } = request.body as Record<string, unknown>
+  return envelope.login({
+    type: typeof type === 'string' ? type.slice(0, 64) : 'account',
+    authority
+  })
 }
 
 /** @throws GatewayError `request.malformed`, which names the first member that is wrong */
@@ -127,7 +123,6 @@ function readBody({ body, validationError, server }: FastifyRequest) {
   }
 }
 
-/** The advice for a sign-in body with these faults. */
 function needOf(
   faults: readonly FastifySchemaValidationError[],
   { username, password, remember }: GatewayConfig['login']['fields']

@@ -1,7 +1,6 @@
 /**
- * Sign-in at an OpenID provider, by three addresses: the start sends the browser there, the callback
- * changes nothing and goes on to `finish`, which opens the session. The callback is a request from
- * another site, which has no strict cookie: it does not know the browser's former session.
+ * Sign-in at an OpenID provider: the start, the callback, which changes nothing, and `finish`,
+ * which opens the session. The callback comes from another site, without the strict cookie.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toGatewayError } from '../../errors/errors.ts'
@@ -13,7 +12,6 @@ import { leavingOf } from '../hooks/sending.ts'
 import { createFlows, type Flows, queryOf, createLanding } from './flows.ts'
 import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
-/** @param isEndpoint whether a path is no page of the console */
 export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => boolean): void {
   const { gateway } = scope
   const toLanding = createLanding(gateway.mount, isEndpoint)
@@ -57,7 +55,6 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   }
 }
 
-/** @returns where the browser goes, if it is known */
 async function finish(
   request: FastifyRequest,
   reply: FastifyReply,

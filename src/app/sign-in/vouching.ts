@@ -1,7 +1,4 @@
-/**
- * Asks the credential sources, in their order, who vouches for a password, and ends every sign-in,
- * whatever its way: the session is opened, or the refusal recorded.
- */
+/** Asks the sources, in their order, who vouches, and opens the session or records the refusal. */
 import type { FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import {
@@ -27,10 +24,8 @@ interface Asking extends Pick<FastifyRequest, 'log'> {
 }
 
 /**
- * The session that may be opened for the user for whom a source vouches. The refusal of all of them
- * is the first that tells more than a wrong password, else the first: a wrong captcha at one source
- * does not end the search.
- * @throws the refusal, or the failure of a source
+ * The first refusal that tells more than a wrong password counts, else the first: a wrong captcha
+ * at one source does not end the search. @throws the refusal, or the failure of a source
  */
 export async function mustVouch(
   sources: readonly PasswordSource[],
@@ -79,7 +74,6 @@ export async function mustVouch(
   throw new GatewayError(`login.${kind ?? 'refused'}`, message === undefined ? {} : { message })
 }
 
-/** The parts of the console's request that sources may pass on. */
 export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequest {
   const { cookie = '' } = headers
   return {
@@ -98,12 +92,9 @@ const insecure =
   'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /**
- * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
- * Where none is opened, that of the back-end ends as well.
+ * In the place of the browser's former session. Where none is opened, the back-end's ends as well.
  * @param leaving aborted when the client leaves: nobody would get the session
- * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`, and
- *   `upstream.invalid` for a secret of the session's credential in the answer, such as a token in a
- *   member of the profile; the reason of `leaving`
+ * @throws StoreUnavailable; GatewayError `login.*`, `upstream.invalid` for a secret in the answer
  */
 export async function open(
   request: FastifyRequest,
@@ -138,7 +129,6 @@ export async function open(
   }
 }
 
-/** To be called when the session is open. */
 export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   const { id: session, identity, source, address } = opened.session
   const { id: userId, username: user, roles } = identity
@@ -146,7 +136,6 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }
 
-/** The outcomes of refused sign-ins, as the metric counts them. */
 const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.refused': 'refused',
   'login.challenge': 'challenge',
@@ -155,17 +144,14 @@ const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.expired-password': 'expired-password'
 }
 
-function outcomeOf({ status }: GatewayError): string {
-  if (status === 429) return 'limited'
-  return status >= 500 || status === 409 ? 'failed' : 'malformed'
-}
-
-/** @throws `error` */
 export function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
   const { code } = error
   const outcome = outcomes[code]
-  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
+  const isFailure = error.status >= 500 || error.status === 409
+  const other = isFailure ? 'failed' : 'malformed'
+  const counted = outcome ?? (error.status === 429 ? 'limited' : other)
+  request.server.gateway.counters.onSignIn(trail.source ?? '', counted)
   // It signed nobody in.
   trail.source = undefined
   if (code === 'login.blocked-by-operator') {

@@ -1,4 +1,3 @@
-/** The commands that run a gateway, and those of every day for the one that runs. */
 import type { CliCommand } from '../cli-command.ts'
 
 export function addDailyCommands(program: CliCommand): void {
@@ -53,7 +52,7 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
     .description('make a running gateway read its config files again, and print the changes')
     .option('--yes', 'allow the change to end most sessions of file users')
     .asksGateway()
-    .runs(async () => (await import('../reload.ts')).reload).details(`
+    .runs(async () => (await import('../status.ts')).reload).details(`
 All or nothing; changes to gateway.yaml are listed and need a restart.
 
 Examples:
@@ -75,7 +74,7 @@ Exit codes: 3 if the config files were refused, or a replica does not answer.`)
     .command('health')
     .description('say whether a running gateway takes requests, for health checks')
     .asksGateway()
-    .runs(async () => (await import('../health.ts')).health).details(`
+    .runs(async () => (await import('../status.ts')).health).details(`
 It takes them as long as the cookie's sessions can be found; a back-end that is down is
 shown, and is no reason.
 
@@ -86,7 +85,7 @@ Exit codes: 1 if it is not ready, or none runs.`)
     .command('ops')
     .description('print a link that opens the operators’ page of a running gateway')
     .asksGateway()
-    .runs(async () => (await import('../ops.ts')).ops).details(`
+    .runs(async () => (await import('../status.ts')).ops).details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
 gateway's socket (ops.socket) is an operator.
 

@@ -1,4 +1,3 @@
-/** The commands for those who write a config, describe its API, or prove its ledger. */
 import type { CliCommand } from '../cli-command.ts'
 
 export function addExpertCommands(program: CliCommand): void {

@@ -1,4 +1,3 @@
-/** The commands that make a config, and secrets for it. */
 import { Argument } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 

@@ -1,4 +1,3 @@
-/** The commands for users, their sessions, and locks of sign-in. */
 import { Option } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 
@@ -64,12 +63,12 @@ Examples:
       .option('--account <name>', 'the user name, in any spelling')
       .option('--address <ip>', 'an address; of an IPv6 address its whole network')
       .asksGateway()
-  subcommand('list', 'the locks').runs(async () => (await import('../lockouts.ts')).listLockouts)
+  subcommand('list', 'the locks').runs(async () => (await import('../limits.ts')).listLockouts)
   subcommand('lift', 'end a lock now, in all replicas, and forget the failures')
     .checks(({ account, address }) =>
       (account ?? address) === undefined ? 'Give --account NAME, or --address IP.' : undefined
     )
-    .runs(async () => (await import('../lockouts.ts')).liftLockouts)
+    .runs(async () => (await import('../limits.ts')).liftLockouts)
 }
 
 function addUsers(program: CliCommand): void {
@@ -113,12 +112,12 @@ Exit codes: 3 if there is no such block (unblock).`)
   ofGateway('block <user>', 'refuse sign-ins of a user')
     .option('--source <name>', 'at this credential source only')
     .option('--for <duration>', 'such as 30m, 2h or 7d')
-    .runs(async () => (await import('../blocked-users.ts')).blockUser)
+    .runs(async () => (await import('../access.ts')).blockUser)
   ofGateway('unblock <user>', 'allow them again')
     .option('--source <name>', 'at this credential source only')
-    .runs(async () => (await import('../blocked-users.ts')).unblockUser)
+    .runs(async () => (await import('../access.ts')).unblockUser)
   ofGateway('blocked', 'list blocked users').runs(
-    async () => (await import('../blocked-users.ts')).listBlocked
+    async () => (await import('../access.ts')).listBlocked
   )
 }
 
@@ -138,9 +137,11 @@ Exit codes: 3 if there is no such key (revoke).`)
   subcommand('create <name>', 'print a new key')
     .repeatable('--role <role>', 'a role of the key')
     .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')
-    .runs(async () => (await import('../keys.ts')).createKey)
+    .runs(async () => (await import('../access.ts')).createKey)
   subcommand('list', 'the keys, with roles, last use and end').runs(
-    async () => (await import('../keys.ts')).listKeys
+    async () => (await import('../access.ts')).listKeys
   )
-  subcommand('revoke <name>', 'end a key').runs(async () => (await import('../keys.ts')).revokeKey)
+  subcommand('revoke <name>', 'end a key').runs(
+    async () => (await import('../access.ts')).revokeKey
+  )
 }

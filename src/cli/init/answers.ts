@@ -8,7 +8,6 @@ const memberOf = (option: string) => new Option(`--${option}`).attributeName()
 /** @param option of its methods: as on the command line, without its dashes */
 export class Answers {
   #isAgain = false
-  /** Options that were set, and what was typed for others. */
   readonly values: Record<string, unknown>
   readonly io: Io
   readonly isInteractive: boolean
@@ -28,10 +27,7 @@ export class Answers {
     this.#isAgain = true
   }
 
-  /**
-   * An option, or what is typed at the terminal.
-   * @throws UsageError for a wrong option; without a terminal, if there is no default
-   */
+  /** @throws UsageError for a wrong option; without a terminal, if there is no default */
   async ask(option: string, question: Question): Promise<string> {
     const former = this.text(option)
     const isKnown = former !== undefined && !this.#isAgain
@@ -46,7 +42,6 @@ export class Answers {
     return answer
   }
 
-  /** One of several words, the first by default. */
   async word<T extends string>(option: string, message: string, words: readonly T[]): Promise<T> {
     const list = words.join(', ')
     const isWord = (text: string) => (words as readonly string[]).includes(text)

@@ -24,11 +24,9 @@ export interface Reply {
   readonly summary: string
 }
 
-/** A credential, and how the back-end takes it. */
 export interface Access {
   readonly credential: Credential
   readonly as: UpstreamConfig['credential']
-  /** Of a GET call that needs it. */
   readonly path?: string
 }
 
@@ -40,7 +38,6 @@ type Call = Omit<Parameters<typeof callWith>[1], 'timeoutMs' | 'purpose' | 'trai
 
 export type Client = ReturnType<typeof createClient>
 
-/** @param fixedHeaders of every request */
 export function createClient(send: Send, fixedHeaders: Readonly<Record<string, string>>) {
   let requests = 0
   let silent = 0
@@ -70,12 +67,10 @@ export function createClient(send: Send, fixedHeaders: Readonly<Record<string, s
   return {
     ask,
     get: async (path: string, access?: Access) => await ask({ method: 'GET', path }, access),
-    /** How many requests may still be sent. */
     remaining: () => (silent < maxSilent ? maxRequests - requests : 0)
   }
 }
 
-/** @param backend whose path is put before each path */
 export const fetchFrom = (backend: { readonly url: string }): Send =>
   async function send({ method, path, headers, body = null }) {
     const response = await fetch(backend.url + path, {

@@ -1,8 +1,8 @@
 /** Finds members of a response by their names: what it tells are paths and codes, no other values. */
 import { isRawNumber, isRecord, type Json, textOf } from '../../json/values.ts'
+import type { Reply } from './client.ts'
 
 interface Member {
-  /** Dotted, such as `result.user.uid`; empty for the whole. */
   readonly path: string
   readonly name: string
   readonly value: Json
@@ -32,7 +32,6 @@ export function membersOf(value: Json, depth = maxDepth): Member[] {
 
 const isText = (value: Json) => typeof value === 'string' && value !== ''
 const isScalar = (value: Json) => isText(value) || typeof value === 'number' || isRawNumber(value)
-/** One that a header can hold. */
 const isToken = (value: Json) => typeof value === 'string' && /^[\x20-\x7e]{8,}$/.test(value)
 const isRows = (value: Json) => Array.isArray(value) && value.every(isRecord)
 const isCount = (value: Json) => /^\d{1,15}$/.test(textOf(value) ?? '')
@@ -97,7 +96,6 @@ export function find(body: Json, kind: keyof typeof kinds, depth?: number): Memb
   return undefined
 }
 
-/** The member that tells success or failure, and its value. */
 export function codeOf(body: Json) {
   const member = find(body, 'code', 1)
   return member && { path: member.path, value: member.value as string | number | boolean }
@@ -114,10 +112,7 @@ export function messageOf(body: Json): string | undefined {
 /** The profile is stored in the session, and the console gets it: it must hold no credential. */
 const secretName = /token|password|passwd|secret|salt|hash|credential/i
 
-/**
- * The paths of the user in a response: in the object that has the typed name, else in one that is
- * named as a user is, else in one with an id and a name.
- */
+/** In the object with the typed name, else one named as a user is, else one with an id and a name. */
 export function userOf(body: Json, username: string) {
   const whole = { path: '', name: '', value: body }
   const holders = [whole, ...membersOf(body)].map(({ path, name, value }) => {
@@ -153,11 +148,10 @@ function roleIn(role: Json): string | undefined {
   return find(items[0], 'role', 1)?.path
 }
 
-/**
- * Finds out how a response says success, and the operations that make `{ rows, total }` of it.
- * @param messageOfErrors where other responses have their message
- */
-export function shapeOf(body: Json, messageOfErrors?: string) {
+const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
+
+/** How a response says success, and the operations that make `{ rows, total }` of it. */
+export function shapeOf({ body, headers }: Reply, messageOfErrors?: string) {
   const code = codeOf(body)
   const member = membersOf(body, 1).find(({ name }) => /^(message|msg|errorMessage)$/.test(name))
   const message = member?.path ?? messageOfErrors
@@ -166,7 +160,9 @@ export function shapeOf(body: Json, messageOfErrors?: string) {
   const status = { path: code?.path, ok: [code?.value], message }
   const steps: object[] = hasEnvelope ? [{ status }] : []
   if (Array.isArray(body)) {
-    return { isList: true, steps: [{ nest: { as: 'rows', count: 'total' } }], found: 'a bare list' }
+    const countHeader = totalHeaders.find(name => /\d$/.test(String(headers[name])))
+    const found = `a bare list${countHeader ? `, total in the header ${countHeader}` : ''}`
+    return { isList: true, steps: [{ nest: { as: 'rows', count: 'total', countHeader } }], found }
   }
   const total = find(body, 'total')?.path
   const unnamed = total && membersOf(body).find(({ value }) => isRows(value))

@@ -1,4 +1,3 @@
-/** The files that `init` writes: YAML with comments above its sections. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,12 +7,9 @@ import type { PresetChoice } from '../../config/schema/presets.ts'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
 
-/** A GET call that the console shall have. */
 export interface DraftRoute {
   readonly name: string
-  /** As the console calls it. */
   readonly publicPath: string
-  /** At the back-end. */
   readonly path: string
   readonly upstream?: string
   seen?: ReturnType<typeof shapeOf>
@@ -31,7 +27,6 @@ export interface Draft {
   readonly presets: { extends?: string; backend?: string }
   /** In the place of the back-end's sign-in. */
   other?: { readonly name: string; readonly source: object }
-  /** Of a users file. */
   users?: object
   /** Members of the source that is the back-end's sign-in, and of its upstream. */
   readonly source: Record<string, unknown>
@@ -57,7 +52,6 @@ const limits = {
   'anonymous': { by: 'address', max: 120, window: '1m' }
 }
 
-/** Content by name, relative to the folder. */
 export function filesOf(draft: Draft): Readonly<Record<string, string>> {
   const { users, variables } = draft
   const todo = variables.map(name => `${name}=TODO\n`).join('')
@@ -103,15 +97,11 @@ function routesOf({ url, headers, upstream, routes, presets, other }: Draft): ob
   }
 }
 
-/** Undefined for an empty mapping. */
 export function filled<T extends object>(mapping: T): T | undefined {
   return Object.keys(mapping).length === 0 ? undefined : mapping
 }
 
-/**
- * A route of the config.
- * @param shapes gets that of the route, unless it has the same already
- */
+/** @param shapes gets that of the route, unless it has the same already */
 export function routeOf(
   { name, publicPath, path, upstream = 'backend', seen }: DraftRoute,
   shapes: Record<string, unknown>,
@@ -142,7 +132,6 @@ function fileText(sections: object, notes: readonly Note[] = []): string {
   return ['# All keys: docs/configuration.md\n', ...parts].join('\n')
 }
 
-/** Short values that stand deep inside take one line. */
 function yamlOf(section: object): string {
   const document = new Document(section)
   visit(document, {
@@ -153,13 +142,11 @@ function yamlOf(section: object): string {
   return document.toString({ lineWidth: 0 })
 }
 
-/** Files and folders that stand where `init` writes. */
 export function namesInTheWay(folder: string): string[] {
   const names = ['gateway.yaml', 'routes.yaml', 'limits.yaml', 'users.yaml', '.env', 'schema']
   return names.filter(name => existsSync(join(folder, name)))
 }
 
-/** @throws CommandError when one cannot be written */
 export function writeFiles(folder: string, files: ReturnType<typeof filesOf>): void {
   for (const [name, content] of Object.entries(files)) {
     const file = join(folder, name)

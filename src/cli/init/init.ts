@@ -1,21 +1,28 @@
-/** `init`: looks at a back-end, and writes a config folder that starts, whatever was found. */
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { describeFault } from '../../config/schema/faults.ts'
+import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
-import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
+import { hashPassword } from '../../login/argon2.ts'
+import { CommandError, headersOf, type Invocation, type Io, UsageError } from '../command.ts'
+import { askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
-import { headersOf } from '../header-option.ts'
-import { askYes } from '../prompt.ts'
 import { addSchemas } from '../schemas.ts'
 import { Answers } from './answers.ts'
 import { createClient, fetchFrom } from './client.ts'
-import { otherSources } from './elsewhere.ts'
 import { type Draft, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
 import { type BackendSession, type Look, signIn } from './sign-in.ts'
+
+type Fill = (draft: Draft, answers: Answers) => Promise<void>
+
+export const otherSources: Readonly<Record<string, Fill>> = {
+  file: askUser,
+  oidc: askProvider,
+  ldap: askDirectory
+}
 
 export async function init(invocation: Invocation): Promise<number> {
   const { io, rest, config } = invocation
@@ -115,7 +122,6 @@ function isIn(text: string, secret: string): boolean {
   return !/^(.{0,4}|[\p{L}_-]{0,15})$/u.test(secret) && text.includes(secret)
 }
 
-/** Leaves out a route that would be a fault. */
 function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof filesOf> {
   const files = filesOf(draft)
   const texts = Object.entries(files)
@@ -135,7 +141,6 @@ function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof
   return filesThatStart(draft, folder, io)
 }
 
-/** What was found, guessed, and left to do. */
 function summaryOf({ source, upstream, routes, notes }: Draft): string {
   const flow = { collectionStyle: 'flow', lineWidth: 0 } as const
   const found = Object.entries({ ...source, ...upstream })
@@ -145,4 +150,48 @@ function summaryOf({ source, upstream, routes, notes }: Draft): string {
   const open = notes.map(([section, text]) => `${section}: ${text}`)
   const title = 'Guessed, or left to do (comments in the files, too):'
   return `${['Found:', ...found, ...lists].join('\n  ')}\n${[title, ...open].join('\n  ')}\n`
+}
+
+async function askUser(draft: Draft, answers: Answers): Promise<void> {
+  const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
+  const password = await readNewPassword(answers.io, answers.text('password-env'))
+  draft.secrets.push(password)
+  draft.users = { [name]: { password: await hashPassword(password), roles: ['admin'] } }
+  draft.other = { name: 'users-file', source: { kind: 'users-file' } }
+}
+
+async function askProvider(draft: Draft, answers: Answers): Promise<void> {
+  const { issuer: ofIssuer } = oidc.properties
+  const message = 'Issuer of the OpenID provider'
+  const issuer = await answers.ask('issuer', { message, check: fitting(ofIssuer) })
+  const clientId = await answers.ask('client-id', { message: 'Id of the client there' })
+  const clientSecret = '${OIDC_SECRET}'
+  draft.other = { name: 'sso', source: { kind: 'oidc', issuer, clientId, clientSecret } }
+  draft.variables.push('OIDC_SECRET')
+  draft.notes.push(
+    ['login', 'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.'],
+    ['login', 'TODO OIDC_SECRET, in .env: the secret of the client.'],
+    ['login', 'TODO `user.roles`: the claim with the roles. Without it nobody has one.']
+  )
+}
+
+async function askDirectory(draft: Draft, answers: Answers): Promise<void> {
+  const { urls, base: ofBase } = ldap.properties
+  const message = 'URL of the directory, such as ldaps://ldap.example.com'
+  const url = await answers.ask('ldap-url', { message, check: fitting(urls.items) })
+  const below = 'Users are below, such as ou=people,dc=example,dc=com'
+  const base = await answers.ask('ldap-base', { message: below, check: fitting(ofBase) })
+  const bind = { dn: `cn=console-gateway,${base}`, password: '${LDAP_PASSWORD}' }
+  draft.other = { name: 'directory', source: { kind: 'ldap', urls: [url], bind, base } }
+  draft.variables.push('LDAP_PASSWORD')
+  draft.notes.push(
+    ['login', 'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.'],
+    ['login', 'TODO `groups`: those that give roles. Without them nobody has one.']
+  )
+}
+
+function fitting(schema: object) {
+  const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
+  const allowed = new RegExp(pattern)
+  return (text: string) => (allowed.test(text) ? undefined : expected)
 }

@@ -42,7 +42,6 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   return access
 }
 
-/** The ways in which back-ends take a token, the most common first; else cookies alone. */
 function likelyAccess(session: BackendSession): Access[] {
   const { token, cookies, source } = session
   const ofCookies = cookies === undefined ? [] : [{ credential: { cookies }, as: 'cookies' }]
@@ -126,7 +125,7 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
     const reply = isAsked ? await client.get(route.path, access) : noReply('not asked')
-    if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply.body, message)
+    if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply, message)
     else {
       const text = `TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`
       draft.notes.push(['routes', text])

@@ -1,4 +1,3 @@
-/** The questions of `init`, and what is wrong with an answer. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
@@ -6,7 +5,6 @@ import { CommandError, UsageError } from '../command.ts'
 import type { Answers } from './answers.ts'
 import type { DraftRoute } from './files.ts'
 
-/** The folder of its built files, and its preset. */
 export async function askConsole(answers: Answers) {
   const presets = ['none', ...presetsOfKind('console')]
   const isFolder = (text: string) => existsSync(join(text, 'index.html'))
@@ -20,7 +18,6 @@ export async function askConsole(answers: Answers) {
   return { root: console, preset: await answers.word('console-preset', 'Its preset', presets) }
 }
 
-/** The URL of the back-end, to which a password goes. */
 export async function askUrl(answers: Answers): Promise<string> {
   const isUrl = (text: string) =>
     /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(text) && URL.canParse(text)
@@ -36,7 +33,6 @@ export async function askUrl(answers: Answers): Promise<string> {
   )
 }
 
-/** The back-end's sign-in call; `body` has `{username}` and `{password}`. */
 export async function askSignIn(answers: Answers) {
   const path = await answers.ask('login-path', {
     message: 'Path of its sign-in (POST), such as /auth/login',
@@ -54,7 +50,6 @@ export async function askSignIn(answers: Answers) {
   return { path, format, body }
 }
 
-/** The GET calls that the console shall have. */
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
   const message = 'GET paths of the back-end that the console needs, separated by blanks'
   const told = (answers.values['route'] ?? []) as string[]
@@ -73,7 +68,6 @@ export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
 /**
  * A route, named by its path: `/api/v1/sys/orders/list` → `sys-orders`.
  * @param text `PATH` or `PUBLIC=PATH`; a query, as copied from a browser, is left out
- * @param taken names of other routes
  */
 export function routeFor(text: string, taken: readonly string[]): DraftRoute {
   const [first = '', second] = (text.split('?', 1)[0] ?? '').split('=', 2)

@@ -18,7 +18,6 @@ export interface Look {
 
 type SignInCall = Awaited<ReturnType<typeof askSignIn>>
 
-/** The back-end's session. */
 export type BackendSession = Exclude<Awaited<ReturnType<typeof signIn>>, string>
 
 /** @returns a text that says why nobody is signed in */
@@ -64,8 +63,7 @@ async function post(client: Client, call: SignInCall, account: Record<string, st
 }
 
 /**
- * The refusal of a made-up account: the real one must not be locked out, and its password goes to
- * no path that is no sign-in.
+ * Of a made-up account: the real one must not be locked out, and its password goes to no other path.
  * @param like the name of the real account
  * @returns a text that says why there is none
  */
@@ -85,7 +83,6 @@ async function askRefusal(client: Client, call: SignInCall, like: string) {
 
 const nameOf = (cookie: string) => cookie.split('=', 1)[0] ?? ''
 
-/** The credential in a response, and where it is, as members of the source. */
 function credentialIn({ body, headers }: Reply) {
   const path = find(body, 'token')?.path
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)

@@ -3,21 +3,7 @@ import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
-import type { CheckedConfig, Report } from './report.ts'
-
-export function checkAdvice(config: CheckedConfig, report: Report): void {
-  const warn: Report = (path, message) => report(path, message, { warning: true })
-  for (const rule of [
-    adviseOnCookie,
-    adviseOnProxies,
-    adviseOnOps,
-    adviseOnGuessing,
-    adviseOnBodies
-  ]) {
-    rule(config, warn)
-  }
-  checkConsole(config, report)
-}
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 /** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
 function adviseOnCookie({ gateway: { session, server } }: CheckedConfig, warn: Report): void {
@@ -69,7 +55,6 @@ function adviseOnOps({ gateway: { ops } }: CheckedConfig, warn: Report): void {
   warn(['ops', 'listen'], message)
 }
 
-/** Sign-ins that no limit and no lockout counts. */
 function adviseOnGuessing({ limits: { lockout, limits } }: CheckedConfig, warn: Report): void {
   const isAddressCounted = Object.values(limits).some(
     ({ mode, by, routes }) =>
@@ -98,12 +83,10 @@ function checkConsole(config: CheckedConfig, report: Report): void {
   report(place, `there is no such folder: ${root}`, { warning: true })
 }
 
-function adviseOnBodies({ routes: { upstreams, routes } }: CheckedConfig, warn: Report): void {
-  for (const [name, { passHeaders }] of Object.entries(upstreams)) {
-    if (passHeaders === undefined || passHeaders.includes('content-type')) continue
-    const own = Object.values(routes).filter(({ upstream }) => upstream === name)
-    if (!own.some(({ methods }) => methods.some(method => method !== 'GET'))) continue
-    const message = 'does not list content-type: the upstream cannot know the type of a body'
-    warn(['upstreams', name, 'passHeaders'], message)
-  }
+const rules = [adviseOnCookie, adviseOnProxies, adviseOnOps, adviseOnGuessing]
+
+export function checkAdvice(config: CheckedConfig, report: Report): void {
+  const warn: Report = (path, message) => report(path, message, { warning: true })
+  for (const rule of rules) rule(config, warn)
+  checkConsole(config, report)
 }

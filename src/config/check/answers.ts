@@ -1,4 +1,3 @@
-/** Rules for `answer` (names of its template, what status and envelope allow) and `expect`. */
 import {
   type AnswerConfig,
   placeholderOf,
@@ -10,22 +9,21 @@ import {
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
 import type { Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const allNames = Object.keys(sessionNames) as SessionName[]
 
-export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
-  const { login, logout, profile, refresh } = routes.endpoints
-  const placeOf = (name: string) => ['endpoints', name, 'answer']
-  checkAnswer(login.answer, { place: placeOf('login'), hasSession: true }, report)
-  checkAnswer(logout.answer, { place: placeOf('logout'), hasSession: false }, report)
-  checkAnswer(profile.answer, { place: placeOf('profile'), hasSession: true }, report)
-  checkAnswer(refresh?.answer, { place: placeOf('refresh'), hasSession: true }, report)
+export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
+  for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
+    const answer = routes.endpoints[name]?.answer
+    const place = ['endpoints', name, 'answer']
+    if (answer !== undefined) checkAnswer(answer, place, name !== 'logout', report)
+  }
   for (const [name, route] of Object.entries(routes.routes)) {
     if (route.answer === undefined) continue
     const hasSession = route.access !== 'public'
     const place = ['routes', name, 'answer']
-    checkAnswer(route.answer, { place, hasSession }, report)
+    checkAnswer(route.answer, place, hasSession, report)
     checkStatus(route.answer, place, report)
   }
   for (const [name, expected] of Object.entries(routes.expect)) {
@@ -36,19 +34,8 @@ export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: 
   }
 }
 
-interface Where {
-  readonly place: Path
-  /** Whether a request for it always has a session, whose names may stand in the template. */
-  readonly hasSession: boolean
-}
-
-/** @param answer undefined where config has none */
-function checkAnswer(
-  answer: AnswerConfig | undefined,
-  { place, hasSession }: Where,
-  report: Report
-): void {
-  if (answer === undefined) return
+/** @param hasSession whether a request for it always has one, whose names the template may have */
+function checkAnswer(answer: AnswerConfig, place: Path, hasSession: boolean, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
@@ -87,11 +74,9 @@ export function checkTemplate(
 function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
   const reference = sessionNameOf(placeholder)
   const all: readonly string[] = names.length === 0 ? allNames : names
-  const [first = ''] = placeholder.split('.')
-  if (reference === undefined || (names.length > 0 && !names.includes(reference.name))) {
-    if (first === 'profile') return `a name is missing between the dots of {${placeholder}}`
-    if (all.includes(first)) return `{${first}} has no members: only {profile.MEMBER} names one`
-    return `there is no name {${placeholder}}.${nearest(first, all)} The names: ${all.join(', ')}`
+  if (reference === undefined || !all.includes(reference.name)) {
+    const list = all.join(', ').replace('profile', 'profile.MEMBER')
+    return `there is no name {${placeholder}}.${nearest(placeholder, all)} The names: ${list}`
   }
   if (names.length > 0) return undefined
   return `{${placeholder}} needs a session, and none is looked up here: write a constant`
@@ -104,11 +89,7 @@ function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, rep
 }
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
-function checkStatus(
-  { status = 200, inEnvelope }: RouteAnswerConfig,
-  place: Path,
-  report: Report
-): void {
+function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, place: Path, report: Report) {
   const where = [...place, 'status']
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {

@@ -1,7 +1,4 @@
-/**
- * Rules for `envelope`: an error must not look like a success, by its code or its status, nor the end
- * of a session like a code on which the console calls its refresh endpoint.
- */
+/** Rules for `envelope`: no error looks like a success, nor the end of a session like a refresh. */
 import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import {
   type CustomEnvelope,
@@ -10,7 +7,7 @@ import {
   type ResponseCode
 } from '../schema/envelope.ts'
 import { nearest } from '../schema/faults.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 type Envelope = CheckedConfig['gateway']['envelope']
 
@@ -51,7 +48,6 @@ function statusReason({ dialect, custom }: Envelope): string | undefined {
   return isBare(custom) ? bareEnvelope : undefined
 }
 
-/** Of the whole config, and of routes that set `errorStatus`. */
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
   const { envelope } = gateway
   if (envelope.dialect === 'custom' && envelope.custom === undefined) {
@@ -102,14 +98,12 @@ function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report)
   }
 }
 
-/** Of sessions that are over, or never were. */
 const signedOutCodes = codes.filter(
   code => code.startsWith('session.') && errorKinds[code].status === 401
 )
 
 /** The refresh of an ended session is refused with the same code: the console would never stop. */
 function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
-  // As the envelope writes it.
   const written = (code: ErrorCode) =>
     errorEntryOf(custom.errors, code)?.entry.code ?? errorKinds[code].status
   custom.refreshCodes.forEach((refreshCode, index) => {

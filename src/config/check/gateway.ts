@@ -1,21 +1,6 @@
-/** Rules for `gateway.yaml`: sessions, listeners, operators, Redis, identity headers, the ledger. */
 import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
-import type { CheckedConfig, Report } from './report.ts'
-
-export function checkGateway({ gateway }: Pick<CheckedConfig, 'gateway'>, report: Report): void {
-  for (const rule of [
-    checkSession,
-    checkOps,
-    checkOperators,
-    checkConsole,
-    checkRedis,
-    checkIdentity,
-    checkLedger
-  ]) {
-    rule(gateway, report)
-  }
-}
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 function checkSession(gateway: GatewayConfig, report: Report): void {
   const { secrets, idle, absolute, cookie } = gateway.session
@@ -58,10 +43,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
       'they close sessions and reload config. Leave it out unless that is meant'
     report(['ops', 'sources', index], message, { warning: true })
   })
-  if (ops.role === undefined) {
-    if (ops.sources.length === 0) return
-    return report(['ops', 'sources'], 'has no effect without `ops.role`', { warning: true })
-  }
+  if (ops.role === undefined) return
   const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
   if (ops.sources.length === 0 && !hasUsersFile) {
     const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
@@ -92,7 +74,6 @@ function checkIdentity({ identity }: GatewayConfig, report: Report): void {
 }
 
 const memberPath = /^[^.\s]+(\.[^.\s]+)*$/
-/** Members that hold credentials by their name. */
 const secretNames = /password|passwd|secret|token|credential|pwd/i
 
 function checkLedger({ audit }: GatewayConfig, report: Report): void {
@@ -108,4 +89,18 @@ function checkLedger({ audit }: GatewayConfig, report: Report): void {
       }
     }
   }
+}
+
+const rules = [
+  checkSession,
+  checkOps,
+  checkOperators,
+  checkConsole,
+  checkRedis,
+  checkIdentity,
+  checkLedger
+]
+
+export function checkGateway({ gateway }: CheckedConfig, report: Report): void {
+  for (const rule of rules) rule(gateway, report)
 }

@@ -1,6 +1,6 @@
 /**
- * Whose a header, a cookie or a query parameter is, and which names each key of config takes. One
- * table: a name in the wrong key lets clients forge it, or sends a token where it must not go.
+ * Whose headers, cookies and query parameters are, and which names each key takes: one in the wrong
+ * key lets clients forge it, or sends a token where it must not go.
  */
 import {
   builtByGateway,
@@ -11,12 +11,10 @@ import {
 import type { SourceConfig } from '../schema/gateway.ts'
 import { knownBrowserCookie } from '../schema/limits.ts'
 import { ownMember, type Path } from '../schema/node.ts'
-import { opsCookie } from '../schema/ops.ts'
+import { opsCookie } from '../schema/server.ts'
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../schema/routes.ts'
-import { nameOfCookie, sealedCookiesOf } from '../schema/set-cookies.ts'
-import type { CheckedConfig, Report } from './report.ts'
-
-type NamesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
+import { nameOfCookie, sealedCookiesOf } from '../schema/route.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const isOwn = 'is set by the gateway itself: remove it'
 const isOwnCookie = 'is a cookie of the gateway itself: take another one'
@@ -122,16 +120,13 @@ function* valuesAt(
   }
 }
 
-interface Call extends NamesConfig {
+interface Call extends CheckedConfig {
   readonly upstream?: UpstreamConfig | undefined
   readonly source?: Extract<SourceConfig, { kind: 'upstream-login' }>
 }
 
-/**
- * The upstream or the sign-in in whose config a name stands. Of a route only an upstream with a
- * token of its own, in the place of which no client may send another one.
- */
-function callAt({ gateway, routes }: NamesConfig, path: Path): Pick<Call, 'upstream' | 'source'> {
+/** Of a route only an upstream with a token of its own, for which no client may send another. */
+function callAt({ gateway, routes }: CheckedConfig, path: Path): Pick<Call, 'upstream' | 'source'> {
   const [section, name, inner] = path
   if (section === 'upstreams') return { upstream: routes.upstreams[String(name)] }
   if (section === 'routes') {
@@ -188,7 +183,7 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
   ]
 }
 
-export function checkNames(config: NamesConfig, report: Report): void {
+export function checkNames(config: CheckedConfig, report: Report): void {
   const tree = { ...config.gateway, ...config.routes }
   for (const { at, of, takes, nameIn } of rows) {
     for (const [path, value] of valuesAt(tree, at.split('.'))) {

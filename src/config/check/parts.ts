@@ -1,14 +1,12 @@
-/** Rules for the parts of a response: each has its own place, and all fit the route. */
-import type { PartConfig } from '../schema/proxied.ts'
-import { checkRewrite } from './paths.ts'
-import type { RouteConfig } from '../schema/routes.ts'
+import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { ContractConfig, PartConfig } from '../schema/proxied.ts'
+import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import type { Steps } from '../schema/steps.ts'
+import { checkRewrite } from './paths.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
-export function checkParts(
-  { routes: { routes, endpoints } }: Pick<CheckedConfig, 'routes'>,
-  report: Report
-): void {
+export function checkParts({ routes: { routes, endpoints } }: CheckedConfig, report: Report): void {
   for (const [name, route] of Object.entries(routes)) {
     const place = ['routes', name]
     if (hasParts(route)) checkAggregated(route, place, report)
@@ -39,7 +37,6 @@ function checkAggregated(route: RouteConfig, place: Path, report: Report): void 
 interface Aggregated {
   readonly path: string
   readonly parts?: Readonly<Record<string, PartConfig>>
-  /** The place of the response of the route's own upstream. */
   readonly into?: string
 }
 
@@ -69,4 +66,40 @@ function checkPlaces({ parts = {}, into }: Aggregated, place: Path, report: Repo
 
 function isWithin(path: string, above: string) {
   return `${path}.`.startsWith(`${above}.`)
+}
+
+function contractsIn({ routes, endpoints: { profile } }: RoutesConfig) {
+  return Object.entries<{ readonly contract?: ContractConfig }>({ ...routes, profile }).flatMap(
+    ([name, { contract }]) => (contract === undefined ? [] : [[name, contract] as const])
+  )
+}
+
+/** @param files by their names; what config names and is not there was reported */
+export function* contractSteps<File extends { readonly value: JsonSchema }>(
+  routes: RoutesConfig,
+  files: Readonly<Record<string, File>>,
+  reportIn: (file: File) => Report
+): Steps<Record<string, JsonSchema>> {
+  const schemas: Record<string, JsonSchema> = {}
+  for (const [name, { file: fileName }] of contractsIn(routes)) {
+    const file = files[fileName]
+    if (file === undefined) continue
+    const problem = schemaProblem(file.value)
+    if (problem === undefined) schemas[name] = file.value
+    else reportIn(file)(problem.path, problem.message)
+    yield
+  }
+  return schemas
+}
+
+/** `strict` has to refuse a response before it is sent, and only shaped responses are read first. */
+export function checkContracts({ routes: { routes } }: CheckedConfig, report: Report): void {
+  for (const [name, { contract, shape, parts = {} }] of Object.entries(routes)) {
+    if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0) {
+      report(
+        ['routes', name, 'contract', 'mode'],
+        '`strict` needs a shape: only a shaped response is read before it is sent'
+      )
+    }
+  }
 }

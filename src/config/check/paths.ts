@@ -2,7 +2,7 @@
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
-import { oidcPath, oidcPaths } from '../schema/oidc.ts'
+import { oidcPath, oidcPaths } from '../schema/login.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
 import {
@@ -15,7 +15,7 @@ import {
   pathsAround
 } from '../schema/public-path.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)
@@ -35,10 +35,7 @@ interface Served {
   readonly where: Path
 }
 
-function servedPaths(
-  { endpoints, routes, aliases }: RoutesConfig,
-  { login }: Pick<GatewayConfig, 'login'>
-): Served[] {
+function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: GatewayConfig) {
   const served = [
     ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
       path,
@@ -90,10 +87,7 @@ function checkOwners(served: readonly Served[], report: Report): void {
   }
 }
 
-/**
- * Reports two paths that take the same request although neither is the nearer one, such as
- * `/users/:id/reset` and `/users/export/*`, unless a third path takes just what both take.
- */
+/** Such as `/users/:id/reset` and `/users/export/*`, unless a third path takes what both take. */
 function checkClashes(served: readonly Served[], report: Report): void {
   const templates = served.filter(({ path }) => hasParameters(path))
   const fixed = served.filter(({ path }) => !hasParameters(path))
@@ -107,12 +101,7 @@ function checkClashes(served: readonly Served[], report: Report): void {
   }
 }
 
-function clashOf(
-  path: string,
-  other: string,
-  overlap: string,
-  served: readonly Served[]
-): string | undefined {
+function clashOf(path: string, other: string, overlap: string, served: readonly Served[]) {
   const [holdsOther, isHeld] = [contains(path, other), contains(other, path)]
   if (path === other || holdsOther !== isHeld) return undefined
   if (holdsOther) return `is the same path as ${other}: use the same names in both`

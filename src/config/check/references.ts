@@ -1,11 +1,10 @@
 /** Names in config: what they name exists, and each upstream and shape is named somewhere. */
 import { errorKinds } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
-import type { Named } from '../schema/config.ts'
+import type { Named, CheckedConfig, Report } from '../schema/config.ts'
 import { nearest } from '../schema/faults.ts'
 import type { NamedThing } from '../schema/node.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
-import type { CheckedConfig, Report } from './report.ts'
 
 type Existing = Partial<Record<NamedThing, readonly string[]>>
 

@@ -1,13 +1,11 @@
-/** Rules for shapes: reports operations that could never work at run time. */
-import type { CheckedConfig, Report } from './report.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
-import { flatten } from '../schema/shape-steps.ts'
-import type { ShapeStep } from '../schema/shapes.ts'
+import { type ShapeStep, flatten } from '../schema/shapes.ts'
 import type { Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-export function checkShapes({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
+export function checkShapes({ routes }: CheckedConfig, report: Report): void {
   const { shapes } = routes
   checkBodies(routes, report)
   const check = { shapes, report, hasPaging: routes.paging !== undefined }
@@ -47,11 +45,6 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
     if (twice !== undefined) report([...path, key], `two members become "${twice}"`)
   }
-  for (const [from, to] of Object.entries(step.move ?? {})) {
-    if (to.startsWith(`${from}.`)) {
-      report([...path, 'move', from], 'cannot be moved into itself')
-    }
-  }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
       const place = [...path, ...where, index]
@@ -75,7 +68,6 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
   report([...path, 'use'], message)
 }
 
-/** The operation of a step that is for the whole response. */
 function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }

@@ -1,20 +1,13 @@
-/**
- * Rules for credential sources: users of different sources must stay distinct for upstreams; who
- * gives a token or a cookie, and which upstream gets it.
- */
-import type { CheckedConfig, Report } from './report.ts'
+/** Rules for credential sources: their users stay distinct, and who gives a token or cookie to whom. */
+import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { isLoopback } from '../schema/host-port.ts'
-import type { LdapConfig } from '../schema/ldap.ts'
-import { keySource } from '../schema/login.ts'
+import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { Path } from '../schema/node.ts'
-import type { OidcConfig } from '../schema/oidc.ts'
 import { credentialOf } from '../schema/routes.ts'
-import { plainCookies } from '../schema/set-cookies.ts'
+import { plainCookies } from '../schema/route.ts'
 
-type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
-
-export function checkSources(config: SourcesConfig, report: Report): void {
+export function checkSources(config: CheckedConfig, report: Report): void {
   checkIdentityFields(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     const place = ['login', 'sources', name]
@@ -92,7 +85,6 @@ function checkOidc(source: OidcConfig, at: Path, report: Report): void {
   report([...at, 'user', 'id'], message)
 }
 
-/** Matches the last member of a path to a token. */
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams, so their members must not hold a token. */
@@ -115,14 +107,8 @@ function checkTokens({ user, token, refreshToken }: UpstreamLogin, at: Path, rep
   }
 }
 
-/**
- * Two sources may give two people the same id, and an upstream would take them for one; not where
- * it knows its users by their own token or cookie.
- */
-function checkIdentityFields(
-  { gateway, routes: { upstreams } }: SourcesConfig,
-  report: Report
-): void {
+/** Not where an upstream knows its users by their own token or cookie. */
+function checkIdentityFields({ gateway, routes: { upstreams } }: CheckedConfig, report: Report) {
   const {
     identity,
     login: { sources }
@@ -147,7 +133,7 @@ function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): bool
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
 
-function checkCredentials({ gateway, routes }: SourcesConfig, report: Report): void {
+function checkCredentials({ gateway, routes }: CheckedConfig, report: Report): void {
   const { sources } = gateway.login
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
     const { as, from, scheme, hasOwnToken } = credentialOf(upstream.credential)
@@ -175,7 +161,7 @@ function checkCredentials({ gateway, routes }: SourcesConfig, report: Report): v
 }
 
 /** Warns of tokens that no upstream gets: the operator expects them to be sent. */
-function checkUnused({ gateway, routes }: SourcesConfig, report: Report): void {
+function checkUnused({ gateway, routes }: CheckedConfig, report: Report): void {
   const credentials = Object.values(routes.upstreams)
     .map(({ credential }) => credentialOf(credential))
     .filter(({ as, hasOwnToken }) => as !== 'none' && !hasOwnToken)
@@ -194,7 +180,7 @@ function checkUnused({ gateway, routes }: SourcesConfig, report: Report): void {
 }
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
-function checkShown({ gateway, routes }: SourcesConfig, report: Report): void {
+function checkShown({ gateway, routes }: CheckedConfig, report: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue

@@ -1,15 +1,11 @@
-/** Rules for certificates, their keys and authorities, and for the listener that redirects to https. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
-import type { ServerTls } from '../schema/config.ts'
+import type { ServerTls, CheckedConfig, Report } from '../schema/config.ts'
 import { ownMember, type Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
 
-type TlsConfig = Omit<CheckedConfig, 'folder' | 'limits' | 'users' | 'named'>
-
-export function checkTls(config: TlsConfig, report: Report): void {
+export function checkTls(config: CheckedConfig, report: Report): void {
   checkListener('server', config, report)
   checkListener('ops', config, report)
   checkRedirect(config, report)
@@ -27,7 +23,7 @@ export function checkTls(config: TlsConfig, report: Report): void {
   }
 }
 
-function pemOf({ authorities }: TlsConfig, file: string | undefined): string | undefined {
+function pemOf({ authorities }: CheckedConfig, file: string | undefined): string | undefined {
   return file === undefined ? undefined : ownMember(authorities, file)
 }
 
@@ -45,16 +41,14 @@ function parsed<T>(parse: () => T): T | undefined {
   }
 }
 
-function checkListener(name: 'server' | 'ops', config: TlsConfig, report: Report): void {
+function checkListener(name: 'server' | 'ops', config: CheckedConfig, report: Report): void {
   const pair = config[`${name}Tls`]
   if (pair === undefined) return
   const certificate = checkPair(pair, [name, 'tls'], report)
   if (certificate === undefined) return
-  const place = [name, 'tls', 'certificate']
-  checkValidity(certificate, { place, name, hosts: config.gateway[name].hosts }, report)
+  checkValidity(certificate, name, config.gateway[name].hosts, report)
 }
 
-/** @returns the certificate, unless it is none */
 function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate | undefined {
   const [place, keyPlace] = [
     [...at, 'certificate'],
@@ -82,19 +76,14 @@ function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate |
   return certificate
 }
 
-interface Listener {
-  readonly place: Path
-  readonly name: string
-  readonly hosts: readonly string[]
-}
-
 /** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
 function checkValidity(
   certificate: X509Certificate,
-  { place, name, hosts }: Listener,
+  name: string,
+  hosts: readonly string[],
   report: Report
 ): void {
-  const warn = (message: string) => report(place, message, { warning: true })
+  const warn = (message: string) => report([name, 'tls', 'certificate'], message, { warning: true })
   const { validTo, validFrom } = certificate
   const now = Date.now()
   if (now > Date.parse(validTo)) warn(`expired on ${validTo}: browsers refuse it`)
@@ -109,7 +98,7 @@ function checkValidity(
   }
 }
 
-function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report): void {
+function checkRedirect({ gateway: { server, ops } }: CheckedConfig, report: Report): void {
   const redirect = server.tls?.redirect
   if (redirect === undefined) return
   const place = ['server', 'tls', 'redirect']
@@ -122,13 +111,5 @@ function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report):
       'needs `server.hosts`: only names that are listed there are redirected, ' +
       'since a name that the client made up could lead to another site'
     report(place, message)
-  }
-  const listenPort = splitHostPort(server.listen).port
-  const hasPort = server.hosts.some(host => splitPublicHost(host).port !== undefined)
-  if (!hasPort && listenPort !== 443 && listenPort !== 0) {
-    const message =
-      `redirects to port 443, but server.listen has ${listenPort}: ` +
-      'write the port of the public URL in server.hosts (443 is fine, too)'
-    report(place, message, { warning: true })
   }
 }

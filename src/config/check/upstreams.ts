@@ -1,13 +1,14 @@
-/** Rules for upstreams. */
-import type { UpstreamConfig } from '../schema/routes.ts'
-import { urlsOf } from '../schema/upstreams.ts'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { userNames } from '../schema/answer.ts'
 import type { Path } from '../schema/node.ts'
-import type { CheckedConfig, Report } from './report.ts'
+import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
+import { urlsOf, type JwtConfig } from '../schema/upstreams.ts'
+import { checkTemplate } from './answers.ts'
+import type { CheckedConfig, Report } from '../schema/config.ts'
 
-type UpstreamsConfig = Pick<CheckedConfig, 'routes'>
 type ReportKeys = (keys: Path, message: string) => void
 
-export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
+export function checkUpstreams(config: CheckedConfig, report: Report): void {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const reportKeys: ReportKeys = (keys, message) => report(['upstreams', name, ...keys], message)
     checkAddresses(urlsOf(upstream), reportKeys)
@@ -57,7 +58,7 @@ function checkAddresses(addresses: readonly string[], report: ReportKeys): void 
 }
 
 /** Each half is checked by itself: the other one may come from a preset. */
-function checkSharedPaging({ paging, upstreams }: UpstreamsConfig['routes'], report: Report): void {
+function checkSharedPaging({ paging, upstreams }: CheckedConfig['routes'], report: Report): void {
   for (const [name, { paging: taken }] of Object.entries(upstreams)) {
     if (taken === undefined) continue
     if ((taken.page === undefined) === (taken.offset === undefined)) {
@@ -70,4 +71,58 @@ function checkSharedPaging({ paging, upstreams }: UpstreamsConfig['routes'], rep
       report(['paging'], message)
     }
   }
+}
+
+const reserved = ['iat', 'exp', 'nbf', 'jti']
+
+export function checkBackEndTokens({ gateway, routes }: CheckedConfig, report: Report): void {
+  const hasSeveralSources = Object.keys(gateway.login.sources).length > 1
+  for (const [name, upstream] of Object.entries(routes.upstreams)) {
+    const { from, exchange, jwt } = credentialOf(upstream.credential)
+    const place = ['upstreams', name, 'credential']
+    if (exchange !== undefined) {
+      checkTemplate(exchange.body, [...place, 'exchange', 'body'], userNames, report)
+    }
+    if (jwt !== undefined) {
+      checkJwt(jwt, [...place, 'jwt'], report)
+      if (jwt.keys !== undefined && routes.endpoints.jwks === undefined) {
+        const message = 'no `endpoints.jwks` shows the public keys, which the back-end needs'
+        report([...place, 'jwt', 'keys'], message, { warning: true })
+      }
+    }
+    const isApart = from !== undefined || (jwt !== undefined && gateway.identity.prefix)
+    if ((exchange ?? jwt) === undefined || !hasSeveralSources || isApart) continue
+    const message =
+      'two credential sources may give two people the same name or id, and this upstream takes ' +
+      'them for one: name the source of its users, such as `from: SOURCE`'
+    report(place, message, { warning: true })
+  }
+}
+
+function checkJwt({ secret, keys, claims }: JwtConfig, place: Path, report: Report): void {
+  if ((secret === undefined) === (keys === undefined)) {
+    report(place, 'needs either `secret` (HS256) or `keys` (ES256)')
+  }
+  for (const [index, pem] of (keys ?? []).entries()) {
+    if (curveOf(pem) === 'prime256v1') continue
+    report(
+      [...place, 'keys', index],
+      'is no private key of the curve P-256: expected PEM without a password'
+    )
+  }
+  for (const name of reserved) {
+    if (!Object.hasOwn(claims, name)) continue
+    report([...place, 'claims', name], 'is set by the gateway itself: remove it')
+  }
+  checkTemplate(claims, [...place, 'claims'], userNames, report)
+}
+
+function curveOf(pem: string): string | undefined {
+  let key: KeyObject
+  try {
+    key = createPrivateKey(pem)
+  } catch {
+    return undefined
+  }
+  return key.asymmetricKeyDetails?.namedCurve
 }

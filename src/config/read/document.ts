@@ -1,15 +1,33 @@
 /** A YAML file of config before any schema check: its value, and where each key stands. */
-import { Composer, type CST, type Document, Lexer, LineCounter, Parser, YAMLParseError } from 'yaml'
+import * as yaml from 'yaml'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { displayName, type Fault, faultOfFile } from '../schema/faults.ts'
 import type { Path } from '../schema/node.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { type Inputs, NotUtf8Error } from './inputs.ts'
-import { AliasError, type Place, placesOf, syntaxFault, valueOfDocument } from './yaml-values.ts'
 
-/** A mapping from files, whose keys know their places. */
+interface Place {
+  /** The name of the file for people. */
+  readonly file: string
+  readonly preset: string | undefined
+  /** 1-based. */
+  readonly line: number
+  /** A key with nothing after it means "nothing set"; `null` or `~` is a value. */
+  readonly isEmpty: boolean
+}
+
+/** A file, or a part of one. An empty member is undefined. */
+export interface Layer {
+  readonly value: JsonRecord
+  readonly file: string
+  readonly preset: string | undefined
+  readonly placeOf: (path: Path) => Place | undefined
+}
+
+/** A mapping from files, of which the later override the former. */
 export interface Tree {
   readonly value: JsonRecord
+  readonly layers: readonly Layer[]
   /** The file in which a key is missing that stands in none. */
   readonly fileOf: (path: Path) => string
 }
@@ -19,9 +37,8 @@ interface ReadContext {
   readonly faults: Fault[]
   /** Reports an unreadable file at the line of another file that names it: there it is mended. */
   readonly namedBy?: ((message: string) => void) | undefined
-  /** The name of the preset that the file is. */
   readonly preset?: string
-  /** The whole file is a JSON Schema. */
+  /** The whole file is a JSON Schema, whose bounds are rounded as the console's numbers are. */
   readonly isJsonSchema?: boolean
 }
 
@@ -33,30 +50,34 @@ export function* documentSteps(
   file: string,
   name: string,
   context: ReadContext
-): Steps<Tree | undefined> {
+): Steps<Layer | undefined> {
   const source = readSource(file, name, context)
   return source === undefined ? undefined : yield* parse(file, source, context)
 }
 
+export const treeOf = (layer: Layer): Tree => ({
+  value: layer.value,
+  layers: [layer],
+  fileOf: () => layer.file
+})
+
 /** The place of a key; undefined for one that stands in no file. */
-export function placeAt({ value }: Pick<Tree, 'value'>, path: Path): Place | undefined {
-  const along = placesAlong(value, path)
-  return along.length === path.length ? along.at(-1) : undefined
+export function placeAt({ layers }: Pick<Tree, 'layers'>, path: Path): Place | undefined {
+  const places = layers.flatMap(layer => layer.placeOf(path) ?? [])
+  return places.findLast(({ isEmpty }) => !isEmpty) ?? places.at(-1)
 }
 
-/**
- * A fault at the place of a key, or in the mapping where it is missing: in the folder's own file,
- * not in a preset.
- */
 export function faultAt(
-  { value, fileOf }: Tree,
+  { layers, fileOf }: Tree,
   path: Path,
   message: string,
   severity: Fault['severity'] = 'fault'
 ): Fault {
-  const along = placesAlong(value, path)
-  const isThere = along.length === path.length
-  const place = isThere ? along.at(-1) : along.findLast(({ preset }) => preset === undefined)
+  const own = layers.filter(({ preset }) => preset === undefined)
+  const above = path.map((_, index) => path.slice(0, -1 - index))
+  const place =
+    placeAt({ layers }, path) ??
+    above.map(each => placeAt({ layers: own }, each)).find(each => each !== undefined)
   return {
     file: place?.file ?? fileOf(path),
     line: place?.line ?? 1,
@@ -66,25 +87,7 @@ export function faultAt(
   }
 }
 
-/** The places along a path, up to the first key that stands in no file. */
-function placesAlong(root: JsonRecord, path: Path): Place[] {
-  const along: Place[] = []
-  let holder: unknown = root
-  for (const step of path) {
-    if (typeof holder !== 'object' || holder === null) break
-    const place = placesOf(holder).get(String(step))
-    if (place === undefined) break
-    along.push(place)
-    holder = (holder as JsonRecord)[step]
-  }
-  return along
-}
-
-function readSource(
-  file: string,
-  name: string,
-  { inputs, faults, namedBy, preset }: ReadContext
-): string | undefined {
+function readSource(file: string, name: string, { inputs, faults, namedBy, preset }: ReadContext) {
   try {
     return preset === undefined ? inputs.readDocument(file) : inputs.read(file)
   } catch (error) {
@@ -99,67 +102,208 @@ function readSource(
   }
 }
 
-/** The value of a YAML text, before any schema check. */
+/** Of an anchor; nested ones multiply. A file of 1 MiB with a use for each user stays below. */
+export const maxAliasCount = 10_000
+
+/** Of duplicate keys, of tags and of long numbers together. */
+const maxMistakes = 10
+
+const isEmpty = (node: unknown): boolean =>
+  node === null || (yaml.isScalar(node) && (node.value ?? null) === null && !node.source)
+
 function* parse(
   file: string,
   source: string,
   { faults, preset, isJsonSchema = false }: ReadContext
-): Steps<Tree | undefined> {
-  const lines = new LineCounter()
-  const before = faults.length
+): Steps<Layer | undefined> {
+  const lines = new yaml.LineCounter()
+  const found: Fault[] = []
+  const lineOf = ({ range }: yaml.Node) => lines.linePos(range?.[0] ?? 0).line
   const report = (line: number, message: string) => {
-    faults.push(faultOfFile(file, message, line))
+    // Of a file that is no config at all the first ones tell enough.
+    if (found.length < maxMistakes) found.push(faultOfFile(file, message, line))
   }
   const document = yield* yamlSteps(source, lines)
   const [error] = document.errors
-  if (error !== undefined) {
-    report(lines.linePos(error.pos[0]).line, syntaxFault(error, source))
-    return undefined
-  }
-  yield
-  const name = displayName(file)
   let value: unknown
+  let targets: Targets = new Map()
+  if (error !== undefined) report(lines.linePos(error.pos[0]).line, syntaxFault(error, source))
+  yield
   try {
-    value = valueOfDocument(document, { lines, file: name, preset, isJsonSchema, report })
+    if (error === undefined) targets = checkNodes(document, { report, lineOf, isJsonSchema })
+    if (found.length === 0) value = document.toJS({ maxAliasCount })
   } catch (thrown) {
-    const message = thrown instanceof AliasError ? thrown.message : ''
+    const { message } = thrown as Error
+    const isMerge = message.startsWith('Merge sources')
+    const ofMerge = 'the merge key "<<" takes a mapping, or an alias (*name) of one'
     const tooMuch = 'the YAML aliases of this file expand to too much, or one contains itself'
-    faults.push(faultOfFile(file, message || tooMuch))
-    return undefined
+    report(0, isMerge ? ofMerge : tooMuch)
   }
-  if (faults.length > before) return undefined
-  if (isRecord(value)) return { value, fileOf: () => name }
-  report(0, 'expected a mapping, at least {}; the file is empty or holds something else')
-  return undefined
+  if (found.length === 0 && !isRecord(value)) {
+    report(0, 'expected a mapping, at least {}; the file is empty or holds something else')
+  }
+  faults.push(...found.toSorted((a, b) => a.line - b.line))
+  if (found.length > 0 || !isRecord(value)) return undefined
+  const name = displayName(file)
+  const placeOf = (path: Path) => {
+    const member = memberAt(document.contents, path, targets)
+    if (member === undefined) return undefined
+    const line = lineOf(member.at)
+    return { file: name, preset, line, isEmpty: isEmpty(member.value) }
+  }
+  return { value, file: name, preset, placeOf }
 }
 
 /** Of the lexer: so many take a millisecond. */
 const lexemesInStep = 1000
 
 /** As `parseDocument` of `yaml`, which takes 20 ms in one piece for a file with 200 routes. */
-function* yamlSteps(source: string, lines: LineCounter): Steps<Document.Parsed> {
-  const parser = new Parser(lines.addNewLine)
-  const tokens: CST.Token[] = []
+function* yamlSteps(source: string, lines: yaml.LineCounter): Steps<yaml.Document.Parsed> {
+  const parser = new yaml.Parser(lines.addNewLine)
+  const tokens: yaml.CST.Token[] = []
   lines.addNewLine(0)
   let count = 0
-  for (const lexeme of new Lexer().lex(source)) {
+  for (const lexeme of new yaml.Lexer().lex(source)) {
     tokens.push(...parser.next(lexeme))
     if (++count % lexemesInStep === 0) yield
   }
   tokens.push(...parser.end())
   yield
-  const composer = new Composer({
+  const composer = new yaml.Composer({
     prettyErrors: false,
     merge: true,
     // The library compares each key with all before it.
     uniqueKeys: false,
-    intAsBigInt: true
+    intAsBigInt: true,
+    // So that `0123` is the user 0123.
+    stringKeys: true
   })
   const [document, second] = composer.compose(tokens, true, source.length)
   yield
   if (second !== undefined) {
     const at = [second.range[0], second.range[1]] as const
-    document?.errors.push(new YAMLParseError([...at], 'MULTIPLE_DOCS', ''))
+    document?.errors.push(new yaml.YAMLParseError([...at], 'MULTIPLE_DOCS', ''))
   }
-  return document as Document.Parsed
+  return document as yaml.Document.Parsed
+}
+
+interface NodesCheck {
+  readonly report: (line: number, message: string) => void
+  readonly lineOf: (node: yaml.Node) => number
+  readonly isJsonSchema: boolean
+}
+type Targets = Map<yaml.Alias, yaml.Node>
+
+/** Those of values that JSON has too; a single `!` says "text". */
+const plainTags = new Set([
+  '!',
+  ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(name => `tag:yaml.org,2002:${name}`)
+])
+
+/**
+ * Reports what JSON does not have, and makes whole numbers and empty members what the readers of
+ * the value expect.
+ * @returns the node of each alias
+ */
+function checkNodes(document: yaml.Document, check: NodesCheck): Targets {
+  const report = (node: yaml.Node, message: string) => check.report(check.lineOf(node), message)
+  const anchors = new Map<string, yaml.Node>()
+  const targets: Targets = new Map()
+  yaml.visit(document, (_, node, above) => {
+    if (yaml.isPair(node)) {
+      if (isEmpty(node.value)) node.value = new yaml.Scalar(undefined)
+    } else if (yaml.isAlias(node)) {
+      const target = anchors.get(node.source)
+      if (target && above.includes(target)) throw new RangeError('an alias within its anchor')
+      if (target !== undefined) return void targets.set(node, target)
+      const name = node.source
+      report(node, `the alias *${name} has no anchor: define &${name} above it`)
+    } else if (yaml.isNode(node)) {
+      const { anchor, tag = '!' } = node
+      if (anchor !== undefined) anchors.set(anchor, node)
+      if (!plainTags.has(tag)) {
+        const name = tag.replace('tag:yaml.org,2002:', '!!')
+        report(node, `the tag ${name} is not supported: write the value without it`)
+      }
+      if (yaml.isMap(node)) reportTwice(node.items, check)
+      if (!yaml.isScalar(node) || typeof node.value !== 'bigint') return
+      node.value = Number(node.value)
+      if (check.isJsonSchema || Number.isSafeInteger(node.value)) return
+      report(node, 'this number is too long to be exact: write it as text, in quotes')
+    }
+  })
+  return targets
+}
+
+const isMerge = ({ key }: yaml.Pair): boolean =>
+  yaml.isScalar(key) && key.value === '<<' && key.type === 'PLAIN'
+
+function reportTwice(pairs: readonly yaml.Pair[], { report, lineOf }: NodesCheck): void {
+  const firsts = new Map<unknown, yaml.Node>()
+  for (const pair of pairs) {
+    const { key } = pair
+    if (!yaml.isScalar(key) || isMerge(pair)) continue
+    const first = firsts.get(key.value)
+    firsts.set(key.value, first ?? key)
+    if (first === undefined) continue
+    const message =
+      `the key "${String(key.value)}" stands twice in its mapping, first in line ` +
+      `${lineOf(first)}. Keep one of the two.`
+    report(lineOf(key), message)
+  }
+}
+
+interface Member {
+  readonly at: yaml.Node
+  readonly value: unknown
+}
+
+function memberAt(root: unknown, [step, ...rest]: Path, targets: Targets): Member | undefined {
+  const member = step === undefined ? undefined : memberOf(root, String(step), targets)
+  return rest.length === 0 ? member : memberAt(member?.value, rest, targets)
+}
+
+/** As the library merges: own keys win, and earlier sources. */
+function memberOf(written: unknown, step: string, targets: Targets): Member | undefined {
+  const resolved = (node: unknown) => (yaml.isAlias(node) ? targets.get(node) : node)
+  const node = resolved(written)
+  if (yaml.isSeq(node)) {
+    const item = node.items[Number(step)] as yaml.Node | undefined
+    return item && { at: item, value: item }
+  }
+  if (!yaml.isMap(node)) return undefined
+  const own = node.items.find(({ key }) => yaml.isScalar(key) && key.value === step)
+  if (own !== undefined) return { at: own.key as yaml.Node, value: resolved(own.value) }
+  return node.items
+    .filter(isMerge)
+    .flatMap(({ value }) => {
+      const sources = resolved(value)
+      return yaml.isSeq(sources) ? sources.items : [sources]
+    })
+    .map(source => memberOf(source, step, targets))
+    .find(each => each !== undefined)
+}
+
+const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"'
+
+/** By the library's error codes. For other codes the library's own message is clear enough. */
+const messages: Readonly<Record<string, string>> = {
+  BAD_INDENT:
+    'this line is indented differently from the keys that it stands among. ' +
+    'Give all keys of one mapping the same number of spaces.',
+  BAD_SCALAR_START: 'a text cannot begin with this character. Put the text in quotes.',
+  BLOCK_AS_IMPLICIT_KEY:
+    'this line has a second colon. Put a text that contains a colon and a space in quotes.',
+  MULTIPLE_DOCS:
+    'a second YAML document begins here. Keep one document in a file: remove the line "---".',
+  NON_STRING_KEY: 'a key is a text.',
+  TAB_AS_INDENT: 'a tab stands at the beginning of this line. Indent with spaces.',
+  UNEXPECTED_TOKEN:
+    'unexpected text. Check the indentation and the quotes of this line and of the line before.'
+}
+
+function syntaxFault({ code, message, pos: [at] }: yaml.YAMLError, source: string): string {
+  // In `[${X}]`, YAML takes the brace as the start of a mapping.
+  if (source[at] === '{' && source[at - 1] === '$') return unquotedReference
+  return messages[code] ?? `${message}.`
 }

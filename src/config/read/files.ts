@@ -7,7 +7,7 @@ import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
 import { asNode, type Node, type Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
-import { documentSteps, faultAt, readDocument, type Tree } from './document.ts'
+import { documentSteps, faultAt, readDocument, type Tree, treeOf } from './document.ts'
 import { createInputs, type Inputs, withEnvFile } from './inputs.ts'
 import { type FolderReading, folderSteps } from './presets.ts'
 import { read } from './read.ts'
@@ -33,10 +33,7 @@ export function openFolder(
   }
 }
 
-/**
- * Reads a tree by its schema. Faults get the places of the tree.
- * @param named gets the names that stand in it
- */
+/** @param named gets the names that stand in the tree */
 export function readTree(
   schema: Node,
   tree: Tree,
@@ -58,29 +55,28 @@ export interface LoadedFile<T> {
   readonly value: T
 }
 
-interface NamedReading extends FolderReading {
-  /** Reports a file that cannot be read at the key that names it. */
-  readonly report: (path: Path, message: string) => void
-}
+type ReportName = (path: Path, message: string) => void
 
 /** Each file once, by its name. One with faults is left out. */
 export function* readMappings<T extends TSchema>(
   named: readonly Named[],
   schema: T,
-  { report, ...reading }: NamedReading
+  reading: FolderReading,
+  report: ReportName
 ): Steps<Record<string, LoadedFile<Static<T>>>> {
   const { inputs, faults } = reading
   const files: Record<string, LoadedFile<Static<T>>> = {}
-  for (const { what, name, path, note = '' } of named) {
+  for (const { what, name, path } of named) {
     if (Object.hasOwn(files, name)) continue
     const before = faults.length
-    const tree = yield* documentSteps(fileIn(reading, name), name, {
+    const layer = yield* documentSteps(fileIn(reading, name), name, {
       inputs,
       faults,
       isJsonSchema: what === 'contract file',
-      namedBy: message => report(path, message + note)
+      namedBy: message => report(path, message)
     })
-    if (tree === undefined) continue
+    if (layer === undefined) continue
+    const tree = treeOf(layer)
     const value = readTree(asNode(schema), tree, reading)
     if (faults.length === before) files[name] = { tree, value: value as Static<T> }
     yield
@@ -88,19 +84,18 @@ export function* readMappings<T extends TSchema>(
   return files
 }
 
-/** The texts of files, by name. */
 export function readTexts(
   named: readonly Named[],
   readText: (name: string) => string,
-  report: NamedReading['report']
+  report: ReportName
 ): Record<string, string> {
   const texts: Record<string, string> = {}
-  for (const { name, path, note = '' } of named) {
+  for (const { name, path } of named) {
     try {
       texts[name] ??= readText(name)
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-      report(path, `the file cannot be read (${reason})${note}`)
+      report(path, `the file cannot be read (${reason})`)
     }
   }
   return texts
@@ -110,8 +105,7 @@ export function readTexts(
 const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.[a-z0-9-]+(\.(file|kind))?)?)$/
 
 /**
- * The users files of a folder, as a start reads them. The rest of config may be faulty: commands
- * must work while an operator mends it.
+ * The rest of config may be faulty: commands must work while an operator mends it.
  * @throws ConfigError when `gateway.yaml` does not say them
  */
 export function readUsersFiles(folders: Folders, environment: Environment): string[] {
@@ -137,9 +131,9 @@ export function readOpsSocket(
 
 function opsSocketIn(folder: string, environment: Environment): string | false | undefined {
   const reading = openFolder(folder, environment)
-  const tree = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', reading)
+  const layer = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', reading)
   // Presets do not set `ops`.
-  const gateway = tree && readTree(asNode(gatewaySchema), tree, reading)
+  const gateway = layer && readTree(asNode(gatewaySchema), treeOf(layer), reading)
   const socket: unknown = ((gateway ?? {}) as Partial<GatewayConfig>).ops?.socket
   return typeof socket === 'string' || socket === false ? socket : undefined
 }

@@ -19,12 +19,10 @@ export interface Inputs {
   readonly readDocument: (file: string) => string
   /** By absolute path: as `fingerprintOf`, before it was read first. */
   readonly fingerprints: () => Readonly<Record<string, string>>
-  /** By absolute path. No secret stands in them. */
   readonly documents: () => Readonly<Record<string, string>>
 }
 
 export class NotUtf8Error extends RangeError {
-  /** The first line that is not UTF-8, 1-based. */
   readonly line: number
 
   constructor(line: number) {
@@ -33,10 +31,7 @@ export class NotUtf8Error extends RangeError {
   }
 }
 
-/**
- * Other characters would all become the same one: two names could become one.
- * @throws NotUtf8Error
- */
+/** Two names could become one else. @throws NotUtf8Error */
 export function decodeText(content: Buffer): string {
   if (!isUtf8(content)) throw new NotUtf8Error(firstLineNotUtf8(content))
   return content.toString('utf8')
@@ -87,10 +82,7 @@ function contentOf(file: string, text: string | undefined): Buffer {
   return readFileSync(file)
 }
 
-/**
- * The environment, completed by the file where the folder has one. The environment wins.
- * @throws ConfigError for a file that cannot be read
- */
+/** The environment wins. @throws ConfigError for a file that cannot be read */
 export function withEnvFile(folder: string, environment: Environment, inputs: Inputs): Environment {
   const file = resolve(folder, '.env')
   try {

@@ -1,21 +1,22 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import type { JsonRecord } from '../../json/values.ts'
-import { checkConfig } from '../check/check.ts'
-import { contractSteps } from '../check/contracts.ts'
+import { checkConfig, checkUsers } from '../check/check.ts'
+import { contractSteps } from '../check/parts.ts'
 import { checkNamed, namesIn } from '../check/references.ts'
-import type { CheckedConfig, Report } from '../check/report.ts'
-import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
 import {
+  type Config,
   configSchema,
   fileOfKey,
   type LoadedConfig,
   type Named,
-  type ServerTls
+  type ServerTls,
+  type CheckedConfig,
+  type Report
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
-import type { GatewayConfig } from '../schema/gateway.ts'
+import type { GatewayConfig, SourceConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
@@ -28,12 +29,8 @@ import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
 
 interface Options {
-  /**
-   * The install config of the running process: used instead of the file's, which must be valid
-   * all the same.
-   */
-  readonly running?: GatewayConfig
-  /** Records every file that is read. */
+  /** Its install config is used instead of the files', which must be valid all the same. */
+  readonly running?: Config | undefined
   readonly inputs?: Inputs
 }
 
@@ -53,33 +50,37 @@ export function* loadSteps(
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
   const report = reporterOf(tree, faults)
-  const files = yield* readNamedFiles(named, { ...reading, report }, running)
+  const { users, schemas, pemTexts, modules } = yield* readNamedFiles(named, reading, report)
   // Only values that fit their schema are checked further.
   if (faults.length > 0) {
     checkNamed(named, namesIn(tree.value), report)
     throw new ConfigError(faults)
   }
-  const sections = sectionsOf(value) as Sections
   const { folder, bases } = reading
-  const config = { folder, bases, named, ...sections, ...contentOf(sections, files) }
-  const contracts = yield* contractSteps(config.routes, files.contracts, file =>
+  const sections = sectionsOf(value) as Sections
+  const contents = contentOf(sections.gateway, named, pemTexts)
+  const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
+  const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
+  const config = { folder, bases, named, ...sections, ...contents, users: ofUsers }
+  const contracts = yield* contractSteps(config.routes, schemas, file =>
     reporterOf(file.tree, faults)
   )
-  for (const { value: users, tree: file } of Object.values(files.users)) {
-    checkUsers(users, reporterOf(file, faults))
-  }
+  for (const file of Object.values(users)) checkUsers(file.value, reporterOf(file.tree, faults))
   checkConfig(config, report)
   throwFaults(faults)
   yield
-  const restartNeeded = running === undefined ? [] : checkForRunning(config, running, tree, faults)
+  const restartNeeded = running ? checkForRunning(config, running.gateway, tree, faults) : []
   throwFaults(faults)
+  const kept = filesOfSources(running)
   return deepFreeze({
     ...config,
+    users: { ...kept.users, ...config.users },
+    authorities: { ...kept.authorities, ...config.authorities },
     contracts,
-    modules: files.modules,
+    modules,
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
-    gateway: running ?? config.gateway,
+    gateway: running?.gateway ?? config.gateway,
     restartNeeded,
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
@@ -93,64 +94,51 @@ function throwFaults(faults: readonly Fault[]): void {
 
 type Sections = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
-interface FilesReading extends FolderReading {
-  readonly report: Report
-}
-
-function* readNamedFiles(
-  named: readonly Named[],
-  reading: FilesReading,
-  running: GatewayConfig | undefined
-) {
-  const { inputs, report } = reading
-  const all = [...named, ...othersOf(running, named)]
-  const of = (kind: Named['what']) => all.filter(({ what }) => what === kind)
-  const users = yield* readMappings(of('users file'), usersSchema, reading)
-  const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
+function* readNamedFiles(named: readonly Named[], reading: FolderReading, report: Report) {
+  const { inputs } = reading
+  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
+  const users = yield* readMappings(of('users file'), usersSchema, reading, report)
+  const schemas = yield* readMappings(of('contract file'), schemaFile, reading, report)
   // Text around certificates is no part of them, in whatever encoding.
   const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
   const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
     users,
-    contracts,
+    schemas,
     pemTexts: readTexts(of('PEM file'), readPem, report),
-    modules: readTexts(of('module'), readModule, report),
-    ofClients: new Set(
-      of('PEM file').flatMap(({ name, path }) =>
-        path[0] === 'upstreams' || path[0] === 'login' ? [name] : []
-      )
-    )
+    modules: readTexts(of('module'), readModule, report)
   }
 }
 
-/** The files that the sources of the running process need, and perhaps nothing else. */
-function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
-  const path = ['login', 'sources']
-  const note = ': the running process needs it until it is restarted'
-  return Object.values(running?.login.sources ?? {}).flatMap((source): Named[] => {
-    if (source.kind === 'users-file') {
-      const isNamed = named.some(({ name }) => name === source.file)
-      return isNamed ? [] : [{ what: 'users file', name: source.file, path, note }]
-    }
-    if (source.kind !== 'ldap' || source.ca === undefined) return []
-    return [{ what: 'PEM file', name: source.ca, path, note }]
-  })
+/** What the sources of the running process need, whatever the files name now. */
+function filesOfSources(running: Config | undefined) {
+  const sources = Object.values(running?.gateway.login.sources ?? {})
+  const nameOf = (source: SourceConfig) => {
+    if (source.kind === 'users-file') return source.file
+    return source.kind === 'ldap' ? source.ca : undefined
+  }
+  const names = new Set(sources.map(nameOf))
+  const pick = <T>(all: Readonly<Record<string, T>> = {}) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
+  return { users: pick(running?.users), authorities: pick(running?.authorities) }
 }
 
-type NamedFiles = ReturnType<typeof readNamedFiles> extends Steps<infer T> ? T : never
-
-/** What config has of the files that it names. */
-function contentOf({ gateway }: Sections, { users, pemTexts, ofClients }: NamedFiles) {
-  const { server, ops, redis } = gateway
+/** What config has of the PEM files that it names. */
+function contentOf(
+  { server, ops, redis }: GatewayConfig,
+  named: readonly Named[],
+  pemTexts: Readonly<Record<string, string>>
+) {
   const pairOf = (pair: ServerTls | undefined): ServerTls | undefined =>
     pair && { certificate: pemTexts[pair.certificate] ?? '', key: pair.key }
   const [serverTls, opsTls] = [pairOf(server.tls), pairOf(ops.tls)]
   const redisCa = redis?.ca === undefined ? undefined : pemTexts[redis.ca]
+  const ofClients = named.filter(
+    ({ what, path: [section] }) =>
+      what === 'PEM file' && (section === 'upstreams' || section === 'login')
+  )
   return {
-    users: Object.fromEntries(Object.entries(users).map(([name, file]) => [name, file.value])),
-    authorities: Object.fromEntries(
-      Object.entries(pemTexts).filter(([name]) => ofClients.has(name))
-    ),
+    authorities: Object.fromEntries(ofClients.map(({ name }) => [name, pemTexts[name] ?? ''])),
     ...(serverTls && { serverTls }),
     ...(opsTls && { opsTls }),
     ...(redisCa !== undefined && { redisCa })
@@ -170,10 +158,7 @@ function reporterOf(tree: Tree, faults: Fault[], note = ''): Report {
   }
 }
 
-/**
- * Checks the files with the running process's install config, too.
- * @returns keys of `gateway.yaml` that differ from it
- */
+/** @returns keys of `gateway.yaml` that differ from the install config of the process */
 function checkForRunning(
   config: CheckedConfig,
   running: GatewayConfig,

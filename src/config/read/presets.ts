@@ -1,6 +1,6 @@
 /** The presets of this installation, and the files of a config folder that builds on them. */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, fileOfKey, schemaOf } from '../schema/config.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -15,9 +15,8 @@ import {
   presetsOfKind
 } from '../schema/presets.ts'
 import type { Steps } from '../schema/steps.ts'
-import { documentSteps, faultAt, placeAt, type Tree } from './document.ts'
+import { documentSteps, faultAt, type Layer, placeAt, type Tree, treeOf } from './document.ts'
 import type { Inputs } from './inputs.ts'
-import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
 import type { Environment } from './references.ts'
 
@@ -25,42 +24,58 @@ export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')
 }
 
-/** What reads the files of a config folder. */
 export interface FolderReading {
-  /** Absolute. */
   readonly folder: string
-  /** Those whose files it overrides, absolute. */
   readonly bases: readonly string[]
   readonly environment: Environment
   readonly inputs: Inputs
   readonly faults: Fault[]
 }
 
-/**
- * The files of the folder over its presets, as one tree.
- * @throws ConfigError when one of them cannot be read
- */
+/** The files of the folder over its presets. @throws ConfigError when one cannot be read */
 export function* folderSteps(
   reading: FolderReading,
   names: readonly string[] = ['gateway.yaml', 'routes.yaml', 'limits.yaml']
 ): Steps<Tree> {
   const { faults } = reading
-  const fileNames: Record<string, string> = {}
-  const layers: JsonRecord[] = []
+  const own: Layer[] = []
   for (const folder of [...reading.bases, reading.folder]) {
-    layers.push(yield* ownFiles(folder, { ...reading, names, fileNames }))
+    own.push(...(yield* ownFiles(folder, reading, names)))
   }
   if (faults.length > 0) throw new ConfigError(faults)
-  const own: Tree = {
-    value: layers.reduce(mergeMappings, {}),
-    fileOf: ([key = '']) => fileNames[`${fileOfKey(String(key))}.yaml`] ?? ''
-  }
-  const presets = yield* readPresets(own, reading)
+  const tree = mergedTree(own)
+  const presets = yield* readPresets(tree, reading)
   if (faults.length > 0) throw new ConfigError(faults)
-  return { ...own, value: [...presets, ...layers].reduce(mergeMappings, {}) }
+  return mergedTree([...presets, ...own])
 }
 
-/** The keys of each file. */
+function mergedTree(layers: readonly Layer[]): Tree {
+  const ownName = (name: string) =>
+    layers.findLast(({ file, preset }) => preset === undefined && basename(file) === name)?.file
+  return {
+    value: layers.map(({ value }) => value).reduce(mergeMappings, {}),
+    layers,
+    fileOf: ([key = '']) => ownName(`${fileOfKey(String(key))}.yaml`) ?? ''
+  }
+}
+
+/**
+ * The later wins: mappings merge key by key, everything else is replaced. The keys stand in its
+ * order, before those that it does not have. `null` removes a key; an empty one changes nothing.
+ */
+function mergeMappings(base: JsonRecord, over: JsonRecord): JsonRecord {
+  const inherited = new Map(Object.entries(base))
+  const members = new Map<string, unknown>()
+  for (const [key, value] of Object.entries(over)) {
+    const former = inherited.get(key)
+    if (inherited.delete(key) && value === null) continue
+    const areBoth = isRecord(former) && isRecord(value)
+    const either = value === undefined ? former : value
+    members.set(key, areBoth ? mergeMappings(former, value) : either)
+  }
+  return Object.fromEntries([...members, ...inherited])
+}
+
 export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
   const keysOf = (file: ConfigFile) =>
     Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
@@ -68,55 +83,52 @@ export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
   return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
 }
 
-interface OwnFiles extends FolderReading {
-  readonly names: readonly string[]
-  /** Gets, by the name of a file, the last that was read. */
-  readonly fileNames: Record<string, string>
-}
-
 /** The files of one folder. One that another folder has may be missing; else it is in the last. */
 function* ownFiles(
   here: string,
-  { folder, bases, inputs, faults, names, fileNames }: OwnFiles
-): Steps<JsonRecord> {
+  { folder, bases, inputs, faults }: FolderReading,
+  names: readonly string[]
+): Steps<Layer[]> {
   const isThere = (each: string, name: string) => inputs.isThere(resolve(each, name))
-  let value: JsonRecord = {}
+  const layers: Layer[] = []
   for (const name of names) {
     const isElsewhere = here !== folder || bases.some(each => isThere(each, name))
     if (isElsewhere && !isThere(here, name)) continue
-    const tree = yield* documentSteps(resolve(here, name), name, { inputs, faults })
-    if (tree === undefined) continue
-    for (const key of Object.keys(tree.value).filter(each => Object.hasOwn(value, each))) {
-      const { file = '', line = 0 } = placeAt({ value }, [key]) ?? {}
-      faults.push(faultAt(tree, [key], `stands in ${file}:${line} too: keep one of the two`))
+    const layer = yield* documentSteps(resolve(here, name), name, { inputs, faults })
+    if (layer === undefined) continue
+    for (const key of Object.keys(layer.value)) {
+      const other = placeAt({ layers }, [key])
+      if (other === undefined) continue
+      const message = `stands in ${other.file}:${other.line} too: keep one of the two`
+      faults.push(faultAt(treeOf(layer), [key], message))
     }
-    fileNames[name] = tree.fileOf([])
-    value = mergeMappings(value, tree.value)
+    // The last is the first to be read, as all of them are in the order of their names.
+    layers.unshift(layer)
   }
-  return value
+  return layers
 }
 
 /** In the order of merging. An unknown name is left out: its schema reports it. */
-function* readPresets(
-  own: Tree,
-  { inputs, faults, environment }: FolderReading
-): Steps<JsonRecord[]> {
-  const trees: JsonRecord[] = []
+function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading): Steps<Layer[]> {
+  const layers: Layer[] = []
   const choice = choiceOf(own, environment)
   for (const kind of presetKinds) {
     const key = presetKeys[kind]
     const name = choice[key]
     if (name === undefined || !presetsOfKind(kind).includes(name)) continue
-    const tree = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
+    const layer = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
       inputs,
       faults,
       preset: name,
       namedBy: message => faults.push(faultAt(own, [key], `${message}: install the gateway again`))
     })
     // A preset has a member for each file.
-    trees.push(...Object.values(tree?.value ?? {}).filter(isRecord))
+    for (const [part, value] of Object.entries(layer?.value ?? {})) {
+      if (layer === undefined || !isRecord(value)) continue
+      layers.push({ ...layer, value, placeOf: path => layer.placeOf([part, ...path]) })
+    }
   }
-  return trees
+  return layers
 }
 
 /** Which presets the folder names; faults of the two keys are reported when it is read. */

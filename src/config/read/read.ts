@@ -17,7 +17,6 @@ import { filledIn, type References, unusable } from './references.ts'
 
 export interface Reading extends References {
   readonly report: (path: Path, message: string) => void
-  /** Gets the names that stand in the value. */
   readonly named?: Named[]
 }
 
@@ -63,14 +62,15 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
       continue
     }
     // `server:` with nothing below it is null in YAML, but is meant as "nothing set".
-    const isEmpty = written[key] === null && Object.hasOwn(properties, key)
+    const inside = Object.hasOwn(written, key) ? (written[key] ?? null) : undefined
+    const isEmpty = inside === null && Object.hasOwn(properties, key)
     if (schema.keysName !== undefined) {
       reading.named?.push({ what: schema.keysName, name: key, path: place })
     }
-    const isWritten = Object.hasOwn(written, key) && !isEmpty
-    const value = readAt(place, member, isWritten ? written[key] : undefined, reading)
+    const isWritten = inside !== undefined && !isEmpty
+    const value = readAt(place, member, isWritten ? inside : undefined, reading)
     if (isWritten) count += 1
-    if (value === undefined) reportMissing(path, key, { schema, member, isWritten }, reading)
+    if (value === undefined) reportMissing(place, schema, isWritten, reading)
     else if (value !== unusable) members.push([key, value])
   }
   const fault = faultOfCount(schema, count, Object.keys(written))
@@ -78,36 +78,22 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
   return Object.fromEntries(members)
 }
 
-interface Missing {
-  readonly schema: Node
-  readonly member: Node
-  /** Whether the key stands there, with a reference that counts as not set. */
-  readonly isWritten: boolean
-}
-
-function reportMissing(
-  path: Path,
-  key: string,
-  { schema, member, isWritten }: Missing,
-  { report }: Reading
-): void {
+/** @param isWritten whether the key stands there, with a reference that counts as not set */
+function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }: Reading): void {
+  const key = String(path.at(-1))
+  const member = memberSchema(schema, key) ?? {}
   const isRequired = schema.required?.includes(key) === true
   const isSecret = holdsSecret(branchOf(member, ''))
   // A secret whose key is a name of the operator's choice, such as a header, is needed too.
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
-    const advice = 'set the environment variable that the reference names'
-    report([...path, key], `the secret is empty: ${advice}`)
+    report(path, 'the secret is empty: set the environment variable that the reference names')
   } else if (isRequired) {
-    report(path, `the key "${key}" is missing (${member.description ?? expectation(member)})`)
+    const what = member.description ?? expectation(member)
+    report(path.slice(0, -1), `the key "${key}" is missing (${what})`)
   }
 }
 
-function readList(
-  path: Path,
-  schema: Node,
-  written: readonly unknown[],
-  reading: Reading
-): unknown[] {
+function readList(path: Path, schema: Node, written: readonly unknown[], reading: Reading) {
   const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
   const values = written
     .map((item, index) => readAt([...path, index], items, item, reading))
@@ -123,7 +109,6 @@ function readList(
   return values
 }
 
-/** What a value would have to be, in words; undefined for one that fits, but for what it holds. */
 function expectationAt(branch: Node, value: unknown): string | undefined {
   if (branch.anyOf !== undefined) return unionText(branch)
   if (isAnything(branch)) return undefined
@@ -172,7 +157,6 @@ function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): 
   return `expected ${expected}, found ${show(value)}${suggestion(schema, value)}`
 }
 
-/** A suggestion for an invalid text: the most similar value, or another way to write it. */
 function suggestion(schema: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])

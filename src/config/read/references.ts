@@ -5,7 +5,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface References {
   readonly environment: Environment
-  /** The place of the file of a `file:PATH`. */
   readonly fileOf: (path: string) => string
   /** @throws the system's error */
   readonly readText: (file: string) => string
@@ -18,15 +17,11 @@ const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
 
-/** Whether a text can be a secret: one whole reference. */
 function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 
-/**
- * The value that a text stands for. A secret has to be a reference; `file:` is for secrets only.
- * @returns undefined for a value that counts as not set
- */
+/** `file:` is for secrets only. @returns undefined for a value that counts as not set */
 export function filledIn(
   schema: Node,
   written: string,
@@ -55,11 +50,7 @@ export function filledIn(
 }
 
 /** @returns undefined when a variable is not set */
-function fill(
-  written: string,
-  environment: Environment,
-  report: (message: string) => void
-): string | undefined {
+function fill(written: string, environment: Environment, report: (message: string) => void) {
   let isMissing = false
   const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {
     const variable = ownMember(environment, name)
@@ -83,11 +74,7 @@ function numberOrFlag(written: string): unknown {
   return ['true', 'false'].includes(trimmed) ? trimmed === 'true' : written
 }
 
-function secretIn(
-  file: string,
-  { readText }: References,
-  report: (message: string) => void
-): unknown {
+function secretIn(file: string, { readText }: References, report: (message: string) => void) {
   try {
     const secret = readText(file).trimEnd()
     if (secret !== '') return secret

@@ -2,10 +2,7 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-/**
- * The names that a template may have, as `{name}`: the closed list, with the type of each value.
- * None of them is a credential or the id of a session.
- */
+/** The names that a template may have, as `{name}`. None is a credential or the id of a session. */
 export const sessionNames = {
   id: 'text',
   username: 'text',
@@ -25,7 +22,6 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
-/** Those that say who the user is, and nothing of the session. */
 export const userNames: readonly SessionName[] = [
   'id',
   'username',
@@ -62,10 +58,8 @@ const answer = {
   )
 }
 
-/** The schema of an endpoint's `answer`. */
 export const answerSchema = (description: string) => s.optional(answer, description)
 
-/** The same of a route. */
 export const routeAnswerSchema = s.closed(
   {
     ...answer,

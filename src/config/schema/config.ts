@@ -1,4 +1,3 @@
-/** A loaded config: all files, validated and with their defaults. */
 import type { JsonSchema } from '../../contract/schema.ts'
 import type { Fault } from './faults.ts'
 import { type GatewayConfig, gatewaySchema } from './gateway.ts'
@@ -38,31 +37,24 @@ export interface ServerTls {
 }
 
 export interface Config {
-  /** The config folder, absolute. */
   readonly folder: string
   /** The folders whose files it overrides, absolute. */
   readonly bases: readonly string[]
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
-  /** The users files of the credential sources, by file name. */
   readonly users: Readonly<Record<string, UsersConfig>>
-  /** Contracts of routes, by route name. */
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
   /** The text of each YAML file but presets, and of own code, by absolute path. No secret is in it. */
   readonly documents: Readonly<Record<string, string>>
-  /**
-   * The certificate authorities of upstreams and directories: content of the PEM files, by the name
-   * in config.
-   */
+  /** PEM texts of the authorities of upstreams and directories, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
   /** The texts of own code (`module`), by the name in config. */
   readonly modules: Readonly<Record<string, string>>
   /** The pair of `server.tls` as its files are now; in use, only where the listener has TLS. */
   readonly serverTls?: ServerTls
-  /** The same of `ops.tls`. */
   readonly opsTls?: ServerTls
   /** The text of `redis.ca` as its file is now; in use, as it was at the start. */
   readonly redisCa?: string
@@ -76,8 +68,6 @@ export interface Named {
   readonly what: NamedThing
   readonly name: string
   readonly path: Path
-  /** Stands at the end of a fault of the file that it names. */
-  readonly note?: string
 }
 
 export interface LoadedConfig extends Config {
@@ -85,3 +75,16 @@ export interface LoadedConfig extends Config {
   /** Makes a fault that was found only when the config was tried, with file and line. */
   readonly fault: (path: Path, message: string) => Fault
 }
+
+/** @param how `also`: the other place of a clash in the same file, whose line the message then names */
+export type Report = (
+  path: Path,
+  message: string,
+  how?: { readonly warning?: boolean; readonly also?: Path }
+) => void
+
+/** As it is while its rules are checked. */
+export type CheckedConfig = Omit<
+  LoadedConfig,
+  'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
+>

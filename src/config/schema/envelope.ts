@@ -1,8 +1,6 @@
-/** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-/** Dialects of the envelope. */
 export const dialects = [
   'dual',
   'ant-design-pro',
@@ -95,8 +93,7 @@ const customEnvelope = s.optional(
     ),
     refreshCodes: s.list(
       responseCode('A code.'),
-      'Codes on which the console calls its refresh endpoint. A back-end’s own number never ' +
-        'becomes one.'
+      'Codes on which the console refreshes. A back-end’s own number never becomes one.'
     ),
     errors
   },
@@ -123,8 +120,7 @@ export const envelope = s.section(
     ),
     errorStatus: s.oneOf(
       [...errorStatuses],
-      'The HTTP status of errors: each its own, or always 200 (`ok`). ' +
-        '`envelope.custom.errors` wins.',
+      'The HTTP status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
       { default: 'own' }
     ),
     language: s.oneOf(
@@ -145,8 +141,7 @@ export const envelope = s.section(
     custom: customEnvelope,
     fieldErrors: memberName(
       'fieldErrors',
-      'The member of an error with those of single fields, as `{ NAME: [TEXT] }`, where the ' +
-        'upstream has `errors`.'
+      'The member with errors of single fields, `{ NAME: [TEXT] }`, by `errors` of upstreams.'
     ),
     inertToken: Type.String({
       default: '',
@@ -163,8 +158,7 @@ export const envelope = s.section(
     ),
     tokenCookies: s.list(
       cookieName,
-      'Cookies in which a console keeps its own token: deleted at sign-in and sign-out; no ' +
-        'back-end gets them.',
+      'Cookies with a console’s own token: deleted at sign-in and sign-out, for no back-end.',
       { default: ['TOKEN__'] }
     ),
     tokenQuery: s.list(

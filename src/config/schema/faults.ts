@@ -5,14 +5,12 @@ export interface Fault {
   readonly file: string
   /** 1-based; 0 for the whole file. */
   readonly line: number
-  /** Dotted, such as `routes.notices.upstream`. */
   readonly path: string
   readonly message: string
   /** A warning does not keep the gateway from starting. */
   readonly severity: 'fault' | 'warning'
 }
 
-/** Thrown for an unusable config; holds all its faults. */
 export class ConfigError extends Error {
   readonly faults: readonly Fault[]
   constructor(faults: readonly Fault[]) {

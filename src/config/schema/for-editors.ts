@@ -1,15 +1,12 @@
-/** The JSON Schemas of the config files as editors use them. */
 import { schemaOf } from './config.ts'
 import { usersSchema } from './users.ts'
 import { asNode, type Node } from './node.ts'
 
-/** The schemas of the config files, by name. */
 export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> = [
   ...Object.entries(schemaOf),
   ['users', asNode(usersSchema)]
 ]
 
-/** The JSON Schemas of the config files, by name. */
 export function schemaTexts(): Array<readonly [name: string, text: string]> {
   return fileSchemas.map(([name, schema]) => {
     const text = JSON.stringify(jsonSchema(name, schema), null, 2)
@@ -29,7 +26,6 @@ function jsonSchema(name: string, schema: Node): object {
   }
 }
 
-/** Recursive schemas, by name. */
 type Definitions = Record<string, object>
 
 function forEditors(schema: Node, definitions: Definitions): object {
@@ -44,39 +40,24 @@ function forEditors(schema: Node, definitions: Definitions): object {
 
 const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
 
+const ownKeywords = new Set(['expected', 'instead', 'restart', 'names', 'keysName', 'chosenBy'])
+
 function plainForEditors(schema: Node, definitions: Definitions): object {
-  const {
-    expected: _expected,
-    instead: _instead,
-    restart: _restart,
-    names: _names,
-    keysName: _keysName,
-    chosenBy: _chosenBy,
-    format,
-    pattern,
-    enum: values,
-    minimum,
-    maximum,
-    required,
-    properties,
-    patternProperties,
-    items,
-    anyOf,
-    ...rest
-  } = schema
+  const { format, pattern, enum: values, minimum, maximum, required, ...others } = schema
+  const { type = '', properties, patternProperties, items, anyOf } = others
   const all = (members: Readonly<Record<string, Node>>) =>
     Object.fromEntries(
       Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
     )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  // Instead of any value, config may hold a reference such as ${NAME}.
-  const loose = ['integer', 'number', 'boolean'].includes(rest.type ?? '')
+  const plain = Object.entries(others).filter(([keyword]) => !ownKeywords.has(keyword))
   return {
-    ...rest,
+    ...Object.fromEntries(plain),
     // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.
     ...(format === undefined && minimum !== undefined && { minimum }),
     ...(format === undefined && maximum !== undefined && { maximum }),
-    ...(loose && { type: [rest.type, 'string'] }),
+    // Instead of any value, config may hold a reference such as ${NAME}.
+    ...(['integer', 'number', 'boolean'].includes(type) && { type: [type, 'string'] }),
     ...((pattern ?? values) &&
       format !== 'x-secret' && { anyOf: [{ pattern, enum: values }, textWithReference] }),
     ...(properties && { properties: all(properties) }),

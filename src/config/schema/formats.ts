@@ -37,7 +37,6 @@ const formats: Readonly<Record<string, Format>> = {
     unless(!hasDotSegmentsUpstream(path), 'a path without empty or dot segments')
 }
 
-/** What a text of a format would have to be. */
 export function expectationOfFormat(format: string | undefined, value: unknown) {
   return typeof value === 'string' ? formats[format ?? '']?.(value) : undefined
 }

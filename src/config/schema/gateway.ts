@@ -1,14 +1,152 @@
-/** `gateway.yaml`: settings of the installation. A change needs a restart. */
-import { Type, type Static } from 'typebox'
-import { audit } from './audit.ts'
+import { type Static, Type } from 'typebox'
 import { envelope } from './envelope.ts'
 import { login } from './login.ts'
-import { ops } from './ops.ts'
 import { presetChoice } from './presets.ts'
 import * as s from './primitives.ts'
-import { redis } from './redis.ts'
-import { consoleFiles, server } from './server.ts'
-import { session } from './session.ts'
+import { consoleFiles, server, ops } from './server.ts'
+
+const howToShow = s.oneOf(
+  ['plain', 'last4', 'hash'],
+  '`plain`: the value. `last4`: its last 4 characters. `hash`: a keyed hash of it.'
+)
+
+const day = 86_400_000
+
+export const audit = s.optional(
+  {
+    to: s.oneOf(
+      ['files', 'stdout'],
+      '`files`: into `folder`. `stdout`: to standard output, among the lines of the log.',
+      { default: 'files' }
+    ),
+    folder: s.text('The folder of the files. Several processes may share it.', {
+      default: 'audit'
+    }),
+    key: s.oneOrMany<string>(
+      s.signingSecret('At least 32 characters.'),
+      'The key that signs the lines. To rotate it, write a list with the new key first.',
+      {
+        ofMany: 'To rotate the key: the new one first.',
+        expected: 'a reference to at least 32 characters, or a list of them'
+      }
+    ),
+    keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
+      default: '0s',
+      minimum: 0,
+      maximum: 3700 * day
+    }),
+    fields: s.named(
+      s.pairs(howToShow, 'Members of the body, as names joined by dots.', {
+        minProperties: 1,
+        maxProperties: 16
+      }),
+      'By route: members of JSON bodies up to 64 KiB that are recorded, 256 characters of ' +
+        'each. Never name passwords or tokens.',
+      {
+        keysName: 'route in the ledger',
+        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
+      }
+    )
+  },
+  'The audit ledger: a signed line for each sign-in, change and act of an operator.'
+)
+
+export type AuditConfig = NonNullable<Static<typeof audit>>
+export type HowToShow = AuditConfig['fields'][string][string]
+
+const session = s.section(
+  {
+    secrets: s.list(
+      s.signingSecret('At least 32 characters.'),
+      'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. ' +
+        'Add one as the second at every replica, then make it the first.'
+    ),
+    idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
+    absolute: s.lifetime('A session ends this long after sign-in, even if it is in use.', {
+      default: '8h'
+    }),
+    remembered: s.section(
+      {
+        idle: s.may.lifetime('Default: `session.idle`.'),
+        absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
+      },
+      'Sessions whose sign-in asked to be remembered. Their cookie outlives the browser.'
+    ),
+    perUser: s.section(
+      {
+        max: s.whole('The maximum number of sessions of one user at the same time.', {
+          minimum: 1,
+          maximum: 1000,
+          default: 5
+        }),
+        over: s.oneOf(
+          ['evict-oldest', 'refuse'],
+          'At one more: `evict-oldest` ends the one unused for longest, `refuse` is 409.',
+          { default: 'evict-oldest' }
+        )
+      },
+      'How many sessions a user may have.'
+    ),
+    cookie: s.section(
+      {
+        name: Type.String({
+          pattern: '^[A-Za-z0-9_-]{1,40}$',
+          default: 'console_sid',
+          expected: 'letters, digits, _ and -',
+          description: 'The name of the cookie. With `secure` it gets the prefix `__Host-`.'
+        }),
+        secure: s.flag('Send it over https only. `false` is for development on loopback.', {
+          default: true
+        }),
+        sameSite: s.oneOf(
+          ['strict', 'lax', 'none'],
+          '`none` is for a console on another site; the cookie is then `Partitioned`.',
+          { default: 'strict' }
+        )
+      },
+      'The session cookie. It is always HttpOnly, with Path=/ and without Domain.'
+    )
+  },
+  'Sessions: a random id in the browser’s cookie, the data in Redis.'
+)
+
+const redis = s.optional(
+  {
+    url: Type.String({
+      format: 'x-redis-url',
+      default: '',
+      pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
+      expected:
+        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
+        'user and password stand in their own keys',
+      description: 'One Redis server; `rediss://` uses TLS.'
+    }),
+    sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
+    primary: s.text('The name of the primary in the Sentinels’ configuration.', {
+      default: 'mymaster'
+    }),
+    sentinelPassword: s.may.secret('The password of the Sentinels.'),
+    cluster: s.list(
+      s.hostPort('HOST:PORT.'),
+      'Some nodes of a Redis Cluster. All keys are on one shard.'
+    ),
+    tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
+    username: s.may.text('The user name of the Redis ACL.'),
+    password: s.may.secret('The password of the Redis server.'),
+    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    prefix: Type.String({
+      pattern: '^[A-Za-z0-9:_-]{0,32}$',
+      default: 'cg:',
+      expected: 'letters, digits, : _ and -',
+      description: 'The prefix of every key, in braces (`{cg}:`): one for each gateway of a Redis.'
+    }),
+    commandTimeout: s.duration(
+      'How long a command may take: then sessions get 503. Connecting: a second at least.',
+      { default: '400ms' }
+    )
+  },
+  'The store of sessions and counters. Default: memory, for one process and development only.'
+)
 
 const log = s.section(
   {
@@ -43,11 +181,9 @@ const drain = s.section(
 
 const reload = s.section(
   {
-    watch: s.flag(
-      'Reload when a config file, or one that it names, has changed and stays the same for ' +
-        'two seconds.',
-      { default: true }
-    )
+    watch: s.flag('Reload when a config file, or one that it names, was changed two seconds ago.', {
+      default: true
+    })
   },
   'How changes are taken while the gateway runs.'
 )
@@ -103,7 +239,6 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
   return Object.keys(sources).filter(name => sources[name]?.kind === 'users-file')
 }
 
-/** Whether sessions and counters are stored in Redis. */
 export function usesRedis({ redis: settings }: GatewayConfig): boolean {
   return (
     settings !== undefined &&

@@ -15,7 +15,6 @@ export const connectionBound: ReadonlySet<string> = new Set([
   'http2-settings'
 ])
 
-/** Built by the gateway, never copied from the client. */
 export const builtByGateway: ReadonlySet<string> = new Set([
   'host',
   'cookie',
@@ -24,7 +23,6 @@ export const builtByGateway: ReadonlySet<string> = new Set([
   'x-request-id'
 ])
 
-/** Set by the gateway, whatever the client sends. */
 export const toldByGateway: ReadonlySet<string> = new Set([
   'x-forwarded-for',
   'x-forwarded-proto',
@@ -69,7 +67,7 @@ const families = [
 ]
 
 /**
- * Headers that back-ends believe to come from a trusted proxy. Names with other characters than
- * letters, digits and `-` are always dropped: CGI-like back-ends read such characters as `-`.
+ * What back-ends believe to come from a trusted proxy. Names with other characters than letters,
+ * digits and `-` are always dropped: CGI-like back-ends read those as `-`.
  */
 export const refusedFamilies = new RegExp(`^(?:${families.join('|')})`)

@@ -1,19 +1,14 @@
 /** HOST:PORT, the form of listeners and Redis nodes in config, and HOST with a port at most. */
 import { BlockList, isIP } from 'node:net'
 
-export interface HostPort {
-  /** An IPv6 address without its brackets. */
-  readonly host: string
-  readonly port: number
-}
-
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
 export const isPort = (port: number): boolean => port <= 65_535
 
-export function splitHostPort(written: string): HostPort {
+/** @returns an IPv6 address without its brackets */
+export function splitHostPort(written: string) {
   const colon = written.lastIndexOf(':')
   return {
     host: written.slice(0, colon).replace(/^\[|\]$/g, ''),

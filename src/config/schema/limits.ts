@@ -1,4 +1,3 @@
-/** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 
@@ -39,8 +38,7 @@ const limit = s.closed(
     }),
     mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
-      '`enforce`: refuse. `shadow`: only tell in metrics and log who would be refused. ' +
-        '`off`: do not count.',
+      '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
       { default: 'enforce' }
     ),
     routes: s.list(
@@ -112,8 +110,7 @@ export const limitsSchema = Type.Object(
     sizes,
     lockout,
     inFlightPerUser: s.whole(
-      'The maximum number of concurrent requests of a user, or of an address without a ' +
-        'session.',
+      'The maximum of concurrent requests of a user, or an address without a session.',
       { minimum: 1, maximum: 10_000, default: 48 }
     ),
     inFlightSignIns: s.whole('The maximum number of concurrent sign-ins from one address.', {

@@ -1,9 +1,163 @@
-/** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
-import { Type } from 'typebox'
-import { ldap } from './ldap.ts'
+import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
-import { oidc } from './oidc.ts'
 import { upstreamLogin } from './upstream-login.ts'
+
+const claims = s.section(
+  {
+    id: s.dotted(
+      'The claim with the user’s id, which never changes or goes to others, as mail does.',
+      { default: 'sub' }
+    ),
+    username: s.dotted('The path of the user name. Without a value: the id.', {
+      default: 'preferred_username'
+    }),
+    name: s.dotted('The path of the display name. Without a value: the user name.', {
+      default: 'name'
+    }),
+    roles: s.may.dotted('The path of roles, also through lists. Default: none.', {
+      examples: ['groups', 'realm_access.roles']
+    }),
+    roleMap: s.pairs(
+      Type.String(),
+      'Roles of the console for those of the provider. Others stay.',
+      { default: {}, examples: [{ 'console-admins': 'admin' }] }
+    ),
+    profile: s.list(s.anyText, 'Claims that are kept for the profile, by their names.', {
+      default: ['email', 'picture', 'phone_number']
+    })
+  },
+  'Which claims tell who signed in, by their paths.'
+)
+
+export const oidc = Type.Object(
+  {
+    kind: Type.Literal('oidc', {
+      description: 'An OpenID Connect provider (code flow with PKCE).'
+    }),
+    issuer: s.url('The issuer, with `/.well-known/openid-configuration` below it.', {
+      examples: ['https://sso.example.com/realms/staff']
+    }),
+    clientId: s.text('The id of the client that is registered at the provider.'),
+    clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
+    scopes: s.list(
+      s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
+      'The scopes beside `openid`. Some providers need `offline_access` for a refresh token.',
+      { default: ['profile'] }
+    ),
+    path: s.maybe(
+      s.path(
+        'Where sign-in begins; the redirect URI is below, `/callback`. Default: `/api/auth/oidc/NAME`.',
+        { format: 'x-public-path' }
+      )
+    ),
+    userInfo: s.flag('Read claims from UserInfo too. `false`: all are in the ID token.', {
+      default: true
+    }),
+    audience: s.may.text(
+      'Access tokens with this audience may call routes with `keys: true`. Default: none.'
+    ),
+    user: claims,
+    require: s.pairs(
+      Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+        minItems: 1,
+        description: 'The values of which the claim must have one.'
+      }),
+      'Claims that users must have, also at a renewal, by their paths.',
+      { default: {}, examples: [{ groups: ['console-users'], email_verified: [true] }] }
+    )
+  },
+  { additionalProperties: false, title: 'oidc' }
+)
+
+/** Where a source's sign-in begins: a public path. Others of the source are below it. */
+export function oidcPath(name: string, { path: own }: Pick<OidcConfig, 'path'>): string {
+  return own ?? `/api/auth/oidc/${name}`
+}
+
+/** The addresses of a source, by what follows its path, with their methods. */
+export const oidcPaths = {
+  '': ['GET'],
+  '/callback': ['GET'],
+  '/finish': ['GET'],
+  '/logout': ['GET'],
+  '/backchannel-logout': ['POST']
+} as const
+
+export type OidcConfig = Static<typeof oidc>
+
+const ldapUrl = s.textOf({
+  format: 'x-ldap-url',
+  pattern: '^ldaps?://[^\\s/?#@]+$',
+  expected: 'ldap://HOST:PORT or ldaps://HOST:PORT, without a path'
+})
+const dn = s.textOf({
+  pattern: '^[A-Za-z0-9.-]+ *=.+$',
+  expected: 'a distinguished name such as ou=people,dc=example,dc=com'
+})
+const attribute = s.textOf({
+  pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+  expected: 'the name of an attribute, such as uid'
+})
+
+const entry = s.section(
+  {
+    username: attribute('What users type. Active Directory: `sAMAccountName`.', { default: 'uid' }),
+    id: attribute(
+      'An attribute that never changes or goes to others. Active Directory: `objectGUID`.',
+      { default: 'entryUUID' }
+    ),
+    name: attribute('The display name. Where an entry has none: the user name.', { default: 'cn' }),
+    profile: s.pairs(
+      attribute('An attribute. One with several values becomes a list.'),
+      'Members of the profile, and the attributes that they are read from.',
+      { default: {}, examples: [{ email: 'mail', phone: 'telephoneNumber' }] }
+    )
+  },
+  'What the entry of a user has.'
+)
+
+const groups = s.optional(
+  {
+    base: dn('Groups are searched below it.'),
+    member: attribute(
+      'The members: entries (`member`, `uniqueMember`) or user names (`memberUid`).',
+      { default: 'member' }
+    ),
+    nested: s.flag('Members of a group in a group are members of both.'),
+    required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
+    roles: s.may.pairs(
+      Type.String({ minLength: 1 }),
+      'Roles by group, by name or DN; others give none. Default: each group is a role.',
+      {
+        examples: [{ 'Console Admins': 'admin', 'cn=staff,ou=groups,dc=example,dc=com': 'user' }]
+      }
+    )
+  },
+  'The groups that give roles, read at each sign-in. Default: no roles.'
+)
+
+export const ldap = Type.Object(
+  {
+    kind: Type.Literal('ldap', { description: 'An LDAP directory.' }),
+    urls: s.someOf(
+      ldapUrl('`ldaps://` is TLS from the start, `ldap://` becomes TLS by StartTLS.'),
+      'Its servers. The one that answered last is asked first.',
+      { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
+    ),
+    startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
+    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    bind: s.closed(
+      { dn: dn('The name of its entry.'), password: s.secret('Its password.') },
+      'The account of the gateway, which reads users and groups.'
+    ),
+    base: dn('Users are searched below it.'),
+    user: entry,
+    groups
+  },
+  { additionalProperties: false, title: 'ldap' }
+)
+
+export type LdapConfig = Static<typeof ldap>
 
 /** The source of sessions that are keys for scripts; no source of config has this name. */
 export const keySource = 'keys'
@@ -33,8 +187,7 @@ const cipher = s.optional(
       })
     )
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). A text that is not ' +
-    'encrypted stays.'
+  'How the console encrypts the password (AES, PKCS #7, base64). A plain text stays.'
 )
 
 export const login = s.section(

@@ -46,17 +46,13 @@ export interface Node {
   readonly anyOf?: readonly Node[]
   /** Of a file, whether a change needs a restart; of a key, where it is otherwise than in its file. */
   readonly restart?: boolean
-  /** What a text is the name of. */
   readonly names?: NamedThing
-  /** The same of the keys of a mapping. */
   readonly keysName?: NamedThing
   /** The key that of all branches of a union this one alone needs, and is chosen by. */
   readonly chosenBy?: string
-  /** The name of a recursive schema. */
   readonly recursive?: string
 }
 
-/** The run-time view of a TypeBox schema. */
 export const asNode = (schema: TSchema): Node => schema
 
 export type Path = ReadonlyArray<string | number>
@@ -66,10 +62,7 @@ export function ownMember<T>(mapping: Readonly<Record<string, T>>, name: string)
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined
 }
 
-/**
- * The matching branch of a union: the one whose key is there, else with the same `kind`, else with
- * the same type; the union itself where none matches.
- */
+/** Of a union the branch whose key is there, else of the same `kind`, else of the same type. */
 export function branchOf(schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const members = isRecord(value) ? value : {}
@@ -95,7 +88,6 @@ function typeOf(value: unknown): string {
 
 const expressions = new Map<string, RegExp>()
 
-/** The compiled pattern of a schema. */
 export function expressionOf(pattern: string): RegExp {
   const known = expressions.get(pattern)
   if (known !== undefined) return known
@@ -104,10 +96,7 @@ export function expressionOf(pattern: string): RegExp {
   return made
 }
 
-/**
- * The schema of a member or of a mapping's value, of a union that of the first branch that has it;
- * undefined for an unknown key.
- */
+/** Of a union that of the first branch that has it; undefined for an unknown key. */
 export function memberSchema(schema: Node, key: string): Node | undefined {
   const { properties, patternProperties = {}, anyOf } = schema
   if (anyOf !== undefined) return anyOf.map(each => memberSchema(each, key)).find(Boolean)
@@ -123,7 +112,6 @@ export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 
-/** The schema of the value at a path. */
 export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
   let at: Node | undefined = root
   for (const step of path) {

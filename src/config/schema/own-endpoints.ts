@@ -1,4 +1,6 @@
-/** The gateway's own endpoints: the one table of their paths, methods and names. */
+/** The gateway's own endpoints: their paths, methods, names, and the bodies that they take. */
+import type { JsonSchema } from '../../contract/schema.ts'
+import type { GatewayConfig } from './gateway.ts'
 import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
@@ -18,9 +20,7 @@ type Endpoints = RoutesConfig['endpoints']
 
 interface OwnRoute {
   readonly name: Exclude<EndpointName, 'backchannel-logout'>
-  /** The member of `endpoints` that has its path; by default its name. */
   readonly section?: keyof Endpoints
-  /** What follows that path. */
   readonly below?: string
   /** Where config does not say them. */
   readonly methods: ReadonlyArray<'GET' | 'HEAD' | 'POST'>
@@ -43,19 +43,8 @@ export const ownRoutes = {
 
 export type OwnKey = keyof typeof ownRoutes
 
-interface OwnEndpoint {
-  readonly key: OwnKey
-  readonly name: EndpointName
-  /** The member of `endpoints` that has its path. */
-  readonly section: keyof Endpoints
-  readonly path: string
-  /** With HEAD where it takes GET for reading. */
-  readonly methods: readonly string[]
-  readonly needsSession: boolean
-}
-
-/** One row for each path; none where config has no such endpoint. */
-export function ownEndpoints(endpoints: Endpoints): OwnEndpoint[] {
+/** One row for each path; none where config has no such endpoint. GET for reading brings HEAD. */
+export function ownEndpoints(endpoints: Endpoints) {
   const { logout, profile } = endpoints
   const ofConfig: Partial<Record<OwnKey, readonly string[]>> = {
     logout: logout.methods,
@@ -72,7 +61,38 @@ export function ownEndpoints(endpoints: Endpoints): OwnEndpoint[] {
   })
 }
 
-/** Whether a route's name is that of an endpoint. */
 export function isEndpoint(name: string): name is EndpointName {
   return (endpointNames as readonly string[]).includes(name)
+}
+
+type LoginFields = GatewayConfig['login']['fields']
+
+/** Sign-in. Other members are passed to the credential sources as they are. */
+export function loginBody({ username, password, remember }: LoginFields): JsonSchema {
+  const texts = {
+    [username]: { type: 'string', minLength: 1, maxLength: 255 },
+    [password]: { type: 'string', minLength: 1, maxLength: 1024 }
+  }
+  const flag = {
+    type: ['boolean', 'null'],
+    description: 'Whether the cookie outlives the browser.'
+  }
+  return {
+    type: 'object',
+    // Should config give two members one name, the texts stay texts.
+    properties: { ...texts, [remember]: flag, ...texts },
+    required: [username, password]
+  }
+}
+
+const maxIdLength = 64
+
+/** Closing sessions: one of the three is needed; the first that is set counts. */
+export const closeBody: JsonSchema = {
+  anyOf: [
+    { type: 'object', properties: { id: { type: 'string', minLength: 1 } }, required: ['id'] },
+    { type: 'object', properties: { others: { const: true } }, required: ['others'] },
+    { type: 'object', properties: { all: { const: true } }, required: ['all'] }
+  ],
+  not: { properties: { id: { type: 'string', minLength: maxIdLength + 1 } }, required: ['id'] }
 }

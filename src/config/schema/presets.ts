@@ -1,4 +1,3 @@
-/** `extends` and `backend` of `gateway.yaml`: the presets that the config folder builds on. */
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -39,7 +39,6 @@ interface Keywords {
 const maxTimerMs = 24 * 86_400_000
 const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
-/** Of a body that is streamed. */
 export const maxStreamedBytes = 1024 ** 4
 
 /** Bounds are milliseconds or bytes. */
@@ -49,7 +48,6 @@ interface Bounded extends Keywords {
   maximum?: number
 }
 
-/** A time for a timer. */
 export const duration = (description: string, more: Bounded = {}) =>
   measure('x-duration', { maximum: maxTimerMs, description, ...more })
 /** A time for which a store keeps an entry. */
@@ -67,7 +65,6 @@ function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maxi
   )
 }
 
-/** A kind of text, of which a key has a description. */
 export const textOf =
   (kind: Keywords) =>
   (description: string, more: Keywords = {}) =>
@@ -85,10 +82,8 @@ export const signingSecret = textOf({
   expected: 'at least 32 characters; make one with `console-gateway generate-secret`'
 })
 export const text = textOf({ minLength: 1 })
-/** A text as an item of a list. */
 export const anyText = Type.String({ minLength: 1 })
 const anything = (description: string) => Type.Unknown({ description })
-/** A choice that is `false` by default. */
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
@@ -120,7 +115,6 @@ export const path = textOf({
   pattern: pathPattern,
   expected: 'a path that begins with /, with /* at its end at most'
 })
-/** A path of a route: a segment `:name` matches any one segment. */
 export const pathTemplate = textOf({
   pattern: templatePattern,
   expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most'
@@ -149,10 +143,8 @@ const ofName = { pattern: namePattern, expected: 'a name in lower case with dash
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
 const shapeName = textOf({ ...ofName, names: 'shape' })
-/** A list that is empty by default. */
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
-/** A list without a default. */
 export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends string[]>(
@@ -173,17 +165,14 @@ export const oneOrMany = <T>(
   const items = someOf(item, ofMany, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
-/** Whether a branch of {@link oneOrMany} is the list. */
 export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
   format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
-/** A mapping from any texts; without a default. */
 export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: '^.+$' }), value, { description, ...more })
 
-/** A mapping with these members and no others. */
 export const closed = <T extends TProperties>(
   properties: T,
   description: string,
@@ -192,7 +181,6 @@ export const closed = <T extends TProperties>(
 /** A mapping whose default is the defaults of its members. */
 export const section = <T extends TProperties>(properties: T, description: string) =>
   closed(properties, description, { default: {} })
-/** A mapping that is absent by default. */
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, description))
 

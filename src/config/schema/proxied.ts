@@ -1,12 +1,10 @@
-/** Keys that routes and the profile endpoint of `routes.yaml` share, and `parts`. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 
 const contract = s.closed(
   {
     file: s.text(
-      'A file with a JSON Schema (2020-12) of what is under `data`, or else of the whole ' +
-        'response.',
+      'A file with a JSON Schema (2020-12) of what is under `data`, or of the response.',
       { names: 'contract file' }
     ),
     mode: s.oneOf(
@@ -21,7 +19,6 @@ const contract = s.closed(
 
 export type ContractConfig = Static<typeof contract>
 
-/** The content of a schema file: any mapping. */
 export const schemaFile = s.pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {
@@ -46,12 +43,10 @@ const part = s.closed(
     ),
     shape: s.may.shapeName('A shape of this file, for this part only.'),
     into: s.may.dotted(
-      'Where its value goes, before the route’s own shape. Default: its members are added to ' +
-        'the response.'
+      'Where its value goes, before the route’s shape. Default: its members are added.'
     ),
     required: s.flag(
-      'Whether the request fails with this part. `false`: it is left out, and `missing` ' +
-        'lists its name.',
+      'Whether the request fails with it. `false`: it is left out, and named in `missing`.',
       { default: true }
     ),
     default: s.may.anything('The value to use if the part is missing or null.')

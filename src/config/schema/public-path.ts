@@ -1,7 +1,4 @@
-/**
- * Precedence of public paths: `/api/*` matches all below `/api` and `/api/:id` each segment there,
- * unless a more specific path matches.
- */
+/** Precedence of public paths: of `/api/*`, `/api/:id` and `/api/a` the most specific matches. */
 
 /** Sorts matching paths so that the most specific comes first: text, then `:name`, then `*`. */
 export function nearerFirst(a: string, b: string): number {
@@ -22,7 +19,6 @@ function rankOf(segment: string): number {
 /** Whether a segment of the path is `:name`, which takes any one segment. */
 export const hasParameters = (path: string): boolean => path.includes('/:')
 
-/** The names of the path's `:name` segments, in their order. */
 export const parametersOf = (path: string): string[] =>
   path.split('/').flatMap(segment => (segment.startsWith(':') ? [segment.slice(1)] : []))
 
@@ -42,7 +38,7 @@ function isWithin(
   inner: readonly string[],
   outer: readonly string[],
   fitsParameter: (segment: string) => boolean
-): boolean {
+) {
   for (const [at, segment] of outer.entries()) {
     const other = inner[at]
     if (other === undefined) return false
@@ -52,11 +48,7 @@ function isWithin(
   return inner.length === outer.length
 }
 
-/**
- * The path that takes just what both take; undefined where no target fits both.
- * @param segments of the one path, split at its slashes
- * @param others of the other path
- */
+/** The path that takes just what both take; undefined where no target fits both. */
 export function overlapOf(
   segments: readonly string[],
   others: readonly string[]
@@ -79,13 +71,12 @@ const emptyParameter = '([^/]+)'
 export const toRouterPath = (path: string): string =>
   /\/:\w+$/.test(path) ? path + emptyParameter : path
 
-/** The path that `toRouterPath` made this of. */
 export const fromRouterPath = (url: string): string =>
   url.endsWith(emptyParameter) ? url.slice(0, -emptyParameter.length) : url
 
 /**
  * The paths ending in `/*` that also match this path, the most specific first.
- * @param maxSlashes the most slashes of any known path. Bounded: clients choose the target.
+ * @param maxSlashes of any known path: clients choose the target
  */
 export function pathsAround(path: string, maxSlashes = Infinity): string[] {
   const end = path.endsWith('/*') ? path.length - 2 : path.length
@@ -108,6 +99,5 @@ export function hasDotSegmentsUpstream(path: string): boolean {
   return hasDotSegments(path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 }
 
-/** Adds HEAD to GET. */
 export const withHead = (methods: readonly string[]): string[] =>
   methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

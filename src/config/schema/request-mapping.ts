@@ -6,7 +6,6 @@ const parameter = (description: string, examples: string[]) => s.text(descriptio
 const firstPage = (whose: string) =>
   s.whole(`The number of the first page ${whose}: 0 or 1.`, { maximum: 1, default: 1 })
 
-/** `paging` of `routes.yaml`. */
 export const consolePaging = s.optional(
   {
     page: parameter('The console’s parameter with the page number.', ['current']),
@@ -14,11 +13,9 @@ export const consolePaging = s.optional(
     firstPage: firstPage('for the console'),
     defaultSize: s.may.whole('The page size if the console sends none.', { minimum: 1 })
   },
-  'How the console sends page number and size. GET routes turn them into those of an ' +
-    'upstream with `paging`.'
+  'How the console sends page and size. GET routes make those of an upstream’s `paging` of them.'
 )
 
-/** `paging` of an upstream. */
 export const upstreamPaging = s.optional(
   {
     page: s.maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
@@ -47,8 +44,7 @@ export const querySchema = s.optional(
       Type.Literal(false, { description: '`false`: page number and size pass as they are.' })
     )
   },
-  'Changes the query. What this sets or renames to is not taken from the client. ' +
-    'Default: it passes unchanged.'
+  'Changes the query. What it sets or renames to is not taken from the client.'
 )
 
 export const bodySchema = s.optional(
@@ -56,8 +52,7 @@ export const bodySchema = s.optional(
     shape: s.may.shapeName('A shape for the body, without `open`, `status`, `wrap` and `paging`.'),
     as: s.may.oneOf(['json', 'form'], 'The type of the body. Default: that of the client.')
   },
-  'Changes JSON and form bodies of at most `sizes.shape`; others get 415. Default: ' +
-    'bodies pass byte for byte.'
+  'Changes JSON and form bodies of at most `sizes.shape`; others get 415.'
 )
 
 type Written<Schema extends Parameters<typeof s.maybe>[0]> = NonNullable<Static<Schema>>

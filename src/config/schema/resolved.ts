@@ -1,7 +1,4 @@
-/**
- * Settings whose default is another setting of the config. Each such rule stands here once, so that
- * the app, `explain`, the API's description and the commands agree.
- */
+/** Settings whose default is another setting: each such rule stands here once. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Config } from './config.ts'
@@ -19,17 +16,14 @@ export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {
   return gateway.server.mount ?? ''
 }
 
-/** A public path and its aliases. */
 export function pathsOf({ aliases }: Pick<RoutesConfig, 'aliases'>, path: string): string[] {
   return [path, ...Object.keys(aliases).filter(alias => aliases[alias] === path)]
 }
 
-/** The path at the upstream, as a template. */
 export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 'rewrite'>): string {
   return rewrite ?? path
 }
 
-/** The time of a route's response. */
 export function timeoutOf(
   { timeout }: Pick<RouteConfig, 'timeout'>,
   { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
@@ -37,22 +31,16 @@ export function timeoutOf(
   return timeout ?? responseTimeout
 }
 
-interface RouteSettings {
-  readonly errorStatus: 'own' | 'ok'
-  readonly maxBody: number
-  /** Whether a call keeps the session from going idle. */
-  readonly touch: boolean
-}
-
 /** @param route of `routes.yaml`, or the profile endpoint, which has some of the same keys */
 export function routeSettings(
   { gateway: { envelope }, limits: { sizes } }: Config,
   name: string,
   route: Partial<RouteConfig>
-): RouteSettings {
+) {
   return {
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
+    /** Whether a call keeps the session from going idle. */
     touch: (route.touch ?? defaultTouch(name, route)) === 'always'
   }
 }

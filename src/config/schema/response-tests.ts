@@ -10,8 +10,7 @@ const conditions = {
   path: s.may.dotted('The path of a member of the JSON response.'),
   in: s.may.someOf(
     Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
-    'Values of that member. Without it and `startsWith` it must be there, and neither null ' +
-      'nor false.',
+    'Values of it. Without `in` and `startsWith` it must be there, not null or false.',
     { examples: [[0, 200]] }
   ),
   startsWith: s.may.someOf(s.anyText, 'Beginnings of that member, a text, that match too.', {

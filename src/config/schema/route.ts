@@ -1,11 +1,64 @@
-/** `routes` of `routes.yaml`: a public path, which an upstream, config or parts answer. */
-import { bodySchema, querySchema } from './request-mapping.ts'
 import { type Static, Type } from 'typebox'
 import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'
-import { neededParts, partsSchema, proxied } from './proxied.ts'
-import { setCookiesSchema } from './set-cookies.ts'
 import * as s from './primitives.ts'
+import { neededParts, partsSchema, proxied } from './proxied.ts'
+import { bodySchema, querySchema } from './request-mapping.ts'
+
+type SetCookie = string | { readonly name: string; readonly sealed: true }
+
+const cookieName = s.anyText
+
+const setCookiesSchema = s.list(
+  Type.Unsafe<SetCookie>(
+    Type.Union(
+      [
+        cookieName,
+        s.closed(
+          {
+            name: cookieName,
+            sealed: Type.Literal(true, {
+              description:
+                'The browser gets the value encrypted. The upstream gets its own value back where ' +
+                '`passCookies` of a route or sign-in names the cookie.'
+            })
+          },
+          'A cookie that only the upstream reads, such as that of a captcha.'
+        )
+      ],
+      {
+        expected: 'the name of a cookie, or { name, sealed: true }',
+        description: 'A cookie.'
+      }
+    )
+  ),
+  'Cookies that the upstream may set in the browser. Others are dropped.'
+)
+
+export const nameOfCookie = (each: SetCookie): string =>
+  typeof each === 'string' ? each : each.name
+
+export function plainCookies(setCookies: readonly SetCookie[]): string[] {
+  return setCookies.filter(each => typeof each === 'string')
+}
+
+export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
+  return setCookies.flatMap(each => (typeof each === 'string' ? [] : [each.name]))
+}
+
+interface SettingRoute {
+  readonly upstream?: string | undefined
+  readonly setCookies?: readonly SetCookie[] | undefined
+}
+
+/** What the browser keeps sealed for an upstream, by whichever route. */
+export function sealedCookiesOf(
+  { routes }: { readonly routes: Readonly<Record<string, SettingRoute>> },
+  upstream: string
+): Set<string> {
+  const ofUpstream = Object.values(routes).filter(route => route.upstream === upstream)
+  return new Set(ofUpstream.flatMap(({ setCookies = [] }) => sealedCookies(setCookies)))
+}
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   Type.Union(
@@ -26,11 +79,9 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   )
 )
 
-/** Keys of every route. */
 const common = {
   path: s.pathTemplate(
-    'The public path. `/*` at its end takes all below, `:name` one segment. The nearest ' +
-      'path decides.',
+    'The public path. `/*` takes all below, `:name` one segment. The nearest path decides.',
     { format: 'x-public-path', examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
@@ -84,8 +135,7 @@ const upstreamRoute = s.closed(
     fallback: s.maybe(fallback),
     cache: s.oneOf(
       ['off', 'browser'],
-      '`browser`: the upstream’s `Cache-Control` passes as `private`. `off`: `no-store`. ' +
-        'Public routes pass it as it is.',
+      '`browser`: `Cache-Control` passes as `private`. `off`: `no-store`. Public: as it is.',
       { default: 'off' }
     ),
     query: querySchema,
@@ -114,8 +164,7 @@ const upstreamRoute = s.closed(
     setCookies: setCookiesSchema,
     redirects: s.oneOf(
       ['refuse', 'pass'],
-      'What becomes of a redirect to another host. `refuse`: 502. Those to the upstream ' +
-        'itself lead to the public path.',
+      'Of a redirect to another host: `refuse` is 502. Those to the upstream itself are mapped.',
       { default: 'refuse' }
     )
   },
@@ -150,7 +199,6 @@ export const route = Type.Unsafe<RouteConfig>(
   Type.Union([upstreamRoute, answerRoute, partsRoute], {
     expected: 'a mapping with upstream, answer or parts',
     description:
-      'A public path. `upstream`, `answer` or `parts` answers it; beside an upstream there ' +
-      'may be parts.'
+      'A public path, which `upstream`, `answer` or `parts` answers; an upstream may have parts.'
   })
 )

@@ -1,12 +1,145 @@
-/** `routes.yaml`: upstreams, endpoints, aliases, routes and shapes. */
-import { Type, type Static } from 'typebox'
-import { endpoints } from './endpoints.ts'
-import { expectSchema } from './expectations.ts'
+import { type Static, Type } from 'typebox'
+import { answerSchema } from './answer.ts'
+import * as s from './primitives.ts'
+import { partsSchema, proxied } from './proxied.ts'
+import { consolePaging } from './request-mapping.ts'
 import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import * as s from './primitives.ts'
-import { consolePaging } from './request-mapping.ts'
+
+const methods = (initial: Array<'GET' | 'POST'>) =>
+  s.list(s.oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
+    default: initial,
+    minItems: 1,
+    uniqueItems: true
+  })
+
+const publicPath = (description: string, initial?: string) =>
+  s.path(description, { format: 'x-public-path', default: initial })
+
+const refresh = s.optional(
+  {
+    path: publicPath('The path of the refresh call (POST). Its body is not read.'),
+    answer: answerSchema('The response. Default: that of `endpoints.session`.')
+  },
+  'The call (POST) with which consoles renew their own token. No use of the session.'
+)
+
+const endpoints = s.section(
+  {
+    login: s.section(
+      {
+        path: publicPath('The path of the sign-in call (POST).', '/api/auth/admin/login'),
+        answer: answerSchema(
+          'The response to a sign-in, without a credential of the session (else ' +
+            '`upstream.invalid`). Default: what consoles of the dialect read.'
+        )
+      },
+      'The sign-in endpoint.'
+    ),
+    logout: s.section(
+      {
+        path: publicPath('The path of the sign-out call.', '/api/account/logout'),
+        methods: methods(['GET', 'POST']),
+        answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
+      },
+      'The sign-out endpoint.'
+    ),
+    profile: s.section(
+      {
+        path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
+        methods: methods(['GET']),
+        upstream: s.may.upstreamName(
+          'The upstream that knows the user, called with GET. Default: sign-in told all.'
+        ),
+        rewrite: proxied.rewrite,
+        timeout: proxied.timeout,
+        shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
+        answer: answerSchema(
+          'The response, in place of the user. `{profile}` is the user after `parts` and ' +
+            '`shape`; the other names are of the session.'
+        ),
+        contract: proxied.contract,
+        parts: partsSchema
+      },
+      'The endpoint of the current user.'
+    ),
+    refresh,
+    check: s.optional(
+      {
+        path: publicPath('The path of the check (GET).', '/api/auth/check'),
+        keys: s.flag('Let requests with a key for scripts pass, too.')
+      },
+      'For proxies that ask before they pass a request on: 204 with the headers of ' +
+        '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`). ' +
+        'Default: none.'
+    ),
+    jwks: s.optional(
+      { path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json') },
+      'The public keys of all `jwt.keys` as a JSON Web Key Set. Default: none.'
+    ),
+    session: s.section(
+      {
+        path: s.path(
+          'The path of the session endpoint: GET tells how long it lasts. Below it: `/extend` ' +
+            '(POST), `/list` (GET) and `/close` (POST).',
+          { format: 'x-public-path', default: '/api/session' }
+        )
+      },
+      'The session endpoint.'
+    )
+  },
+  'Endpoints of the gateway itself. Change a path if the console calls another one.'
+)
+
+const expectation = s.closed(
+  {
+    request: s.text(
+      'The method and the path, with `server.mount`, letters outside ASCII encoded.',
+      {
+        pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
+        expected: 'a method and a path, such as GET /api/orders?page=2'
+      }
+    ),
+    roles: s.may.someOf(s.anyText, 'The roles of the signed-in user. Without it: not signed in.', {
+      minItems: 0
+    }),
+    headers: s.pairs(Type.String(), 'The request’s headers.', {
+      default: {}
+    }),
+    body: s.may.anything('The request’s body. It is sent as JSON.'),
+    times: s.whole('How often it is sent, to test a limit. The last response is compared.', {
+      minimum: 1,
+      maximum: 1000,
+      default: 1
+    }),
+    answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
+    status: s.may.whole('The expected HTTP status.', { minimum: 100, maximum: 599 }),
+    code: s.may.text('The expected error code.', { names: 'error code' }),
+    upstream: s.may.upstreamName('The upstream that is expected to get it.'),
+    upstreamPath: s.may.text('The path, with its query, that the upstream is expected to get.', {
+      pattern: '^/[!-~]*$',
+      expected: 'a path'
+    }),
+    response: s.maybe(
+      Type.Unknown({
+        description: 'The expected body, or some of its members. Lists are compared whole.',
+        examples: [{ data: [{ id: '7' }] }]
+      })
+    )
+  },
+  'One case.'
+)
+
+const expectSchema = s.named(
+  expectation,
+  'Tests of this config, by name, which `check`, every start and every reload run. If ' +
+    'one fails, the config is refused. Upstreams only record the request, stores are ' +
+    'empty, and every sign-in is refused.',
+  { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
+)
+
+export type Expectation = Static<typeof expectation>
 
 export const routesSchema = Type.Object(
   {

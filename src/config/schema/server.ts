@@ -1,8 +1,8 @@
-/** `server` of `gateway.yaml`, the public listener, and `console`, the files that it serves. */
+import { Type } from 'typebox'
 import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */
-export const certificatePair = {
+const certificatePair = {
   certificate: s.pemFile('A PEM file with the certificate, and after it those of its issuers.', {
     restart: false
   }),
@@ -16,8 +16,7 @@ export const server = s.section(
     }),
     hosts: s.list(
       s.text('A host name.', { format: 'x-public-host' }),
-      'The host names of the console, with the port of its public URL if that has one. ' +
-        'Others are refused. Empty: all.',
+      'The host names of the console, with its public port if it has one. Empty: all.',
       { examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
     origins: s.list(
@@ -35,8 +34,7 @@ export const server = s.section(
     ),
     trustedProxies: s.list(
       s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'The load balancers in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are ' +
-        'used.'
+      'The proxies in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are used.'
     ),
     mount: s.may.text(
       'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
@@ -55,8 +53,7 @@ export const server = s.section(
       'https by the gateway itself: TLS 1.2 and newer, HTTP/1.1.'
     ),
     requestTimeout: s.duration(
-      'How long a body of up to 64 KiB may take. A longer one has to come with 1 KiB a ' +
-        'second.',
+      'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
     idleTimeout: s.duration('How long a client may take nothing of a response.', {
@@ -64,13 +61,10 @@ export const server = s.section(
     }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
-      {
-        default: '72s'
-      }
+      { default: '72s' }
     ),
     maxConnections: s.whole(
-      'The maximum number of connections; one address that is no trusted proxy gets a ' +
-        'quarter.',
+      'The maximum of connections; an address that is no trusted proxy gets a quarter.',
       { minimum: 16, maximum: 1_000_000, default: 10_000 }
     )
   },
@@ -81,16 +75,58 @@ export const consoleFiles = s.optional(
   {
     root: s.text('The folder with the built console.'),
     contentSecurityPolicy: s.text(
-      'The `Content-Security-Policy` of the console’s pages. The default works with every ' +
-        'console.',
+      'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name(
-      'A source of kind `oidc`, to whose sign-in visitors without a session are sent. ' +
-        'Default: the console’s own page.',
-      { names: 'source' }
-    )
+    signIn: s.may.name('A source of kind `oidc`, where visitors without a session sign in.', {
+      names: 'source'
+    })
   },
-  'Serves the built console. Unknown paths get `index.html`; hashed assets are cached ' +
-    'for a year.'
+  'Serves the built console. Unknown paths get `index.html`; hashed assets stay cached.'
+)
+
+/** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
+export const opsCookie = 'console_ops'
+
+export const ops = s.section(
+  {
+    listen: s.listen('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
+      default: '127.0.0.1:9090'
+    }),
+    secret: s.may.signingSecret(
+      'What scrapers and commands with `--url` send as bearer token: 32 characters at least.',
+      {
+        pattern: '^[\\x21-\\x7e]{32,}$',
+        expected:
+          'at least 32 visible ASCII characters without blanks; make one with ' +
+          '`console-gateway generate-secret`'
+      }
+    ),
+    socket: s.maybe(
+      Type.Union([Type.String(), Type.Literal(false)], {
+        minLength: 1,
+        description:
+          'The folder of the Unix socket for commands. Default: the first usual one. `false`: ' +
+          'none, so that commands need `--url`.'
+      })
+    ),
+    hosts: s.list(
+      s.text('A host name, without port.', { format: 'x-host' }),
+      'More host names of this listener, beside IP addresses and `localhost`. Others get 421.'
+    ),
+    role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),
+    sources: s.list(
+      s.text('The name of a credential source.', { names: 'source' }),
+      'The credential sources of operators. Default: those of kind `users-file`. Whoever ' +
+        'gives roles at another one makes operators. An OpenID provider needs the redirect URI ' +
+        '`/ops/sign-in/NAME/callback` at this listener.'
+    ),
+    tls: s.optional(certificatePair, 'https for this listener: TLS 1.2 and newer.'),
+    trustedProxies: s.list(
+      s.text('An address or CIDR block.', { format: 'x-addresses' }),
+      'Proxies that end TLS in front of it. Beyond loopback `role` needs this or `tls`.'
+    ),
+    openMetrics: s.flag('Answer `/metrics` without `ops.secret`, in a private network.')
+  },
+  'The listener for operators, health checks and Prometheus. Keep it private.'
 )

@@ -1,6 +1,5 @@
-/** `shapes` of `routes.yaml`: operations that transform upstream responses. */
-import { Type, type Static } from 'typebox'
-import { asNode } from './node.ts'
+import { type Static, Type } from 'typebox'
+import { asNode, ownMember } from './node.ts'
 import * as s from './primitives.ts'
 
 const scalar = Type.Unsafe<string | number | boolean | null>(
@@ -55,7 +54,10 @@ const operations = {
   nest: s.optional(
     {
       as: s.text('The name of the member.'),
-      count: s.may.text('The name of another member: how many items the list has.')
+      count: s.may.text('The name of another member: how many items the list has.'),
+      countHeader: s.may.header(
+        'The response’s header with that number, such as x-total-count or content-range.'
+      )
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),
@@ -70,8 +72,7 @@ const operations = {
     Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
       description: 'The new value of each old value.'
     }),
-    'Replace values of members: old values (as text) to new values. `"*"` stands for every ' +
-      'other value.',
+    'Replace values of members: old ones (as text) to new ones. `"*"`: every other value.',
     { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
   ),
   convert: s.may.pairs(
@@ -81,14 +82,12 @@ const operations = {
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
-    'Convert members to another type; dates become ISO 8601 in UTC. What would lose ' +
-      'something stays.',
+    'Convert members to a type; dates become ISO 8601 in UTC. What would lose stays.',
     { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
   ),
   use: s.may.shapeName('Insert the operations of another shape of this file here.'),
   module: s.may.moduleFile(
-    'Own code: its default export gets the value and `{ route, user }`, and returns the ' +
-      'new value.'
+    'Own code: its default export makes a value of the value and `{ route, user }`.'
   ),
   echo: s.optional(
     {
@@ -105,8 +104,7 @@ const operations = {
       pageSize: s.may.dotted('The path of the page size.'),
       each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
-    'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
-      'the envelope.'
+    'Must be last. Turns `{list, count}` into `{data, total, success}` in the envelope.'
   ),
   wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],
@@ -123,13 +121,13 @@ const operations = {
   )
 }
 
-const step = s.closed(operations, 'One operation.', {
+const stepSchema = s.closed(operations, 'One operation.', {
   minProperties: 1,
   maxProperties: 1,
   recursive: 'operation'
 })
 
-type Operations = Static<typeof step>
+type Operations = Static<typeof stepSchema>
 /** One operation of a shape: exactly one member is set. */
 export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
   each?: readonly ShapeStep[]
@@ -142,12 +140,50 @@ interface Holder {
   items?: unknown
   properties?: Record<string, Holder>
 }
-const { properties: { each, at, paging } = {} } = asNode(step) as Holder
-for (const holder of [each, at?.properties?.['operations'], paging?.properties?.['each']]) {
-  if (holder !== undefined) holder.items = step
+const { properties: holders = {} } = asNode(stepSchema) as Holder
+for (const holder of [
+  holders['each'],
+  holders['at']?.properties?.['operations'],
+  holders['paging']?.properties?.['each']
+]) {
+  if (holder !== undefined) holder.items = stepSchema
 }
 
 export const shapesSchema = s.named(
-  Type.Unsafe<readonly ShapeStep[]>(s.someOf(step, 'Operations, in this order.')),
+  Type.Unsafe<readonly ShapeStep[]>(s.someOf(stepSchema, 'Operations, in this order.')),
   'Shapes, by name, which turn responses into what the console expects.'
 )
+
+type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
+
+/**
+ * A shape within itself is left out: the check of config reports it.
+ * @param within names of the shapes that hold the steps
+ * @param onCycle gets these names and that of a shape which is one of them
+ */
+export function flatten(
+  steps: readonly ShapeStep[],
+  shapes: Shapes,
+  within: readonly string[] = [],
+  onCycle?: (names: readonly string[]) => void
+): ShapeStep[] {
+  const inner = (others: readonly ShapeStep[], names = within) =>
+    flatten(others, shapes, names, onCycle)
+  return steps.flatMap(step => {
+    const { use, each, at, paging } = step
+    if (use !== undefined) {
+      const names = [...within, use]
+      if (!within.includes(use)) return inner(ownMember(shapes, use) ?? [], names)
+      onCycle?.(names)
+      return []
+    }
+    if (each !== undefined) return [{ each: inner(each) }]
+    if (at !== undefined) {
+      return [{ at: { path: at.path, operations: inner(at.operations) } }]
+    }
+    if (paging?.each !== undefined) {
+      return [{ paging: { ...paging, each: inner(paging.each) } }]
+    }
+    return [step]
+  })
+}

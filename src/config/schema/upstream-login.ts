@@ -1,4 +1,3 @@
-/** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
@@ -14,8 +13,7 @@ export const expires = s.optional(
     path: s.dotted('The path of the member that tells it.'),
     as: s.oneOf(
       ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
-      'The unit: from now, from 1970 (`epoch-…`), or a date as text. Negative and empty ' +
-        'values mean never.',
+      'The unit: from now, from 1970 (`epoch-…`), or a date. Negative or empty: never.',
       { default: 'seconds' }
     )
   },
@@ -98,8 +96,7 @@ const refresh = s.optional(
     token: s.dotted('The path of the new token in the response.'),
     expires
   },
-  'How to renew the token, a minute before it `expires`. If the back-end refuses, the ' +
-    'session ends.'
+  'How to renew the token, a minute before it `expires`. A refusal ends the session.'
 )
 
 export const logout = s.optional(
@@ -136,13 +133,11 @@ export const upstreamLogin = Type.Object(
     }),
     passHeaders: s.list(
       s.header('A request header.'),
-      'Headers of the console’s sign-in, up to 1024 characters, that the sign-in and ' +
-        '`user.from` get too.'
+      'Headers of the console’s sign-in that this and `user.from` get (1024 characters).'
     ),
     passCookies: s.list(
       s.anyText,
-      'Cookies of the browser, up to 1024 characters, that the sign-in gets too, sealed ones ' +
-        'opened.'
+      'Cookies of the browser that it gets, sealed ones opened (1024 characters).'
     ),
     outcomes: outcomesOf('400, 401, 403, 404 and 422'),
     message: s.may.dotted('The path of the back-end’s message, of which 200 characters are shown.'),
@@ -154,8 +149,7 @@ export const upstreamLogin = Type.Object(
     refreshToken: s.may.dotted('The path of the refresh token in sign-ins and renewals.'),
     cookies: s.list(
       s.anyText,
-      'Cookies that the session keeps, also as later responses change them, for `credential: ' +
-        'cookies`.'
+      'Cookies that the session keeps, as responses change them, for `credential: cookies`.'
     ),
     logout
   },

@@ -1,10 +1,57 @@
-/** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
-import { type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
-import { exchange, type ExchangeConfig, jwt, type JwtConfig } from './back-end-token.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
-import { endedTest } from './response-tests.ts'
+import { endedTest, outcomesOf } from './response-tests.ts'
+import { expires, logout, token } from './upstream-login.ts'
+
+const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
+
+export const exchange = s.closed(
+  {
+    path: s.path('The path of the call (POST) that gives a user’s token.'),
+    format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
+    headers: Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
+      default: {},
+      description: 'Headers of the request, such as the gateway’s own secret.',
+      examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
+    }),
+    body: s.pairs(Type.Unknown(), `The request body. ${names}`, {
+      default: { username: '{username}' },
+      examples: [{ grant: 'user', subject: '{id}' }]
+    }),
+    outcomes: outcomesOf('400, 403, 404 and 422'),
+    token,
+    expires,
+    logout
+  },
+  'One call that gives the token of the session’s user: when it is needed, a minute ' +
+    'before it expires, and after a response that says it is over (`sessionEnded`, by ' +
+    'default 401). A user whom the back-end refuses gets 403 `route.unknown-user`, and ' +
+    'stays signed in.'
+)
+
+export const jwt = s.closed(
+  {
+    secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
+    keys: s.may.someOf(
+      s.secret('A private key of the curve P-256, as PEM text.'),
+      'Sign with ES256: the first. `endpoints.jwks` shows all. Add a new one as the second, ' +
+        'and make it the first when back-ends have read it.',
+      { maxItems: 4 }
+    ),
+    claims: s.pairs(
+      Type.Unknown(),
+      'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub`, ' +
+        `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
+      { default: {}, examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
+    )
+  },
+  'A JSON Web Token of 60 seconds for each session. `sub` is the id as in `identity`.'
+)
+
+export type ExchangeConfig = Static<typeof exchange>
+export type JwtConfig = Static<typeof jwt>
 
 interface WrittenCredential {
   readonly from?: string
@@ -79,8 +126,7 @@ const health = s.optional(
     }),
     interval: s.duration('The pause between two checks.', { default: '5s' })
   },
-  'Checks of each address. One that gives no 2xx within two seconds, twice in a row, ' +
-    'gets no requests until it does.'
+  'Checks of each address. Without a 2xx within two seconds, twice, it gets no requests.'
 )
 
 const errorPaths = (description: string) =>
@@ -144,16 +190,14 @@ export const upstream = s.closed(
     health,
     connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: s.duration(
-      'How long a response may be silent; event streams 5 minutes. `timeout` of a route ' +
-        'overrides it.',
+      'How long a response may be silent; event streams 5 minutes. A route’s `timeout` wins.',
       { default: '15s' }
     ),
     totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
       default: '10m'
     }),
     connections: s.whole(
-      'How many requests it gets at a time. Five times as many event streams and WebSockets may ' +
-        'stand beside them.',
+      'How many requests it gets at a time, beside five times as many event streams.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
@@ -172,8 +216,7 @@ export const upstream = s.closed(
     headers: s.maybe(
       Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets. Secrets are references; `{profile.PATH}` is ' +
-          'of the user.',
+          'Headers that it always gets. Secrets are references; `{profile.PATH}` is the user’s.',
         examples: [
           { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
           { 'x-tenant-id': '{profile.tenantId}' }
@@ -183,8 +226,7 @@ export const upstream = s.closed(
     module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
     passHeaders: s.may.someOf(
       s.header('A request header.'),
-      'The only headers of the client that it gets. Default: all but those that back-ends ' +
-        'trust as set by a proxy.',
+      'The only client headers that it gets. Default: all but those that only proxies set.',
       { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
     ),
     paging: upstreamPaging,

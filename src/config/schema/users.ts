@@ -1,4 +1,3 @@
-/** `users.yaml`: the users of a `users-file` credential source. */
 import { Type, type Static } from 'typebox'
 import * as s from './primitives.ts'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client } from 'ldapts'
-import type { LdapConfig } from '../../config/schema/ldap.ts'
+import type { LdapConfig } from '../../config/schema/login.ts'
 
 export interface Directory extends Omit<LdapConfig, 'ca'> {
   readonly ca?: string | undefined
@@ -21,10 +21,7 @@ const chunkBytes = 16 * 1024
 /** RFC 4511 §4.14. */
 const startTlsOperation = '1.3.6.1.4.1.1466.20037'
 
-/**
- * Runs `work` on a connection of its own, which is anonymous.
- * @throws Error with the reason, for the log
- */
+/** The connection is anonymous. @throws Error with the reason, for the log */
 export async function withConnection<T>(
   { startTls, ca }: Directory,
   { url, withinMs }: Server,

@@ -9,10 +9,7 @@ const timeoutMs = 10_000
 const maxRunning = 20
 const maxWaiting = 100
 
-/**
- * @param onAmbiguous called with a user name that several entries have: nobody knows whose password
- *   would be right, so all are refused
- */
+/** @param onAmbiguous for a name of several entries: nobody knows whose password would be right */
 export function createLdap(
   name: string,
   directory: Directory,

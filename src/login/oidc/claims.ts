@@ -1,4 +1,4 @@
-import type { OidcConfig } from '../../config/schema/oidc.ts'
+import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Identity } from '../../session/types.ts'
 import { invalid, isWritable } from '../login-response.ts'
@@ -8,10 +8,7 @@ export type Claims = Readonly<Record<string, unknown>>
 
 const notAllowed = 'Your account may not use this console. Please ask your administrator.'
 
-/**
- * @throws GatewayError `login.blocked` without a claim of `require`; `upstream.invalid` without an id,
- *   or without groups that the provider keeps apart
- */
+/** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
   const at = (path: string) => valuesAt(claims, path.split('.')).flat()
@@ -57,10 +54,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/**
- * Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2): Microsoft Entra does so with more
- * than 200 groups.
- */
+/** Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2), as over 200 groups of Entra. */
 function isElsewhere(claims: Claims, path: string): boolean {
   const [name = ''] = path.split('.')
   const { _claim_names: names } = claims

@@ -31,10 +31,7 @@ export function providerSession(
   return { names, issuedAt: iat }
 }
 
-/**
- * @throws GatewayError `request.malformed` for what is no logout token of this provider for this
- *   client; `upstream.*` with status 503 where the provider's keys cannot be read
- */
+/** @throws GatewayError `request.malformed`; `upstream.*` with 503 where no keys can be read */
 export async function readLogout(
   source: string,
   provider: Pick<Provider, 'verify'>,

@@ -1,7 +1,4 @@
-/**
- * Access tokens of OpenID providers in the place of keys for scripts (client credentials, RFC 6749
- * §4.4).
- */
+/** Access tokens of machines in the place of keys for scripts (RFC 6749 §4.4). */
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { isBlockOf } from '../../session/blocked-users.ts'
@@ -13,10 +10,7 @@ import { providerOf } from './provider.ts'
 
 type Machines = ReturnType<typeof machinesIn>[number]
 
-/**
- * Each request's token is checked anew: no store has it, so nobody tells of changes.
- * @returns undefined where the header has no token of machines
- */
+/** Checks each request's token anew: no store has it, so nobody tells of changes. */
 export function createTokenReader(
   sources: GatewayConfig['login']['sources'],
   sessions: Pick<Sessions, 'now' | 'store'>

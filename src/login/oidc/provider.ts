@@ -4,7 +4,7 @@ import type { createRemoteJWKSet, JWTPayload, JWTVerifyOptions } from 'jose'
 import type * as client from 'openid-client'
 import { BoundedMap } from '../../bounded-map.ts'
 import { isLoopback } from '../../config/schema/host-port.ts'
-import type { OidcConfig } from '../../config/schema/oidc.ts'
+import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { jose, openIdClient } from './libraries.ts'
 
@@ -65,10 +65,7 @@ export class Provider {
     if (!keys.fresh) await keys.reload().catch(throwProviderError)
   }
 
-  /**
-   * The claims of a token that the provider signed for this client.
-   * @throws GatewayError `upstream.*`
-   */
+  /** @throws GatewayError `upstream.*` for what it did not sign for this client, too */
   async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
     const keys = await this.#keys()
     const { issuer } = (await this.configuration()).serverMetadata()
@@ -163,10 +160,7 @@ const awayCodes = new Set<string | undefined>([
   'temporarily_unavailable'
 ])
 
-/**
- * A provider that cannot answer is 503: nobody is signed out, or refused, for that. The reason is
- * for the log, and has no token in it.
- */
+/** A provider that cannot answer is 503: that is no refusal. The reason has no token in it. */
 export function toProviderError(failure: unknown): GatewayError {
   if (failure instanceof GatewayError) return failure
   const { message, code, status = 0, error, cause, ...others } = failure as Partial<Failure>

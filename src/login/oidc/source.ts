@@ -1,7 +1,7 @@
 /** Credential source: an OpenID provider, at which users sign in (OpenID Connect Core 1.0 §3.1). */
 import type { JWTPayload } from 'jose'
 import type * as client from 'openid-client'
-import { type OidcConfig, oidcPath } from '../../config/schema/oidc.ts'
+import { type OidcConfig, oidcPath } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Credential, ProviderSession, Renewed, Session } from '../../session/types.ts'
 import type { CredentialSource } from '../credential-source.ts'
@@ -45,7 +45,6 @@ export class OidcSource implements CredentialSource {
   /**
    * @param asksAgain for the password, also where the provider knows the user
    * @returns the flow, and where the browser goes
-   * @throws GatewayError `upstream.*`
    */
   async begin(redirectUri: string, landing: string, asksAgain: boolean): Promise<[Flow, string]> {
     const library = await openIdClient()
@@ -66,10 +65,7 @@ export class OidcSource implements CredentialSource {
     return [{ source: this.name, state, nonce, verifier, redirectUri, landing }, url.href]
   }
 
-  /**
-   * @param query of the address to which the browser came back
-   * @throws GatewayError `login.blocked`, `login.refused`, `upstream.*`
-   */
+  /** @throws GatewayError `login.blocked`, `login.refused`, `upstream.*` */
   async complete(flow: Flow, query: string): Promise<Vouched> {
     const url = new URL(`${flow.redirectUri}?${query}`)
     const library = await openIdClient()
@@ -121,8 +117,8 @@ export class OidcSource implements CredentialSource {
   }
 
   /**
-   * A provider need not send an ID token, and its UserInfo may be away: what is not told stays.
-   * openid-client compares neither issuer nor subject (OpenID Connect Core 1.0 §12.2).
+   * Without an ID token, or UserInfo, what they would tell stays. openid-client compares neither
+   * issuer nor subject (OpenID Connect Core 1.0 §12.2).
    */
   async #renewed(tokens: Tokens, former: Session, old: JWTPayload): Promise<Renewed | undefined> {
     const credential = credentialOf(tokens, former.credential)

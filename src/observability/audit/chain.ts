@@ -29,10 +29,8 @@ export class Chain {
   }
 
   /**
-   * Its first line names the last `mac` of each other file: one that is cut or deleted later is
-   * missed.
+   * Its first line names the ends of other files: one that is cut or deleted later is missed.
    * @returns chains whose files were deleted, since nothing was written to them for `keepMs`
-   * @throws what the file system throws
    */
   async begin(keepMs: number): Promise<readonly string[]> {
     const opened = { kind: 'opened', pid: process.pid }

@@ -1,6 +1,5 @@
 /**
- * The audit ledger: signed lines, each of which holds on to the one before. A process begins a
- * chain of its own, in files, or on standard output.
+ * The audit ledger of a process: chains of signed lines, each of which holds on to the one before.
  */
 import type { KeyObject } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -23,20 +22,18 @@ export interface Heads {
   readonly remove: (chains: readonly string[]) => Promise<unknown>
 }
 
-export interface LedgerStatus {
-  readonly failing?: { readonly reason: string; readonly since: number } | undefined
-  /** Why the last head is not stored. */
-  readonly headFailing?: string | undefined
-  readonly waiting: number
-  readonly lost: number
-}
-
 const maxWaiting = 20_000
 const batchSize = 500
 const batchMs = 50
 const retryMs = 1000
 
 export class Ledger {
+  /** Why it cannot be written; since when, in milliseconds since the epoch. */
+  failing: { readonly reason: string; readonly since: number } | undefined
+  /** Why the last head is not stored. */
+  headFailing: string | undefined
+  /** Entries that found no place. */
+  lost = 0
   readonly #options: Options
   readonly #waiting: Fact[] = []
   /** Whether somebody waits until all of it is on disk. */
@@ -47,10 +44,6 @@ export class Ledger {
   #last: Chain | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
-  readonly #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
-    waiting: 0,
-    lost: 0
-  }
   #writing: Promise<void> | undefined
   #batch: NodeJS.Timeout | undefined
   readonly #retry: NodeJS.Timeout
@@ -62,28 +55,27 @@ export class Ledger {
     this.#retry = setInterval(() => void this.#write(), retryMs).unref()
   }
 
-  status(): LedgerStatus {
-    return { ...this.#status, waiting: this.#waiting.length }
+  get waiting(): number {
+    return this.#waiting.length
   }
 
   /** Never throws, never waits; what cannot be kept is counted. */
   append(entry: AuditEntry): void {
-    if (this.#waiting.length >= maxWaiting) this.#status.lost++
+    if (this.#waiting.length >= maxWaiting) this.lost++
     else this.#waiting.push(factOf(entry))
-    if (this.#status.failing === undefined) {
+    if (this.failing === undefined) {
       this.#batch ??= setTimeout(() => void this.#write(), batchMs).unref()
     }
   }
 
   /** @throws the reason while it cannot be written */
   check(): void {
-    const { failing } = this.#status
-    if (failing !== undefined) throw new Error(failing.reason)
+    if (this.failing !== undefined) throw new Error(this.failing.reason)
   }
 
   /** @returns when its line is on disk @throws the reason where that failed; then the line waits */
   async commit(entry: AuditEntry): Promise<void> {
-    if (this.#status.failing !== undefined) this.append(entry)
+    if (this.failing !== undefined) this.append(entry)
     this.check()
     this.#waiting.push(factOf(entry))
     this.#mustSync = true
@@ -111,12 +103,15 @@ export class Ledger {
     await Promise.resolve()
     try {
       while (this.#waiting.length > 0 || this.#chain === undefined) {
-        this.#chain ??= await this.#begin()
-        await this.#writeBatch(this.#chain)
-        this.#recover()
+        await this.#writeBatch((this.#chain ??= await this.#begin()))
+        if (this.failing !== undefined) {
+          const line = { event: 'audit.writable', lost: this.lost }
+          this.#options.log.info(line, 'the audit ledger is written again')
+        }
+        this.failing = undefined
         void this.#storeHead()
       }
-      if (this.#status.headFailing !== undefined) void this.#storeHead()
+      if (this.headFailing !== undefined) void this.#storeHead()
     } catch (error) {
       this.#fail(error as Error)
     }
@@ -135,7 +130,7 @@ export class Ledger {
 
   async #writeBatch(chain: Chain): Promise<void> {
     const batch = this.#waiting.slice(0, batchSize)
-    const { lost } = this.#status
+    const { lost } = this
     const count = lost - this.#lostTold
     await chain.write(count > 0 ? [...batch, factOf({ kind: 'lost', count })] : batch)
     if (this.#mustSync) await chain.sync()
@@ -154,23 +149,15 @@ export class Ledger {
 
   /** A batch that failed is written again, to a new file; what the old one got of it stays there. */
   #fail(error: Error): void {
-    const { code, message } = error as NodeJS.ErrnoException
-    const reason = code ?? message
     void this.#chain?.close()
     this.#chain = undefined
-    if (this.#status.failing !== undefined) return
-    this.#status.failing = { reason, since: Date.now() }
+    if (this.failing !== undefined) return
+    const { code = error.message } = error as NodeJS.ErrnoException
+    this.failing = { reason: code, since: Date.now() }
     this.#options.log.error(
       { event: 'audit.unwritable', err: error },
       'the audit ledger cannot be written: acts of operators are refused, other entries wait'
     )
-  }
-
-  #recover(): void {
-    if (this.#status.failing === undefined) return
-    this.#status.failing = undefined
-    const line = { event: 'audit.writable', lost: this.#status.lost }
-    this.#options.log.info(line, 'the audit ledger is written again')
   }
 
   /** Commands of one connection keep their order: no older end replaces a newer one. */
@@ -179,9 +166,9 @@ export class Ledger {
       if (this.#last !== undefined) {
         await this.#options.heads?.set(this.#last.name, this.#last.mac)
       }
-      this.#status.headFailing = undefined
+      this.headFailing = undefined
     } catch (error) {
-      this.#status.headFailing = (error as Error).message
+      this.headFailing = (error as Error).message
     }
   }
 }

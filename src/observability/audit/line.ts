@@ -1,7 +1,4 @@
-/**
- * A line of the ledger: JSON whose last member, `mac`, is the HMAC of the `mac` of the line before
- * and of this line's bytes.
- */
+/** JSON whose last member is the HMAC of that of the line before and of this line's bytes. */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { escapeInJson } from '../unprintable.ts'
 

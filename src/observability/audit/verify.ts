@@ -92,16 +92,13 @@ export class Verification {
     const file = basename(path)
     const { isCollected } = this.#options
     let number = 0
-    for await (const { bytes, isWhole } of linesOf(path)) {
+    for await (const bytes of linesOf(path)) {
       number++
       const line = readLine(bytes)
       if (line !== undefined && (isCollected || line.chain === chainOf(file))) {
         const isNext = this.#take(line, file, number)
         if (!isNext && !isCollected) return
-      } else if (!isCollected) {
-        if (isWhole) return this.#add('fault', file, changed, number)
-        return this.#add('note', file, 'its last line is not whole: its process crashed')
-      }
+      } else if (!isCollected) return this.#add('fault', file, changed, number)
     }
   }
 
@@ -169,18 +166,15 @@ function readLine(bytes: Buffer): Line | undefined {
   }
 }
 
-/** Lines end at line feeds alone; of one that is too long only the beginning is given. */
-async function* linesOf(
-  path: string
-): AsyncGenerator<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
+/** Whole lines end at line feeds alone; of one that is too long only the beginning is given. */
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0)
   for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
     let bytes = Buffer.concat([rest, chunk as Buffer])
     for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a)) {
-      yield { bytes: bytes.subarray(0, end), isWhole: true }
+      yield bytes.subarray(0, end)
       bytes = bytes.subarray(end + 1)
     }
     rest = bytes.length > maxLineBytes ? bytes.subarray(0, maxLineBytes) : bytes
   }
-  if (rest.length > 0) yield { bytes: rest, isWhole: false }
 }

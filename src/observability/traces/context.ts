@@ -1,7 +1,4 @@
-/**
- * W3C Trace Context: the trace that a request belongs to, read from the caller's headers and
- * written for upstreams (https://www.w3.org/TR/trace-context-2/).
- */
+/** W3C Trace Context (https://www.w3.org/TR/trace-context-2/). */
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { ownText } from '../../bounded-map.ts'
@@ -31,10 +28,7 @@ const maxStateLength = 512
 const newTraceId = (): string => randomUUID().replaceAll('-', '')
 export const newSpanId = (): string => newTraceId().slice(16)
 
-/**
- * The context of a request. Malformed headers count as none, and a new trace begins.
- * @param isRecording whether spans are exported
- */
+/** Malformed headers count as none. @param isRecording whether spans are exported */
 export function contextOf(
   { traceparent, tracestate }: IncomingHttpHeaders,
   sampler: Sampler,
@@ -67,10 +61,7 @@ function isSampled(traceId: string, ratio: number): boolean {
   return ratio === 1 || Number.parseInt(traceId.slice(19), 16) >= (1 - ratio) * 2 ** 52
 }
 
-/**
- * Of a later version the members of this one are read. A header that was sent twice is joined with
- * a comma, and malformed.
- */
+/** Of a later version the members of this one are read. A header that came twice is malformed. */
 export function readTraceparent(header: string): Parent | undefined {
   const own = ownText(header.slice(0, traceparentLength))
   const rest = header.slice(traceparentLength)

@@ -1,6 +1,6 @@
 /**
- * The traces of a process, as OpenTelemetry's environment variables ask for them. The exporter
- * takes 26 MB and 140 ms of CPU time, so it is loaded only where a collector is named.
+ * Traces, as OpenTelemetry's environment variables ask for them. The exporter takes 26 MB and 140
+ * ms of CPU time, so it is loaded only where a collector is named.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { hostname } from 'node:os'
@@ -43,9 +43,8 @@ export function openTracer(hasRedis: boolean, log: Log): Tracer {
     return { ...contextsOnly(), begin: () => undefined }
   }
   const sampler = samplerOf(process.env, warn)
-  const collector = collectorOf(process.env)
-  if (typeof collector === 'string') warn(`${collector}; no traces are exported`)
-  if (collector === undefined || typeof collector === 'string') return contextsOnly(sampler)
+  const collector = collectorOf(process.env, problem => warn(`${problem}; no traces are exported`))
+  if (collector === undefined) return contextsOnly(sampler)
   const { origin } = collector
   log.info({ event: 'traces.export', collector: origin }, `traces are exported to ${origin}`)
   const exporting = openExport(hasRedis, log)
@@ -74,8 +73,8 @@ export function samplerOf(environment: Environment, warn: (problem: string) => v
   return { ratio: 1, followsCaller }
 }
 
-/** @returns the collector that the library will find, undefined for none, or why there can be none */
-function collectorOf(environment: Environment): URL | string | undefined {
+/** The collector that the library will find. */
+function collectorOf(environment: Environment, warn: (problem: string) => void): URL | undefined {
   const valueOf = (name: string) => environment[name]?.trim() || undefined
   const ofOtlp = (name: string) =>
     valueOf(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? valueOf(`OTEL_EXPORTER_OTLP_${name}`)
@@ -83,16 +82,15 @@ function collectorOf(environment: Environment): URL | string | undefined {
   const exporter = valueOf('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp')
   const protocol = ofOtlp('PROTOCOL') ?? 'http/protobuf'
   if (exporter === 'none') return undefined
-  if (exporter !== 'otlp') return `OTEL_TRACES_EXPORTER takes otlp or none, not "${exporter}"`
-  if (endpoint === undefined) {
-    return 'OTEL_TRACES_EXPORTER is otlp, but OTEL_EXPORTER_OTLP_ENDPOINT is not set'
-  }
-  if (protocol !== 'http/protobuf') {
+  if (exporter !== 'otlp') warn(`OTEL_TRACES_EXPORTER takes otlp or none, not "${exporter}"`)
+  else if (endpoint === undefined) {
+    warn('OTEL_TRACES_EXPORTER is otlp, but OTEL_EXPORTER_OTLP_ENDPOINT is not set')
+  } else if (protocol !== 'http/protobuf') {
     const advice = 'set http/protobuf, and an endpoint that takes it (most often port 4318)'
-    return `OTEL_EXPORTER_OTLP_PROTOCOL does not take "${protocol}": ${advice}`
-  }
-  if (/^https?:/.test(endpoint) && URL.canParse(endpoint)) return new URL(endpoint)
-  return 'OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of http or https'
+    warn(`OTEL_EXPORTER_OTLP_PROTOCOL does not take "${protocol}": ${advice}`)
+  } else if (/^https?:/.test(endpoint) && URL.canParse(endpoint)) return new URL(endpoint)
+  else warn('OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of http or https')
+  return undefined
 }
 
 async function openExport(hasRedis: boolean, log: Log): Promise<Pick<Tracer, 'add' | 'close'>> {

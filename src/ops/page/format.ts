@@ -30,10 +30,6 @@ export function ago(at: string | number): string {
   return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`
 }
 
-export function bytes(value: number): string {
-  return `${number(value / 1024 ** 2)} MiB`
-}
-
 /** Of a usual User-Agent the browser and the system. */
 export function browser(agent: string): string {
   const name = ['Edg', 'Firefox', 'Chrome', 'Safari'].find(each => agent.includes(`${each}/`))

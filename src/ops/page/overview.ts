@@ -1,6 +1,6 @@
 import type { Now, Past } from '../../services/present.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
-import { bytes, duration, number, percent } from './format.ts'
+import { duration, number, percent } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
 
@@ -65,7 +65,7 @@ export function overview(now: Now, past: readonly Past[], { replicas }: Replicas
       )}
     </div>
     ${card(
-      { title: 'Replicas', count: replicas.length, tools: [processOf(now), redisOf(now)] },
+      { title: 'Replicas', count: replicas.length, tools: [trafficOf(now), redisOf(now)] },
       table(replicas, replicaColumns, '')
     )}
   `
@@ -123,9 +123,8 @@ function replicaState({ ready, isSilent }: Replica): Html {
   return ready ? pill('ok', 'ready') : pill('bad', 'not ready')
 }
 
-function processOf({ rssBytes, cpu, inFlight, queued }: Now): Html {
-  const traffic = `${inFlight} in flight, ${queued} waiting`
-  return html`<small>${traffic}, ${bytes(rssBytes)}, CPU ${percent(cpu)}</small>`
+function trafficOf({ inFlight, queued }: Now): Html {
+  return html`<small>${inFlight} in flight, ${queued} waiting</small>`
 }
 
 function redisOf({ redis }: Now): Html {

@@ -36,23 +36,20 @@ export function table<T>(
   empty: Content
 ): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`
+  const line = (cells: Content) =>
+    html`<tr>
+      ${cells}
+    </tr>`
   const heads = columns.map(([head, kind]) => html`<th class="${kind}">${head}</th>`)
   const cellsOf = (row: T) =>
     columns.map(([, kind, cell]) => html`<td class="${kind}">${cell(row)}</td>`)
   return html`<div class="scroll" tabindex="0">
     <table>
       <thead>
-        <tr>
-          ${heads}
-        </tr>
+        ${line(heads)}
       </thead>
       <tbody>
-        ${rows.map(
-          row =>
-            html`<tr>
-              ${cellsOf(row)}
-            </tr>`
-        )}
+        ${rows.map(row => line(cellsOf(row)))}
       </tbody>
     </table>
   </div>`
@@ -84,10 +81,7 @@ interface Look {
   readonly isDanger?: boolean
 }
 
-/**
- * A button that asks first, in a popover of the browser: without scripts.
- * @param text says what it does before it is done
- */
+/** A button that asks first, in a popover of the browser: without scripts. */
 export function act(
   label: string,
   text: Content,

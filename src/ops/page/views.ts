@@ -1,5 +1,6 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { createLanding } from '../../app/sign-in/flows.ts'
 import { listKeys } from '../../login/keys.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
@@ -7,17 +8,18 @@ import type { Present } from '../../services/present.ts'
 import { isBlockOf } from '../../session/blocked-users.ts'
 import type { UserId } from '../../session/types.ts'
 import { listBlocks } from '../blocked-users.ts'
-import { countsOfUser, limitsOf } from '../limits.ts'
+import { countsOfUser, type LimitRow, limitsOf } from '../limits.ts'
 import { listLockouts } from '../lockouts.ts'
 import { closableRoutes, maintenanceOf } from '../maintenance.ts'
 import type { Desk } from '../routes.ts'
 import type { PlanAnswer, ReplicasStatus } from '../state-schemas.ts'
 import { latestSessions, sessionsOf } from '../users.ts'
 import { configPage } from './config.ts'
+import { duration, number, percent } from './format.ts'
 import type { Page } from './frame.ts'
-import { limitsPage } from './limits.ts'
 import { maintenancePage } from './maintenance.ts'
 import { overview } from './overview.ts'
+import { card, type Column, linkTo, pill, table } from './parts.ts'
 import { requestPage, requestsPage } from './requests.ts'
 import { userPage, usersPage } from './users.ts'
 
@@ -29,6 +31,18 @@ export interface PageData {
   readonly replicas: () => Promise<ReplicasStatus>
   readonly plan: () => Promise<PlanAnswer>
 }
+
+const callersShown = 5
+
+const limitColumns: ReadonlyArray<Column<LimitRow>> = [
+  ['Limit', '', ({ limit, by }) => html`${limit} <small>by ${[by].flat().join(', ')}</small>`],
+  ['Mode', 'extra', ({ mode }) => pill(mode === 'enforce' ? 'ok' : 'plain', mode)],
+  ['Number', 'number', ({ max, windowMs }) => `${number(max)} in ${duration(windowMs)}`],
+  ['This hour', 'number', ({ hour }) => number(hour?.used)],
+  ['Of it', 'number', ({ hour, max }) => percent((hour?.used ?? 0) / max)],
+  ['24 hours', 'number extra', ({ day }) => number(day?.used)],
+  ['Over it, or near', 'wide', overOrNear]
+]
 
 type View = (data: PageData, request: FastifyRequest) => Promise<Page>
 
@@ -100,4 +114,25 @@ async function userView(desk: Desk, user: UserId): Promise<Page> {
   const blocks = (await listBlocks(desk)).filter(block => isBlockOf(block)(isOf))
   const main = userPage({ ...user, name, sessions, limits, lockouts, blocks, found })
   return { title: name, place: 'users', main }
+}
+
+function overOrNear({ over, nearest }: LimitRow): Content {
+  const callers = new Set([...over, ...nearest.map(({ caller }) => caller)])
+  return [...callers].slice(0, callersShown).map(caller => {
+    const mark = over.includes(caller) && [' ', pill('bad', 'over')]
+    return [linkTo('users', { search: caller }, caller), mark, ' ']
+  })
+}
+
+function limitsPage(limits: readonly LimitRow[]): Html {
+  return html`
+    ${card(
+      { title: 'Highest use by one caller', count: limits.length },
+      table(limits, limitColumns, 'The config has no limits.')
+    )}
+    <p class="empty">
+      As this process counted it since the beginning of the hour. A number a little above the
+      highest use of some usual days refuses nobody.
+    </p>
+  `
 }

@@ -6,7 +6,7 @@ import { yudao } from '../../consoles/backends/yudao.ts'
 import { admin, startBackend } from '../../consoles/server.ts'
 import { run } from '../../support/command.ts'
 import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
-import { json, testUpstream } from '../../support/upstream.ts'
+import { testUpstream } from '../../support/upstream.ts'
 
 const { username, password } = admin
 
@@ -40,16 +40,18 @@ t.test('a route for a configured back-end: once in the file, it serves rows', as
   t.match(list, { success: true, total: 25 })
 })
 
-t.test('a list of 1 MB is looked at; no data and a wrong call are told', async t => {
+t.test('a list of 1 MB, with its total in a header; no data and a wrong call', async t => {
   const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(1000) }))
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    const isThere = seen.url === '/long'
-    json(isThere ? 200 : 404, isThere ? rows : {})(request, response, seen)
+  const backend = await testUpstream(t.after, (_request, response, { url }) => {
+    response.statusCode = url === '/long' ? 200 : 404
+    response.setHeader('X-Total-Count', 2500).end(JSON.stringify(rows))
   })
   const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
   const { folder } = await runInit(t.after, words, 'a long pass phrase')
   const add = async (...more: string[]) => await run(['routes', 'add', ...more, '-c', folder])
-  t.match(await add('GET', '/long'), { code: 0, out: '# a bare list' })
+  const added = await add('GET', '/long')
+  t.match(added, { code: 0, out: '# a bare list, total in the header x-total-count' })
+  t.match(added.out, /countHeader: x-total-count/)
   t.match(await add('GET', '/x'), { code: 1, err: 'GET /x gave no data: status 404.' })
   t.match(await add('POST', '/x'), { code: 2, err: /Only GET/ })
   t.match(await add('GET', 'x'), { code: 2, err: /a path such as/ })

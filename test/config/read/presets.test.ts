@@ -86,7 +86,7 @@ t.test('the folder wins over the back-endâ€™s preset, and that over the consoleâ
 t.test('another preset is used after a restart: until then reloads are refused', async t => {
   const routes = `${withUpstream}\nroutes: { r: { path: /api/r, upstream: backend, shape: list } }`
   const folder = folderOf('extends: ant-design-pro', routes)
-  const { gateway: running } = loadConfig(folder, {})
+  const running = loadConfig(folder, {})
   writeFileSync(join(folder, 'gateway.yaml'), 'log: {}\nextends: tdesign\nbackend: drf')
   t.throws(
     () => loadConfig(folder, {}, { running }),

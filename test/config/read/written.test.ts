@@ -1,5 +1,5 @@
 import t from 'tap'
-import { configHash } from '../../../src/config/config-hash.ts'
+import { configHash } from '../../../src/config/diff.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { secretKeys } from '../../support/all-secrets.ts'
 import { textFolder } from '../../support/config-files.ts'

@@ -4,7 +4,6 @@ import formats from 'ajv-formats'
 import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
-import { raw } from '../../support/raw.ts'
 import { until } from '../../support/until.ts'
 
 type Schema = Record<string, unknown>
@@ -81,9 +80,6 @@ t.test('each answer has its id, and so has each error', async t => {
     t.match(requestId, id)
     t.match(await response.json(), { error: String, requestId }, `${response.status}`)
   }
-  const { host } = new URL(gateway.opsUrl)
-  const { head } = await raw(gateway.opsUrl, `CONNECT a:1 HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
-  t.match(head, /^HTTP\/1\.1 405 [^]*^x-request-id: [\da-f-]{36}/m)
 })
 
 t.test('requests are found by filters, and by id with advice', async t => {

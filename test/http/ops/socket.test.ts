@@ -1,9 +1,9 @@
 /** The Unix socket by which commands on this machine ask a gateway. */
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { run, runProcess, start } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
@@ -27,10 +27,8 @@ t.test('the socket is its owner’s, asks for no secret, and goes with the gatew
   t.match(name, /^console-gateway-[0-9a-f]{8}-[0-9a-f]{8}\.sock$/)
   t.same([modeOf(sockets), modeOf(join(sockets, name))], ['700', '600'])
   const asked = request({ socketPath: join(sockets, name), path: '/ops/api/me' }).end()
-  const me = new Promise<string>((resolve, reject) => {
-    asked.on('response', response => resolve(text(response))).on('error', reject)
-  })
-  t.same(JSON.parse(await me), { name: 'local', via: 'socket' })
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  t.same(await json(response), { name: 'local', via: 'socket' })
   t.match(await command('status'), { code: 0, out: /^gateway +\d/, err: '' })
   t.equal((await callOps(gateway.opsUrl, '/ops/api/me', {})).status, 401, 'loopback is no right')
   await gateway.stop()
@@ -83,16 +81,13 @@ t.test('a folder that others can enter is closed to them, or not used', async t 
 })
 
 t.test('without a place the gateway starts, with a warning; with false it wants none', async t => {
-  const file = temporaryFolder()
-  await new Promise<void>(resolve => {
-    const server = createServer().listen(join(file, 'taken'), resolve)
-    t.after(() => server.close())
-  })
-  const taken = await place(t, { socket: join(file, 'taken') })
+  const file = join(temporaryFolder(), 'taken')
+  writeFileSync(file, '')
+  const taken = await place(t, { socket: file })
   const gateway = await taken.begin()
   t.match(await gateway.logged(({ msg }) => String(msg).startsWith('no folder can be used')), {
     level: 'warn',
-    folders: [join(file, 'taken')]
+    folders: [file]
   })
   t.match(await taken.command('status'), { code: 1, err: /No gateway/ })
   const none = await place(t, { socket: false })

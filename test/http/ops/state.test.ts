@@ -1,24 +1,14 @@
 /** The state as operators see it never holds a secret. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { allSecrets } from '../../support/all-secrets.ts'
-import { type TestGateway, testGateway } from '../../support/gateway.ts'
-
-type Tree = Record<string, unknown>
-
-function change(gateway: TestGateway, file: string, edit: (content: any) => void): void {
-  const name = join(gateway.folder, file)
-  const content = (parse(readFileSync(name, 'utf8')) ?? {}) as Tree
-  edit(content)
-  writeFileSync(name, stringify(content))
-}
+import { testGateway } from '../../support/gateway.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 
 t.test('no answer holds a secret, whatever changes about secrets', async t => {
-  const sslFolder = mkdtempSync(join(tmpdir(), 'ssl-'))
-  t.after(() => rmSync(sslFolder, { recursive: true, force: true }))
+  const sslFolder = temporaryFolder()
   const secrets = allSecrets(t.after, sslFolder, false)
   const { gateway: install, upstream, others, environment, values } = secrets
   const { server: _, ...withoutTls } = install
@@ -27,44 +17,43 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
     { gateway: { ...withoutTls, ops: {} }, routes: { upstreams: { b: upstream, ...others } } },
     environment
   )
+  const change = (file: string, edit: (content: any) => void) => {
+    const name = join(gateway.folder, file)
+    const content = parse(readFileSync(name, 'utf8')) as unknown
+    edit(content)
+    writeFileSync(name, stringify(content))
+  }
   const texts: string[] = []
   const look = async () => {
     const paths = ['status', 'plan', 'replicas', 'openapi.json']
     for (const path of paths) texts.push(await (await gateway.ops(`/ops/api/${path}`)).text())
   }
   await look()
-  change(gateway, 'routes.yaml', content => {
+  change('routes.yaml', content => {
     content.upstreams.b.headers['x-second'] = '${SESSION_2}'
     delete content.upstreams.b.headers['x-api-key']
     content.upstreams.b.tls.key = `file:${join(sslFolder, 'server.key')}`
-  })
-  change(gateway, 'routes.yaml', ({ upstreams: { asked, shared, signed } }) => {
+    const { asked, shared, signed } = content.upstreams
     asked.credential.exchange.headers['x-key'] = '${SESSION_2}'
     shared.credential.jwt.secret = '${SESSION_2}'
     signed.credential.jwt.keys.unshift(`file:${join(sslFolder, 'client.key')}`)
   })
-  change(gateway, 'gateway.yaml', content => {
+  change('gateway.yaml', content => {
     content.session.secrets = ['${SESSION_2}']
     content.ops.secret = '${OPS}'
   })
   await look()
   t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
   await look()
-  change(gateway, 'routes.yaml', content => {
+  change('routes.yaml', content => {
     content.upstreams.b.headers['x-list'] = [values[1]]
     content.upstreams.b.tls.key = readFileSync(join(sslFolder, 'client.key'), 'utf8')
   })
   t.match(await gateway.reload('operator'), { outcome: 'refused' })
   await look()
   const all = texts.join('\n')
-  for (const what of [
-    'headers.x-second set',
-    'session.secrets changed',
-    'shared.credential.jwt.secret changed'
-  ]) {
-    t.ok(all.includes(what), what)
-  }
-  for (const value of values) t.notOk(all.includes(value), value.slice(0, 20))
+  const changed = ['session.secrets changed', 'shared.credential.jwt.secret changed']
+  for (const what of ['headers.x-second set', ...changed]) t.ok(all.includes(what), what)
   const logged = JSON.stringify(gateway.log)
-  for (const value of values) t.notOk(logged.includes(value), value.slice(0, 20))
+  for (const value of values) t.notOk((all + logged).includes(value), value.slice(0, 20))
 })

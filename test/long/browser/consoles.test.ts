@@ -1,6 +1,5 @@
 /** Each console once in a real browser: its cookies, its storage, its requests. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build, type PluginBuild } from 'esbuild-wasm'
 import type { Page as Tab } from 'playwright-core'
@@ -11,10 +10,10 @@ import type { OpenConsole } from '../../consoles/driver.ts'
 import { alice, startPlain } from '../../consoles/plain.ts'
 import { notices } from '../../consoles/server.ts'
 import { testBrowser } from '../../support/chromium.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { visit } from '../../browser/visit.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'console-'))
-t.teardown(() => rmSync(root, { recursive: true, force: true }))
+const root = temporaryFolder()
 writeFileSync(join(root, 'index.html'), '<!doctype html><script src="/drivers.js"></script>')
 await build({
   entryPoints: ['test/long/browser/page.ts'],
@@ -34,7 +33,7 @@ function leaveOutCrypto({ onResolve, onLoad }: PluginBuild): void {
 /** It encrypts its passwords, so that no users file can check them. */
 const excluded = ['jeecg']
 
-const browser = await testBrowser(undo => t.teardown(undo))
+const browser = await testBrowser(t.after)
 
 interface Window {
   readonly openConsole: (name: string) => OpenConsole

@@ -1,27 +1,27 @@
 import type { Page } from 'playwright-core'
-import tap from 'tap'
+import t, { type Test } from 'tap'
 import { testBrowser } from '../../support/chromium.ts'
 import { testDemo } from '../../support/demo.ts'
-import { signIn, type Tap, timeMachine, visit } from '../../browser/visit.ts'
+import { signIn, timeMachine, visit } from '../../browser/visit.ts'
 
-const browser = await testBrowser(undo => tap.teardown(undo))
+const browser = await testBrowser(t.after)
 const seconds = 1000
 const minutes = 60 * seconds
 
-/** Someone who has signed in and sees the whole page. */
-async function visitor(t: Tap, url: string, username = 'admin'): Promise<Page> {
+/** Someone who has signed in and sees the whole page, and what lets time pass. */
+async function visitor(t: Test, session: Parameters<typeof testDemo>[1] = {}) {
+  const pass = timeMachine(t)
+  const { url } = await testDemo(t.after, session)
   const page = await visit(t, browser, url)
-  await signIn(page, username)
+  await signIn(page, 'admin')
   await page.getByTestId('order').first().waitFor()
-  return page
+  return { url, page, pass, dialog: page.getByTestId('expiry-dialog') }
 }
 
-/** What the gateway says of the page's session; asking does not change it. */
+/** Seconds until the session goes idle, as the gateway says; asking does not change it. */
 async function idleIn(page: Page): Promise<number> {
-  const { data } = (await (
-    await page.request.get(`${new URL(page.url()).origin}/api/session`)
-  ).json()) as { data: { idleIn: number } }
-  return data.idleIn
+  const answer = await page.request.get(`${new URL(page.url()).origin}/api/session`)
+  return ((await answer.json()) as { data: { idleIn: number } }).data.idleIn
 }
 
 /** The page has asked the gateway about the session, and has dealt with the answer: a later answer is there, too. */
@@ -33,13 +33,15 @@ async function asked(page: Page): Promise<void> {
 const shows = (page: Page, testId: string, hasText: string | RegExp) =>
   page.getByTestId(testId).filter({ hasText }).waitFor()
 
-void tap.test(
+const signedOut = async (page: Page, message: string) => {
+  await page.waitForURL('**/login*')
+  await shows(page, 'login-error', message)
+}
+
+t.test(
   'two minutes before the session goes idle the page warns, and staying extends it',
   async t => {
-    const pass = timeMachine(t)
-    const { url } = await testDemo(undo => t.after(undo))
-    const page = await visitor(t, url)
-    const dialog = page.getByTestId('expiry-dialog')
+    const { page, pass, dialog } = await visitor(t)
     for (const ms of [10 * minutes, 10 * minutes, 7 * minutes]) {
       await Promise.all([asked(page), pass(ms, page)])
       t.notOk(await dialog.isVisible(), 'it is not time yet')
@@ -48,11 +50,7 @@ void tap.test(
     await pass(90 * seconds, page)
     await shows(page, 'expiry-left', /^1 min \d+ s$/)
     t.equal(await dialog.getAttribute('role'), 'alertdialog')
-    t.equal(
-      await page.evaluate('document.activeElement.id'),
-      'expiry-stay',
-      'the button has the focus'
-    )
+    t.equal(await page.evaluate('document.activeElement.id'), 'expiry-stay')
     await pass(40 * seconds, page)
     await shows(page, 'expiry-left', /^\d+ s$/)
     t.ok((await idleIn(page)) <= 50)
@@ -69,95 +67,80 @@ void tap.test(
   }
 )
 
-void tap.test(
-  'nothing is shown when another tab used the session, and a warning goes away',
-  async t => {
-    const pass = timeMachine(t)
-    const { url } = await testDemo(undo => t.after(undo))
-    const page = await visitor(t, url)
-    const dialog = page.getByTestId('expiry-dialog')
-    await pass(20 * minutes)
+t.test('nothing is shown when another tab used the session, and a warning goes away', async t => {
+  const { url, page, pass, dialog } = await visitor(t)
+  const otherTab = async () =>
     t.equal((await page.request.get(`${url}/api/orders`)).status(), 200, 'the other tab')
-    await pass(9 * minutes)
-    await page.route(
-      '**/api/session',
-      async route => {
-        t.notOk(await dialog.isVisible(), 'nothing is shown before the gateway has answered')
-        await route.continue()
-      },
-      { times: 1 }
-    )
-    await Promise.all([asked(page), page.clock.fastForward(29 * minutes)])
-    t.notOk(await dialog.isVisible(), 'this tab’s own time is nearly over, the session’s is not')
-    await pass(20 * minutes, page)
-    await dialog.waitFor()
-    t.equal((await page.request.get(`${url}/api/orders`)).status(), 200)
-    await pass(16 * seconds, page)
-    await dialog.waitFor({ state: 'hidden' })
-    t.pass('the warning is gone')
-  }
-)
+  await pass(20 * minutes)
+  await otherTab()
+  await pass(9 * minutes)
+  await page.route(
+    '**/api/session',
+    async route => {
+      t.notOk(await dialog.isVisible(), 'nothing is shown before the gateway has answered')
+      await route.continue()
+    },
+    { times: 1 }
+  )
+  await Promise.all([asked(page), page.clock.fastForward(29 * minutes)])
+  t.notOk(await dialog.isVisible(), 'this tab’s own time is nearly over, the session’s is not')
+  await pass(20 * minutes, page)
+  await dialog.waitFor()
+  await otherTab()
+  await pass(16 * seconds, page)
+  await dialog.waitFor({ state: 'hidden' })
+})
 
-void tap.test(
+t.test(
   'when the time is over the page goes to the sign-in page with the gateway’s words',
   async t => {
-    const pass = timeMachine(t)
-    const { url } = await testDemo(undo => t.after(undo))
-    const page = await visitor(t, url)
+    const { page, pass, dialog } = await visitor(t)
+    const inactive = 'You were signed out because you were inactive.'
     await pass(29 * minutes, page)
-    await page.getByTestId('expiry-dialog').waitFor()
+    await dialog.waitFor()
     await pass(61 * seconds, page)
-    await page.waitForURL('**/login*')
-    await shows(page, 'login-error', 'You were signed out because you were inactive.')
-    t.notOk(await page.getByTestId('expiry-dialog').isVisible())
+    await signedOut(page, inactive)
+    t.notOk(await dialog.isVisible())
     await signIn(page, 'admin')
     await page.getByTestId('profile-name').waitFor()
     // As a device that slept through it all.
     await pass(32 * minutes, page)
-    await page.waitForURL('**/login*')
-    await shows(page, 'login-error', 'You were signed out because you were inactive.')
+    await signedOut(page, inactive)
   }
 )
 
-void tap.test(
+t.test(
   'the longest duration cannot be put off: the page says when it ends, and keeps saying so',
   async t => {
-    const pass = timeMachine(t)
-    const { url } = await testDemo(undo => t.after(undo), { absolute: 20 * minutes })
-    const page = await visitor(t, url)
+    const { page, pass, dialog } = await visitor(t, { absolute: 20 * minutes })
     await pass(18.5 * minutes, page)
     await shows(page, 'expiry-dialog', 'Please save your work')
     t.notOk(await page.getByTestId('expiry-stay').isVisible())
     t.equal(await page.evaluate('document.activeElement.id'), 'expiry-continue')
     await page.getByTestId('expiry-continue').click()
-    await page.getByTestId('expiry-dialog').waitFor({ state: 'hidden' })
+    await dialog.waitFor({ state: 'hidden' })
     await shows(page, 'expiry-note', /^Your session ends at .+ Please save your work\.$/)
     await Promise.all([asked(page), pass(30 * seconds, page)])
-    t.notOk(await page.getByTestId('expiry-dialog').isVisible(), 'once is enough')
+    t.notOk(await dialog.isVisible(), 'once is enough')
     await pass(61 * seconds, page)
-    await page.waitForURL('**/login*')
-    await shows(page, 'login-error', 'Your session has reached its longest duration.')
+    await signedOut(page, 'Your session has reached its longest duration.')
     t.equal(await page.getByTestId('expiry-note').textContent(), '')
   }
 )
 
-void tap.test('the warning offers to sign out', async t => {
-  const pass = timeMachine(t)
-  const { url } = await testDemo(undo => t.after(undo))
-  const page = await visitor(t, url)
+t.test('the warning offers to sign out', async t => {
+  const { page, pass, dialog } = await visitor(t)
   await pass(29 * minutes, page)
   await page.getByTestId('expiry-sign-out').click()
   await page.waitForURL('**/login')
-  await page.getByTestId('expiry-dialog').waitFor({ state: 'hidden' })
+  await dialog.waitFor({ state: 'hidden' })
   t.notOk((await page.context().cookies()).some(({ name }) => name === 'console_sid'))
 })
 
-void tap.test(
+t.test(
   'a gateway that cannot be asked signs nobody out: the warning says so and goes on asking',
   async t => {
-    const pass = timeMachine(t)
-    const { url } = await testDemo(undo => t.after(undo))
-    const page = await visitor(t, url)
+    const { page, pass } = await visitor(t)
     await page.route('**/api/session**', route => route.abort())
     await pass(29 * minutes, page)
     await shows(page, 'expiry-error', 'The gateway cannot be reached.')

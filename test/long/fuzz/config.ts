@@ -8,16 +8,11 @@ import { testUsers } from '../../support/users.ts'
 
 export const users = ['alice', 'bob']
 
-/** By name in routes.yaml, where each back-end listens. */
-export interface Places {
-  readonly steady: string
-  readonly faulty: string
-  readonly narrow: string
-  readonly gone: string
-  readonly fickle: string
-}
-
 const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
+
+/** By name in routes.yaml, where each back-end listens. */
+export type Places = Readonly<Record<(typeof kinds)[number], string>>
+
 const shapedKinds = ['shaped', 'lifted', 'open/lifted', 'observed', 'strict', 'parts'] as const
 /** Where requests are the same, and run at the same time. */
 export const sharedPrefixes = ['clicked', 'lasting'].map(kind => `/api/${kind}`)
@@ -40,52 +35,38 @@ const contract = {
 }
 
 function routes(places: Places): Record<string, unknown> {
-  const upstreams = {
-    steady: { url: places.steady, ...timeouts },
-    faulty: { url: places.faulty, ...timeouts, connections: 16, queue: 8, credential: 'bearer' },
-    narrow: { url: places.narrow, ...timeouts, connections: 2, queue: 4 },
-    gone: { url: places.gone, ...timeouts, connections: 4, queue: 8 },
-    fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
-    several: {
-      url: [places.fickle, places.steady, places.gone],
-      ...timeouts
-    }
-  }
-  const plain = kinds.flatMap(kind => [
-    [kind, { path: `/api/${kind}/*`, methods: all, upstream: kind, rewrite: '/*' }],
-    [
-      `open-${kind}`,
-      {
-        path: `/api/open/${kind}/*`,
-        methods: all,
-        access: 'public',
-        upstream: kind,
-        rewrite: '/*',
-        passCookies: ['kept'],
-        setCookies: ['given']
-      }
-    ]
-  ])
-  const formed = (name: string, more: object) => [
+  const upstream = (url: string | string[], more: object = {}) => ({ url, ...timeouts, ...more })
+  const route = (name: string, more: object) => [
     name.replace('/', '-'),
     { path: `/api/${name}/*`, methods: all, upstream: 'faulty', rewrite: '/*', ...more }
   ]
+  const open = { access: 'public', passCookies: ['kept'], setCookies: ['given'] }
   return {
-    upstreams,
+    upstreams: {
+      steady: upstream(places.steady),
+      faulty: upstream(places.faulty, { connections: 16, queue: 8, credential: 'bearer' }),
+      narrow: upstream(places.narrow, { connections: 2, queue: 4 }),
+      gone: upstream(places.gone, { connections: 4, queue: 8 }),
+      fickle: upstream(places.fickle, { connections: 4, queue: 8 }),
+      several: upstream([places.fickle, places.steady, places.gone])
+    },
     endpoints: {},
     routes: Object.fromEntries([
-      ...plain,
-      formed('shaped', { shape: 'rows' }),
-      formed('lifted', { shape: 'lifted' }),
-      formed('open/lifted', { access: 'public', shape: 'lifted' }),
-      formed('observed', { contract: { file: 'contract.json', mode: 'observe' } }),
-      formed('strict', { shape: 'rows', contract: { file: 'contract.json', mode: 'strict' } }),
-      formed('clicked', { cache: 'browser' }),
-      formed('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
-      formed('several', { upstream: 'several' }),
-      formed('socket', { methods: ['GET'], websocket: webSocket }),
-      formed('open/socket', { methods: ['GET'], access: 'public', websocket: webSocket }),
-      formed('parts', {
+      ...kinds.flatMap(kind => [
+        route(kind, { upstream: kind }),
+        route(`open/${kind}`, { upstream: kind, ...open })
+      ]),
+      route('shaped', { shape: 'rows' }),
+      route('lifted', { shape: 'lifted' }),
+      route('open/lifted', { access: 'public', shape: 'lifted' }),
+      route('observed', { contract: { file: 'contract.json', mode: 'observe' } }),
+      route('strict', { shape: 'rows', contract: { file: 'contract.json', mode: 'strict' } }),
+      route('clicked', { cache: 'browser' }),
+      route('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
+      route('several', { upstream: 'several' }),
+      route('socket', { methods: ['GET'], websocket: webSocket }),
+      route('open/socket', { methods: ['GET'], access: 'public', websocket: webSocket }),
+      route('parts', {
         methods: ['GET'],
         parts: {
           first: { upstream: 'faulty', rewrite: '/*', into: 'first', required: false },
@@ -125,13 +106,7 @@ const backEndLogin = {
   token: 'token'
 }
 
-export interface AttackedConfig {
-  readonly folder: string
-  readonly environment: Readonly<Record<string, string>>
-  /** Writes the files as a reload shall find them: changed somehow, or as they were at first. */
-  readonly change: (random: Random) => string
-  readonly restore: () => void
-}
+export type AttackedConfig = Awaited<ReturnType<typeof attackedConfig>>
 
 const shortTimeouts = {
   requestTimeout: '2s',
@@ -151,14 +126,13 @@ interface Options {
   readonly userFile?: Record<string, unknown>
 }
 
-export async function attackedConfig(options: Options): Promise<AttackedConfig> {
-  const {
-    places,
-    redis,
-    server = shortTimeouts,
-    session,
-    userFile = { users: testUsers }
-  } = options
+export async function attackedConfig({
+  places,
+  redis,
+  server = shortTimeouts,
+  session,
+  userFile = { users: testUsers }
+}: Options) {
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
@@ -186,9 +160,9 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
   }
   return {
     folder,
-    environment: { SESSION_SECRET: 'a secret of at least thirty-two characters' },
     restore,
-    change: random => {
+    /** Writes the files as a reload shall find them: changed somehow, or as they were at first. */
+    change: (random: Random): string => {
       restore()
       const name = random.pick(Object.keys(changes))
       const changed = changes[name]?.(structuredClone(base) as Tree, random)
@@ -219,10 +193,6 @@ const changes: Readonly<Record<string, Change>> = {
   },
   'low limits': () => ({
     file: 'limits.yaml',
-    tree: {
-      ...limits,
-      inFlightPerUser: 4,
-      limits: { 'signed-in': { by: 'user', max: 20, window: '1s' } }
-    }
+    tree: { ...limits, inFlightPerUser: 4, limits: { all: { by: 'user', max: 20, window: '1s' } } }
   })
 }

@@ -6,14 +6,14 @@ import { makeRequest, mutate } from './grammar.ts'
 
 type Step = { readonly send: Buffer } | { readonly pauseMs: number }
 
-type End = 'answers' | 'close' | 'reset' | 'half-close' | 'stall' | 'linger'
+const ends = ['close', 'close', 'reset', 'reset', 'half-close', 'stall', 'linger'] as const
 
 export interface Conversation {
   /** Which one of the run; with the seed it says all. */
   readonly number: number
   readonly from: string
   readonly steps: readonly Step[]
-  readonly end: End
+  readonly end: 'answers' | (typeof ends)[number]
   /** Whether the client stops reading, so that answers back up. */
   readonly isDeaf: boolean
   readonly requests: number
@@ -30,23 +30,11 @@ export function plan(seed: number, number: number, cookies: readonly string[]): 
     const request = makeRequest(random, cookies)
     return random.chance(0.25) ? mutate(random, request) : request
   }).flat()
-  const end = random.pick<End>([
-    'answers',
-    'answers',
-    'answers',
-    'answers',
-    'answers',
-    'close',
-    'reset',
-    'half-close',
-    'stall',
-    'linger'
-  ])
   return {
     number,
     from: `127.0.0.${random.integer(1, 12)}`,
     steps: stepsOf(random, random.chance(0.3) ? cutAnywhere(random, pieces) : pieces),
-    end: random.chance(0.15) ? random.pick<End>(['close', 'reset']) : end,
+    end: random.chance(0.5) ? 'answers' : random.pick(ends),
     isDeaf: random.chance(0.04),
     requests
   }
@@ -54,15 +42,12 @@ export function plan(seed: number, number: number, cookies: readonly string[]): 
 
 /** The client is gone after any byte. */
 function cutAnywhere(random: Random, pieces: readonly Buffer[]): Buffer[] {
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  let left = random.integer(1, length)
-  const kept: Buffer[] = []
-  for (const piece of pieces) {
-    if (left <= 0) break
-    kept.push(piece.subarray(0, left))
+  let left = random.integer(1, Buffer.concat(pieces).length)
+  return pieces.map(piece => {
+    const kept = piece.subarray(0, Math.max(0, left))
     left -= piece.length
-  }
-  return kept
+    return kept
+  })
 }
 
 /** Some pieces leave together, some after a pause, some in two halves. */
@@ -73,12 +58,8 @@ function stepsOf(random: Random, pieces: readonly Buffer[]): Step[] {
     const pause = isSlow && random.chance(0.6) ? [{ pauseMs }] : []
     if (!random.chance(0.1)) return [...pause, { send: piece }]
     const middle = random.integer(0, piece.length)
-    return [
-      ...pause,
-      { send: piece.subarray(0, middle) },
-      { pauseMs },
-      { send: piece.subarray(middle) }
-    ]
+    const [first, second] = [piece.subarray(0, middle), piece.subarray(middle)]
+    return [...pause, { send: first }, { pauseMs }, { send: second }]
   })
 }
 

@@ -1,26 +1,16 @@
 /** What goes wrong around the gateway while it is attacked: reloads, its Redis, a back-end that comes and goes. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type FaultyProxy, faultyProxy } from '../../support/faulty-proxy.ts'
+import type { FaultyProxy } from '../../support/faulty-proxy.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { createRandom, type Random } from '../../support/random.ts'
-import { testRedis, type TestRedis } from '../../support/redis.ts'
+import type { TestRedis } from '../../support/redis.ts'
 import { misfortune } from '../soak/misfortune.ts'
 import type { AttackedConfig } from './config.ts'
 import type { Upstreams } from './upstreams.ts'
 
-export interface Surroundings {
+interface Parts {
   readonly redis: TestRedis
   readonly proxy: FaultyProxy
-}
-
-export async function openSurroundings(
-  cleanUp: (undo: () => unknown) => void
-): Promise<Surroundings> {
-  const redis = await testRedis(cleanUp)
-  return { redis, proxy: await faultyProxy(cleanUp, redis.port) }
-}
-
-interface Parts extends Surroundings {
   readonly gateway: GatewayProcess
   readonly config: AttackedConfig
   readonly upstreams: Upstreams
@@ -28,13 +18,12 @@ interface Parts extends Surroundings {
 
 type Fault = (parts: Parts, random: Random) => Promise<string>
 
+async function files({ config }: Parts, random: Random): Promise<string> {
+  return `config files: ${config.change(random)}`
+}
+
 const otherFaults: readonly Fault[] = [
-  async function files({ config }, random) {
-    return `config files: ${config.change(random)}`
-  },
-  async function filesAgain({ config }, random) {
-    return `config files: ${config.change(random)}`
-  },
+  ...[files, files],
   async function signal({ gateway, config }, random) {
     const change = config.change(random)
     gateway.signal('SIGHUP')

@@ -1,21 +1,18 @@
-/** One run: a gateway of some checkout is attacked, and judged. */
+/** One run: a gateway is attacked, and judged. */
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  callOnce,
-  type GatewayProcess,
-  opsSecret,
-  startGatewayProcess
-} from '../../support/gateway-process.ts'
+import { callOnce } from '../../support/call.ts'
+import { faultyProxy } from '../../support/faulty-proxy.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { seedOf } from '../../support/random.ts'
-import { until } from '../../support/until.ts'
+import { testRedis } from '../../support/redis.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { attackedConfig, users } from './config.ts'
 import { type Conversation, describe, plan, play } from './conversation.ts'
-import { heal, openSurroundings, trouble } from './faults.ts'
+import { heal, trouble } from './faults.ts'
 import { openUpstreams } from './upstreams.ts'
 import { atRest, judge } from './verdict.ts'
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number
   readonly seconds: number
   /** A module that is loaded into the gateway's process. */
@@ -34,18 +31,14 @@ export async function fuzz(
   { seed, seconds, preload }: FuzzOptions
 ) {
   const upstreams = await openUpstreams(cleanUp)
-  const surroundings = await openSurroundings(cleanUp)
+  const redis = await testRedis(cleanUp)
+  const proxy = await faultyProxy(cleanUp, redis.port)
   const config = await attackedConfig({
     places: upstreams.places,
-    redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
+    redis: { url: `redis://127.0.0.1:${proxy.port}` }
   })
-  const gateway = await startGatewayProcess(cleanUp, {
-    checkout: '.',
-    folder: config.folder,
-    ...(preload !== undefined && { preload }),
-    environment: { ...config.environment, OPS_SECRET: opsSecret }
-  })
-  const parts = { ...surroundings, gateway, config, upstreams }
+  const gateway = await startGatewayProcess(cleanUp, { folder: config.folder, preload })
+  const parts = { redis, proxy, gateway, config, upstreams }
   const attack = createAttack(gateway, seed)
   const rest = async () => {
     await heal(parts)
@@ -59,7 +52,7 @@ export async function fuzz(
     await attack.run(runs)
     await troubles
   }
-  await until('the gateway is ready', async () => (await gateway.ask('/readyz')).status === 200)
+  await gateway.ready()
   await attack.begin()
   try {
     // What is loaded, compiled and remembered once is no leak.
@@ -112,15 +105,15 @@ function createAttack(gateway: GatewayProcess, seed: number) {
   async function keepSignedIn(runs: () => boolean): Promise<void> {
     for (let slot = 0; runs(); slot = (slot + 1) % cookieSlots) {
       const cookie = cookies[slot]
-      const username = users[slot % users.length]
       const isOpen =
         cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
-      if (!isOpen) await signIn(slot, username ?? '')
+      if (!isOpen) await signIn(slot)
       await wait(200)
     }
   }
 
-  async function signIn(slot: number, username: string): Promise<void> {
+  async function signIn(slot: number): Promise<void> {
+    const username = users[slot % users.length]
     const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, {
       json: { username, password }
     }).catch(() => undefined)
@@ -156,9 +149,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
     },
     begin: async () => {
-      for (let slot = 0; slot < cookieSlots; slot++) {
-        await signIn(slot, users[slot % users.length] ?? '')
-      }
+      for (let slot = 0; slot < cookieSlots; slot++) await signIn(slot)
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,

@@ -4,9 +4,6 @@ import { password } from '../../support/sign-in.ts'
 import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'
 import { clientFrames } from './websockets.ts'
 
-/** A request in the pieces in which it may be sent: its head, then its body, by chunks where it has such. */
-export type Pieces = Buffer[]
-
 interface Draft {
   readonly method: string
   readonly target: string
@@ -19,25 +16,15 @@ interface Draft {
 type Rule = (random: Random, cookies: readonly string[]) => Draft
 
 const methods = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
-const oddMethods = [
-  'TRACE',
-  'CONNECT',
-  'PROPFIND',
-  'M-SEARCH',
-  'get',
-  'G\x00T',
-  'QUERY',
-  'PURGE',
-  ''
-]
+const oddMethods = 'TRACE,CONNECT,PROPFIND,M-SEARCH,get,G\x00T,QUERY,PURGE,'.split(',')
 const jsonType = 'Content-Type: application/json'
 
 /** Sizes around the bounds at which bodies are collected, streamed and refused. */
 const sizes = [0, 1, 2, 17, 300, 4095, 4097, 20_000, 65_535, 65_536, 65_537, 90_000, 200_000]
 const rareSizes = [1_048_576, 1_048_577, 1_500_000]
 
-/** Turns a draft into bytes, or into what only looks like them. */
-export function makeRequest(random: Random, cookies: readonly string[]): Pieces {
+/** A request, or what only looks like one, in the pieces in which it may be sent: head, body, what follows. */
+export function makeRequest(random: Random, cookies: readonly string[]): Buffer[] {
   const rule = random.pick(rules)
   const draft = rule(random, cookies)
   const fields = [hostField(random), ...draft.fields, ...extraFields(random)]
@@ -50,70 +37,47 @@ export function makeRequest(random: Random, cookies: readonly string[]): Pieces 
   return [Buffer.from(all.join(end) + end + end, 'latin1'), ...pieces, ...(draft.behind ?? [])]
 }
 
+const tokens = [
+  ...['\r\n', '\n', '\r\n\r\n', '0\r\n\r\n', 'ffffffffffffffff\r\n', ' ', '\t', '\x00', ','],
+  ...': ; %00 %2e%2e /../ // \\ ? # -1 é \xff\xfe 0'.split(' '),
+  'Transfer-Encoding: chunked\r\n',
+  'Content-Length: 5\r\n',
+  'Host: other\r\n',
+  'Connection: close\r\n',
+  '9'.repeat(40)
+]
+
 /** Changes bytes anywhere. */
-export function mutate(random: Random, pieces: Pieces): Pieces {
+export function mutate(random: Random, pieces: readonly Buffer[]): Buffer[] {
   const at = random.integer(0, pieces.length - 1)
   return pieces.map((piece, index) =>
     index === at ? random.pick(mutations)(random, piece) : piece
   )
 }
 
-const tokens = [
-  '\r\n',
-  '\n',
-  '\r\n\r\n',
-  '\x00',
-  ' ',
-  '\t',
-  ':',
-  ';',
-  ',',
-  '%00',
-  '%2e%2e',
-  '/../',
-  '//',
-  '\\',
-  '?',
-  '#',
-  '0\r\n\r\n',
-  'ffffffffffffffff\r\n',
-  '-1',
-  'Transfer-Encoding: chunked\r\n',
-  'Content-Length: 5\r\n',
-  'Host: other\r\n',
-  'Connection: close\r\n',
-  'é',
-  '\xff\xfe',
-  '0',
-  '9'.repeat(40)
-]
+/** Bytes in the place of some of those from `at` on. */
+const spliced = (bytes: Buffer, at: number, count: number, ...others: readonly Buffer[]) =>
+  Buffer.concat([bytes.subarray(0, at), ...others, bytes.subarray(at + count)])
 
 const mutations: ReadonlyArray<(random: Random, bytes: Buffer) => Buffer> = [
   function flip(random, bytes) {
     const copy = Buffer.from(bytes)
     for (let times = random.integer(1, 3); times > 0 && copy.length > 0; times--) {
-      const at = random.integer(0, copy.length - 1)
-      copy[at] = random.integer(0, 255)
+      copy[random.integer(0, copy.length - 1)] = random.integer(0, 255)
     }
     return copy
   },
   function insert(random, bytes) {
-    const at = random.integer(0, bytes.length)
     const token = Buffer.from(random.pick(tokens), 'latin1')
-    return Buffer.concat([bytes.subarray(0, at), token, bytes.subarray(at)])
+    return spliced(bytes, random.integer(0, bytes.length), 0, token)
   },
   function remove(random, bytes) {
-    const at = random.integer(0, bytes.length)
-    return Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + random.integer(1, 8))])
+    return spliced(bytes, random.integer(0, bytes.length), random.integer(1, 8))
   },
   function repeat(random, bytes) {
     const at = random.integer(0, bytes.length)
     const slice = bytes.subarray(at, at + random.integer(1, 60))
-    return Buffer.concat([
-      bytes.subarray(0, at),
-      ...Array.from({ length: random.integer(2, 200) }, () => slice),
-      bytes.subarray(at)
-    ])
+    return spliced(bytes, at, 0, ...Array.from({ length: random.integer(2, 200) }, () => slice))
   },
   function cutShort(random, bytes) {
     return bytes.subarray(0, random.integer(0, bytes.length))
@@ -121,22 +85,14 @@ const mutations: ReadonlyArray<(random: Random, bytes: Buffer) => Buffer> = [
 ]
 
 const rules: readonly Rule[] = [
-  proxied,
-  proxied,
-  proxied,
-  proxied,
-  proxied,
-  proxied,
-  shared,
-  shared,
-  webSocket,
-  webSocket,
+  ...Array.from({ length: 6 }, () => proxied),
+  ...[shared, webSocket, ownEndpoint].flatMap(rule => [rule, rule]),
   signIn,
-  ownEndpoint,
-  ownEndpoint,
   consoleFile,
   unknown
 ]
+
+const nothing = Buffer.alloc(0)
 
 function proxied(random: Random, cookies: readonly string[]): Draft {
   const prefix = random.pick(proxiedPrefixes)
@@ -152,7 +108,7 @@ function proxied(random: Random, cookies: readonly string[]): Draft {
         ? [random.pick([jsonType, 'Content-Type: text/plain', 'Content-Type: a/b; c=d'])]
         : [])
     ],
-    body: hasBody ? someBody(random) : Buffer.alloc(0)
+    body: hasBody ? someBody(random) : nothing
   }
 }
 
@@ -187,24 +143,18 @@ function webSocket(random: Random, cookies: readonly string[]): Draft {
     method: random.chance(0.95) ? 'GET' : methodOf(random),
     target: `${random.pick(webSocketPrefixes)}/${random.integer(0, 1_000_000)}`,
     fields: [...cookieFields(random, cookies), ...fields.slice(0, kept)],
-    body: Buffer.alloc(0),
+    body: nothing,
     behind: clientFrames(random)
   }
 }
 
 function signIn(random: Random, cookies: readonly string[]): Draft {
-  const username = random.pick([
-    ...users,
-    ...users,
-    'nobody',
-    `of-the-back-end-${random.integer(0, 99)}`
-  ])
+  const others = ['nobody', `of-the-back-end-${random.integer(0, 99)}`]
+  const username = random.pick([...users, ...users, ...others])
   const secret = random.chance(0.6) ? password : word(random)
   const right = JSON.stringify({ username, password: secret })
   const bodies = [
-    right,
-    right,
-    right,
+    ...[right, right, right],
     `{"username":${JSON.stringify(username)},"username":1,"password":"${secret}"}`,
     `{"__proto__":{"username":"alice"},"password":"${secret}"}`,
     JSON.stringify({ username: [username], password: { $ne: '' } }),
@@ -228,16 +178,14 @@ function signIn(random: Random, cookies: readonly string[]): Draft {
   }
 }
 
+const ownEndpoints = [
+  ...['GET /api/account/profile', 'GET /api/account/profile', 'POST /api/account/logout'],
+  ...['GET /api/session', 'GET /api/session/list'],
+  ...['POST /api/session/extend', 'POST /api/session/close']
+]
+
 function ownEndpoint(random: Random, cookies: readonly string[]): Draft {
-  const [method, target] = random.pick([
-    ['GET', '/api/account/profile'],
-    ['GET', '/api/account/profile'],
-    ['GET', '/api/session'],
-    ['POST', '/api/session/extend'],
-    ['GET', '/api/session/list'],
-    ['POST', '/api/session/close'],
-    ['POST', '/api/account/logout']
-  ] as const)
+  const [method = '', target = ''] = random.pick(ownEndpoints).split(' ')
   const id = random.chance(0.5)
     ? word(random)
     : random.bytes(random.integer(1, 200)).toString('base64')
@@ -250,19 +198,12 @@ function ownEndpoint(random: Random, cookies: readonly string[]): Draft {
       ? random.chance(0.5)
         ? Buffer.from(JSON.stringify({ id }))
         : someBody(random)
-      : Buffer.alloc(0)
+      : nothing
   }
 }
 
 function consoleFile(random: Random): Draft {
-  const file = random.pick([
-    '/',
-    '/index.html',
-    '/large.bin',
-    '/large.bin',
-    '/a/page',
-    '/missing.js'
-  ])
+  const file = random.pick('/ /index.html /large.bin /large.bin /a/page /missing.js'.split(' '))
   const ranges = ['bytes=0-10', 'bytes=-5', 'bytes=5-1', 'bytes=0-0,2-3', 'bytes=99999999999-', 'x']
   return {
     method: random.chance(0.8) ? 'GET' : methodOf(random),
@@ -273,7 +214,7 @@ function consoleFile(random: Random): Draft {
       ...(random.chance(0.2) ? [`If-None-Match: ${random.pick(['*', 'W/"1"', '"'])}`] : []),
       ...(random.chance(0.2) ? ['Accept-Encoding: gzip, br'] : [])
     ],
-    body: Buffer.alloc(0)
+    body: nothing
   }
 }
 
@@ -298,7 +239,7 @@ function unknown(random: Random, cookies: readonly string[]): Draft {
     method: random.chance(0.5) ? methodOf(random) : random.pick(oddMethods),
     target: random.pick(targets),
     fields: cookieFields(random, cookies),
-    body: random.chance(0.3) ? someBody(random) : Buffer.alloc(0)
+    body: random.chance(0.3) ? someBody(random) : nothing
   }
 }
 
@@ -340,40 +281,20 @@ function cookieFields(random: Random, cookies: readonly string[]): string[] {
   ])
 }
 
+const extraLines = [
+  'Connection: close|Connection: keep-alive, x-user-id|Connection: upgrade\r\nUpgrade: websocket',
+  'Expect: 100-continue|Expect: magic|Referer: http://console.test/x|Sec-Fetch-Site: cross-site',
+  'Origin: http://console.test|Origin: null|Origin: https://evil.example|X-User-Id: 1',
+  'X-Forwarded-For: 1.2.3.4, unknown|X-Forwarded-Proto: https|X-Request-Id: a-given-id-0001',
+  'Authorization: Bearer x|Accept-Encoding: gzip|Content-Encoding: gzip|Keep-Alive: timeout=1',
+  'Access-Control-Request-Method: POST|TE: trailers|Max-Forwards: 0|Trailer: x-end',
+  ' X-Folded: 1|X-Empty:|: nameless|X Space: 1|Proxy-Connection: close|HTTP2-Settings: x'
+].flatMap(lines => lines.split('|'))
+
 /** What any request may carry besides. */
 function extraFields(random: Random): string[] {
   if (random.chance(0.6)) return []
-  const all = [
-    'Connection: close',
-    'Connection: keep-alive, x-user-id',
-    'Connection: upgrade\r\nUpgrade: websocket',
-    'Expect: 100-continue',
-    'Expect: magic',
-    'Origin: http://console.test',
-    'Origin: null',
-    'Origin: https://evil.example',
-    'Referer: http://console.test/x',
-    'Sec-Fetch-Site: cross-site',
-    'X-Forwarded-For: 1.2.3.4, unknown',
-    'X-Forwarded-Proto: https',
-    'X-Request-Id: a-given-id-0001',
-    'X-User-Id: 1',
-    'Authorization: Bearer x',
-    'Accept-Encoding: gzip',
-    'Content-Encoding: gzip',
-    'Access-Control-Request-Method: POST',
-    'Keep-Alive: timeout=1',
-    'TE: trailers',
-    'Max-Forwards: 0',
-    `X-Long: ${'l'.repeat(random.integer(1, 17_000))}`,
-    ' X-Folded: 1',
-    'X-Empty:',
-    ': nameless',
-    'X Space: 1',
-    'Proxy-Connection: close',
-    'HTTP2-Settings: x',
-    'Trailer: x-end'
-  ]
+  const all = [...extraLines, `X-Long: ${'l'.repeat(random.integer(1, 17_000))}`]
   return Array.from({ length: random.integer(1, 4) }, () => random.pick(all))
 }
 
@@ -390,13 +311,15 @@ interface Framed {
   readonly pieces: Buffer[]
 }
 
+const chunked = 'Transfer-Encoding: chunked'
+
 /** How long a body is, told rightly or not. */
 function frame(random: Random, body: Buffer): Framed {
   if (body.length === 0 && random.chance(0.8)) return { lines: [], pieces: [] }
   if (random.chance(0.12)) return wronglyFramed(random, body)
   return random.chance(0.5)
     ? { lines: [`Content-Length: ${body.length}`], pieces: split(random, body) }
-    : { lines: ['Transfer-Encoding: chunked'], pieces: chunks(random, body) }
+    : { lines: [chunked], pieces: chunks(random, body) }
 }
 
 function wronglyFramed(random: Random, body: Buffer): Framed {
@@ -408,33 +331,22 @@ function wronglyFramed(random: Random, body: Buffer): Framed {
     `+${length}`,
     `0x${length.toString(16)}`,
     `${length}, ${length}`,
+    `${length}a`,
     `${length}\r\nContent-Length: ${length + 1}`,
-    '99999999999999999999',
-    '',
-    ' ',
-    `${length}a`
+    ...['9'.repeat(20), '', ' ']
   ]
-  const codings = [
-    'gzip, chunked',
-    'chunked, chunked',
-    'chunked, gzip',
-    'identity',
-    'xchunked',
-    'Chunked',
-    '"chunked"',
-    'chunked\r\nTransfer-Encoding: identity',
-    '\tchunked',
-    ''
-  ]
+  const codings =
+    'gzip, chunked|chunked, chunked|chunked, gzip|identity|xchunked|Chunked|"chunked"|' +
+    'chunked\r\nTransfer-Encoding: identity|\tchunked|'
   const lengthLine = `Content-Length: ${random.pick(lengths)}`
-  const codingLine = `Transfer-Encoding: ${random.pick(codings)}`
-  const both = [`Content-Length: ${length}`, 'Transfer-Encoding: chunked']
+  const codingLine = `Transfer-Encoding: ${random.pick(codings.split('|'))}`
+  const both = [`Content-Length: ${length}`, chunked]
   return random.pick([
     { lines: [lengthLine], pieces: split(random, body) },
     { lines: [codingLine], pieces: chunks(random, body) },
     { lines: random.chance(0.5) ? both : both.toReversed(), pieces: chunks(random, body) },
-    { lines: ['Transfer-Encoding: chunked'], pieces: badChunks(random, body) },
-    { lines: ['Transfer-Encoding: chunked'], pieces: badChunks(random, body) }
+    { lines: [chunked], pieces: badChunks(random, body) },
+    { lines: [chunked], pieces: badChunks(random, body) }
   ])
 }
 
@@ -464,21 +376,25 @@ const chunk = (bytes: Buffer, extension = '') =>
     Buffer.from('\r\n')
   ])
 
+/** What is no chunk, of a client or a back-end. */
+export const noChunks = [
+  ...[
+    'zz',
+    '-1\r\nx',
+    '5\r\nabc',
+    'fffffffffffffffff',
+    '',
+    '0',
+    '0x3\r\nabc',
+    ' 3\r\nabc',
+    '3 \r\nabc'
+  ],
+  ...['3\r\nabcd', '3\nabc']
+].map(text => `${text}\r\n`)
+
 function badChunks(random: Random, body: Buffer): Buffer[] {
   const pieces = chunks(random, body)
-  const bad = random.pick([
-    'zz\r\n',
-    '-1\r\nx\r\n',
-    '5\r\nabc\r\n',
-    'fffffffffffffffff\r\n',
-    '3\nabc\n',
-    '\r\n',
-    '0\r\n',
-    '0x3\r\nabc\r\n',
-    ' 3\r\nabc\r\n',
-    '3 \r\nabc\r\n',
-    '3\r\nabcd\r\n'
-  ])
+  const bad = random.pick(noChunks)
   pieces.splice(random.integer(0, pieces.length - 1), random.integer(0, 1), Buffer.from(bad))
   return pieces
 }

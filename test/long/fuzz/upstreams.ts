@@ -6,19 +6,12 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { freePort, listen } from '../../support/ports.ts'
 import { createRandom, type Random, seedOfText } from '../../support/random.ts'
 import type { Places } from './config.ts'
-import { agree, switchSomehow } from './websockets.ts'
+import { noChunks } from './grammar.ts'
+import { agree, endSomehow, switchSomehow } from './websockets.ts'
 
 type Answer = (random: Random, request: IncomingMessage, response: ServerResponse) => unknown
 
-export interface Upstreams {
-  readonly places: Places
-  /** Opens or closes the fickle one's listener. */
-  readonly toggle: () => Promise<void>
-  /** From now on every answer is right and at once, and what is connected is cut. */
-  readonly calm: () => Promise<void>
-  /** From now on they answer as the path bids them. */
-  readonly rage: () => void
-}
+export type Upstreams = Awaited<ReturnType<typeof openUpstreams>>
 
 /** Listens on a port of its own that stays its own while it is closed. */
 async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answer) {
@@ -29,11 +22,7 @@ async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answ
     request.on('error', () => {})
     response.on('error', () => {})
     request.socket.setMaxListeners(0)
-    if (state.calm) {
-      request.resume()
-      healthy(response)
-      return
-    }
+    if (state.calm) return healthy(request, response)
     const random = createRandom(seedOfText(`${request.method} ${request.url}`))
     void Promise.try(answer, random, request, response).catch(() => request.socket.destroy())
   })
@@ -68,23 +57,19 @@ async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answ
     url: `http://127.0.0.1:${port}`,
     state,
     cut,
-    toggle: async () => (server.listening ? await close() : await open()),
-    reopen: async () => {
-      if (!server.listening) await open()
-    }
+    isOpen: () => server.listening,
+    toggle: async () => (server.listening ? await close() : await open())
   }
 }
 
-export async function openUpstreams(cleanUp: (undo: () => unknown) => void): Promise<Upstreams> {
-  const steady = await openUpstream(cleanUp, (_random, request, response) => {
-    request.resume()
-    healthy(response)
-  })
+export async function openUpstreams(cleanUp: (undo: () => unknown) => void) {
+  const steady = await openUpstream(cleanUp, (_random, request, response) =>
+    healthy(request, response)
+  )
   const faulty = await openUpstream(cleanUp, answerSomehow)
   const narrow = await openUpstream(cleanUp, async (random, request, response) => {
-    request.resume()
     await wait(random.integer(50, 600))
-    healthy(response)
+    healthy(request, response)
   })
   const fickle = await openUpstream(cleanUp, answerSomehow)
   const every = [steady, faulty, narrow, fickle]
@@ -95,15 +80,18 @@ export async function openUpstreams(cleanUp: (undo: () => unknown) => void): Pro
       narrow: narrow.url,
       gone: `http://127.0.0.1:${await freePort()}`,
       fickle: fickle.url
-    },
+    } satisfies Places,
+    /** Opens or closes the fickle one's listener. */
     toggle: fickle.toggle,
+    /** From now on every answer is right and at once, and what is connected is cut. */
     calm: async () => {
       for (const { state, cut } of every) {
         state.calm = true
         cut()
       }
-      await fickle.reopen()
+      if (!fickle.isOpen()) await fickle.toggle()
     },
+    /** From now on they answer as the path bids them. */
     rage: () => {
       for (const { state } of every) state.calm = false
     }
@@ -112,7 +100,8 @@ export async function openUpstreams(cleanUp: (undo: () => unknown) => void): Pro
 
 const rows = JSON.stringify({ code: 200, rows: [{ id: 1 }, { id: 2 }], total: 2 })
 
-function healthy(response: ServerResponse): void {
+function healthy(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
   response.writeHead(200, { 'content-type': 'application/json' }).end(rows)
 }
 
@@ -142,10 +131,7 @@ async function sendRaw(
     await wait(random.pick([0, 10, 200]))
     socket.write(whole.subarray(middle))
   }
-  const end = random.pick(['end', 'end', 'destroy', 'reset', 'silence'])
-  if (end === 'end') socket.end()
-  if (end === 'destroy') socket.destroy()
-  if (end === 'reset') socket.resetAndDestroy()
+  endSomehow(random, socket)
 }
 
 const sized = (body: string | Buffer, fields = '') =>
@@ -155,8 +141,8 @@ const sized = (body: string | Buffer, fields = '') =>
   ])
 
 const answers: readonly Answer[] = [
-  function right(_random, _request, response) {
-    healthy(response)
+  function right(_random, request, response) {
+    healthy(request, response)
   },
   function rightByChunks(random, _request, response) {
     response.writeHead(200, { 'content-type': 'application/json' })
@@ -200,14 +186,7 @@ const answers: readonly Answer[] = [
     )
   },
   async function badChunks(random, request) {
-    const chunks = random.pick([
-      'zz\r\n',
-      '5\r\nabc',
-      '3\r\nabcd\r\n',
-      'ffffffffffffffffff\r\n',
-      '3\r\nabc\r\n',
-      ''
-    ])
+    const chunks = random.pick([...noChunks, '3\r\nabc\r\n'])
     await sendRaw(random, request, `${json}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)
   },
   async function badHead(random, request) {

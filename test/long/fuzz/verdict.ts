@@ -1,21 +1,13 @@
 /** What has to hold of a gateway after any attack, and before: rest, and the measures of rest. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce, type GatewayProcess, type Samples } from '../../support/gateway-process.ts'
+import { callOnce } from '../../support/call.ts'
+import type { GatewayProcess, Samples } from '../../support/gateway-process.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 
-export interface AtRest {
-  readonly descriptors: number
-  readonly places: Record<string, number>
-  readonly memory: NodeJS.MemoryUsage
-  /** What is open, in words. */
-  readonly handles: readonly string[]
-  /** Connections of clients that are long gone. */
-  readonly problems: readonly string[]
-}
+export type AtRest = Awaited<ReturnType<typeof atRest>>
 
-const restWithinMs = 30_000
-/** Garbage that only another look finds: what is kept for a time is let go with it. */
-const heapWithinMs = 30_000
+/** Also for garbage that only another look finds: what is kept for a time is let go with it. */
+const patienceMs = 30_000
 const heapGrowth = 1.1
 const perUser = 48
 
@@ -25,30 +17,33 @@ const isUnderWay = (name: string) => /_in_flight$|_draining$|_queued$|_waiting$/
 const isFault = ({ name, labels }: Samples[number]) =>
   labels.includes('code="gateway.fault"') || /^console_gateway_.*(?:uncaught|unhandled)/.test(name)
 
+const unexpected = ({ name, labels, value }: Samples[number]) =>
+  `${name}${labels} is ${value}, expected 0`
+
 /** Waits until nothing is under way and descriptors stay the same; and measures. */
-export async function atRest(
-  gateway: GatewayProcess,
-  whose: (port: number) => string
-): Promise<AtRest> {
+export async function atRest(gateway: GatewayProcess, whose: (port: number) => string) {
   await settles(gateway, 'nothing is in flight', async () => await underWay(gateway))
-  const last = await settledDescriptors(gateway)
+  const places = await settledDescriptors(gateway)
   const { memory, handles } = await gateway.collect()
   return {
-    descriptors: last,
-    places: gateway.describeDescriptors(),
+    descriptors: sumOf(places),
+    places,
     memory,
-    handles,
+    /** Connections of clients that are long gone. */
     problems: leftOpen(handles, whose)
   }
 }
 
+const sumOf = (counts: Readonly<Record<string, number>>) =>
+  Object.values(counts).reduce((sum, count) => sum + count, 0)
+
 /** A reload, and connections to back-ends, end a while later on a busy machine. */
-async function settledDescriptors(gateway: GatewayProcess): Promise<number> {
+async function settledDescriptors(gateway: GatewayProcess): Promise<Record<string, number>> {
   let last = gateway.descriptors()
   for (let same = 0; same < 20;) {
     await wait(100)
     const now = gateway.descriptors()
-    same = now === last ? same + 1 : 0
+    same = sumOf(now) === sumOf(last) ? same + 1 : 0
     last = now
   }
   return last
@@ -66,10 +61,9 @@ function leftOpen(handles: readonly string[], whose: (port: number) => string): 
 async function settles(
   gateway: GatewayProcess,
   what: string,
-  wrong: () => Promise<string[]>,
-  withinMs = restWithinMs
+  wrong: () => Promise<string[]>
 ): Promise<string[]> {
-  const giveUp = performance.now() + withinMs
+  const giveUp = performance.now() + patienceMs
   for (;;) {
     const found = await wrong().catch((error: unknown) => [`${what}: ${String(error)}`])
     if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined) {
@@ -82,51 +76,40 @@ async function settles(
 async function underWay(gateway: GatewayProcess): Promise<string[]> {
   const samples = await gateway.metrics()
   if (samples.length === 0) return ['there are no metrics']
-  return samples
-    .filter(({ name, value }) => isUnderWay(name) && value !== 0)
-    .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
+  return samples.filter(({ name, value }) => isUnderWay(name) && value !== 0).map(unexpected)
 }
 
 /** Everything that is wrong. The surroundings are healed, no client is connected. */
 export async function judge(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
   const { exit } = gateway
   if (exit() !== undefined) return [`the process ended: ${JSON.stringify(exit())}`]
-  const problems = await settles(gateway, 'in-flight counts', async () => await underWay(gateway))
-  problems.push(...(await freshRequests(gateway)))
-  problems.push(
-    ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before)))
-  )
-  problems.push(
-    ...(await settles(gateway, 'heap', async () => await heap(gateway, before), heapWithinMs))
-  )
-  const samples = await gateway.metrics()
-  problems.push(
-    ...samples
+  const problems = [
+    ...(await settles(gateway, 'in-flight counts', async () => await underWay(gateway))),
+    ...(await freshRequests(gateway)),
+    ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before))),
+    ...(await settles(gateway, 'heap', async () => await heap(gateway, before))),
+    ...(await gateway.metrics())
       .filter(sample => isFault(sample) && sample.value !== 0)
-      .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
-  )
-  problems.push(
+      .map(unexpected),
     ...gateway
       .complaints()
-      .map(line => `on standard error: ${line}`)
       .slice(0, 5)
-  )
-  const { body } = await gateway.ask('/ops/api/status')
-  const { pid } = JSON.parse(body) as { pid: number }
+      .map(line => `on standard error: ${line}`)
+  ]
+  const { pid } = (await gateway.ask('/ops/api/status')).json
   if (pid !== gateway.pid) problems.push(`process ${pid} answers, not ${gateway.pid}`)
   return problems
 }
 
 async function descriptors(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
-  const now = await settledDescriptors(gateway)
-  if (now === before.descriptors) return []
-  const places = gateway.describeDescriptors()
-  const changed = [...new Set([...Object.keys(places), ...Object.keys(before.places)])]
+  const places = await settledDescriptors(gateway)
+  if (sumOf(places) === before.descriptors) return []
+  const changed = Object.keys({ ...before.places, ...places })
     .filter(place => places[place] !== before.places[place])
     .map(place => `${place}: ${before.places[place] ?? 0} → ${places[place] ?? 0}`)
   const { handles } = await gateway.collect()
   return [
-    `${now} descriptors, ${before.descriptors} before the attack: ${changed.join('; ')}`,
+    `${sumOf(places)} descriptors, ${before.descriptors} before: ${changed.join('; ')}`,
     `open are: ${handles.join('; ')}`
   ]
 }
@@ -146,18 +129,15 @@ async function freshRequests(gateway: GatewayProcess): Promise<string[]> {
     const signedIn = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })
     if (signedIn.status !== 200) return [`a fresh sign-in is answered ${signedIn.status}`]
     const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
+    const statusOf = async (path: string) =>
+      (await callOnce(gateway.url + path, { headers })).status
     const paths = ['/api/steady/1', '/api/faulty/1', '/api/fickle/1', '/api/account/profile', '/']
     for (const path of paths) {
-      const { status } = await callOnce(gateway.url + path, { headers })
+      const status = await statusOf(path)
       if (status !== 200) return [`a fresh request of ${path} is answered ${status}`]
     }
-    const all = Array.from({ length: perUser }, async () => {
-      const { status } = await callOnce(`${gateway.url}/api/steady/1`, { headers })
-      return status
-    })
+    const all = Array.from({ length: perUser }, async () => await statusOf('/api/steady/1'))
     const odd = (await Promise.all(all)).filter(status => status !== 200)
-    return odd.length === 0
-      ? []
-      : [`of ${perUser} requests at once, these were answered otherwise: ${odd.join()}`]
+    return odd.length === 0 ? [] : [`of ${perUser} requests at once: ${odd.join()}`]
   })
 }

@@ -1,6 +1,7 @@
 /** What the two sides of a WebSocket send: handshakes and frames, right ones and such as nobody may send. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Random } from '../../support/random.ts'
 
@@ -56,6 +57,14 @@ export function agree({ socket, headers }: IncomingMessage, frames = ''): void {
   socket.resume().on('end', () => socket.end())
 }
 
+/** The end, a reset, or silence. */
+export function endSomehow(random: Random, socket: Socket): void {
+  const end = random.pick(['end', 'end', 'destroy', 'reset', 'silence'])
+  if (end === 'end') socket.end()
+  if (end === 'destroy') socket.destroy()
+  if (end === 'reset') socket.resetAndDestroy()
+}
+
 /** Agrees, late or with garbage behind it, or answers something else. */
 export async function switchSomehow(random: Random, request: IncomingMessage): Promise<void> {
   const { socket } = request
@@ -80,8 +89,5 @@ export async function switchSomehow(random: Random, request: IncomingMessage): P
     random.bytes(100).toString('latin1')
   ]
   socket.write(random.pick(others), 'latin1')
-  const end = random.pick(['end', 'destroy', 'reset', 'silence'])
-  if (end === 'end') socket.end()
-  if (end === 'destroy') socket.destroy()
-  if (end === 'reset') socket.resetAndDestroy()
+  endSomehow(random, socket)
 }

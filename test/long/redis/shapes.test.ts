@@ -7,13 +7,13 @@ import { createRedisDialler } from '../../../src/services/redis.ts'
 import { lockoutsContract } from '../../ports/lockouts.ts'
 import { sessionStoreContract } from '../../ports/session-store.ts'
 import { testAuthority } from '../../support/authority.ts'
-import { passFailures, passTime } from '../../support/clock.ts'
+import { passTime } from '../../support/clock.ts'
 import { testCluster } from '../../support/cluster.ts'
 import { redisConfig } from '../../support/config.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { until } from '../../support/until.ts'
 import { freePort } from '../../support/ports.ts'
-import { testRedis } from '../../support/redis.ts'
+import { flags, testRedis, tlsOptions } from '../../support/redis.ts'
 import { otherServers } from '../../support/other-redis.ts'
 import { testSentinel } from '../../support/sentinel.ts'
 import { storeAt } from '../../support/sessions.ts'
@@ -26,6 +26,11 @@ const documentedRights = (password: string): string[] => {
   )?.[1]
   if (line === undefined) throw new Error('docs/operations.md does not say what an ACL user needs')
   return line.replace('PASSWORD', password).split(' ')
+}
+
+const acl = {
+  gateway: documentedRights('gateway-password'),
+  admin: ['on', '>admin-password', '~*', '&*', '+@all']
 }
 
 type Shape = (t: Test) => Promise<Partial<RedisConfig>>
@@ -42,23 +47,17 @@ const shapes: Record<string, Shape> = {
 
   'a primary that Sentinels know, all with TLS': async t => {
     const authority = testAuthority(t.after)
-    const { sentinels, name } = await testSentinel(t.after, [], 1, authority)
-    const ca = authority.certificate
-    return { sentinels, primary: name, tls: true, ca }
+    const { sentinels, name } = await testSentinel(t.after, { tls: authority })
+    return { sentinels, primary: name, tls: true, ca: authority.certificate }
   },
 
   'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
 
   'one server with TLS': async t => {
-    const { key, certificate } = testAuthority(t.after)
+    const authority = testAuthority(t.after)
     const port = await freePort()
-    const options = { port, 'cert-file': certificate, 'key-file': key, 'ca-cert-file': certificate }
-    const tls = Object.entries({ ...options, 'auth-clients': 'no' })
-    await testRedis(
-      t.after,
-      tls.flatMap(([name, value]) => [`--tls-${name}`, String(value)])
-    )
-    return { url: `rediss://localhost:${port}`, ca: certificate }
+    await testRedis(t.after, flags(tlsOptions(port, authority)))
+    return { url: `rediss://localhost:${port}`, ca: authority.certificate }
   },
 
   'a Cluster with TLS': async t => {
@@ -68,26 +67,26 @@ const shapes: Record<string, Shape> = {
   },
 
   'an ACL user with no more rights than the documents say': async t => {
-    const gateway = ['--user', 'gateway', ...documentedRights('gateway-password')]
-    const admin = ['--user', 'admin', 'on', '>admin-password', '~*', '&*', '+@all']
-    const redis = await testRedis(t.after, ['--user', 'default', 'off', ...gateway, ...admin])
-    return { url: redis.url, username: 'gateway', password: 'gateway-password' }
+    const users = Object.entries(acl).flatMap(([name, rights]) => ['--user', name, ...rights])
+    const { url } = await testRedis(t.after, ['--user', 'default', 'off', ...users])
+    return { url, username: 'gateway', password: 'gateway-password' }
   },
 
   'an ACL user with no more rights than the documents say, in a Cluster': async t => {
-    const cluster = await testCluster(t.after)
-    for (const { port } of cluster.servers) {
-      await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...documentedRights('gateway-password'))
-      await redisCli(port, 'ACL', 'SETUSER', 'admin', 'on', '>admin-password', '~*', '&*', '+@all')
+    const { nodes, servers } = await testCluster(t.after)
+    for (const { port } of servers) {
+      for (const [name, rights] of Object.entries(acl)) {
+        await redisCli(port, 'ACL', 'SETUSER', name, ...rights)
+      }
     }
-    return { cluster: cluster.nodes, username: 'gateway', password: 'gateway-password' }
+    return { cluster: nodes, username: 'gateway', password: 'gateway-password' }
   }
 }
 
 const patient = { commandTimeout: 20_000 }
 
 for (const [name, program] of Object.entries(otherServers())) {
-  shapes[name] = async t => ({ url: (await testRedis(t.after, [], undefined, program)).url })
+  shapes[name] = async t => ({ url: (await testRedis(t.after, [], program)).url })
 }
 
 /** Making time pass takes rights that a gateway has no need of. */
@@ -115,13 +114,12 @@ for (const [name, start] of Object.entries(shapes)) {
     await t.test('keeps the contract of lockouts', async t => {
       const { client } = await connected(t, given)
       const clock = await clockOf(t, given)
-      lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passFailures(clock, ms))
+      lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passTime(clock, ms))
     })
 
     await t.test('counts the limits of a caller, and resets them', async t => {
       const { client } = await connected(t, given)
-      const onForeignKey = (key: string) => t.fail(key)
-      const counts = createRedisCounts({ redis: client, prefix: '{cg}:', onForeignKey })
+      const counts = createRedisCounts(client, '{cg}:')
       const caller = 'a:192.0.2.1'
       const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
       await counts.tell(`${caller} told`, rate, 2)
@@ -143,45 +141,29 @@ for (const [name, start] of Object.entries(shapes)) {
       t.same(refusals, [])
     })
 
-    await t.test(
-      'serves whole gateways: sign in, profile, sign out, and the other replica knows',
-      async t => {
-        const { password, ...rest } = given
-        const [a, b] = await replicas(
-          t,
-          {
-            ...rest,
-            commandTimeout: '20s',
-            ...(password !== undefined && { password: '${REDIS_PASSWORD}' })
-          },
-          { ...(password !== undefined && { REDIS_PASSWORD: password }) }
-        )
-        const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
-        for (const cookie of cookies) {
-          for (const gateway of [a, b, b]) {
-            t.equal((await gateway.call(profile, { cookie })).status, 200)
-          }
-        }
-        t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
-        await until(
-          'the other replica knows',
-          async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401
-        )
-        t.equal((await a.ops('/ops/api/sessions/close', { json: { user: '1' } })).status, 200)
-        for (const cookie of cookies) {
-          for (const gateway of [a, b]) {
-            await until(
-              'revoked',
-              async () => (await gateway.call(profile, { cookie })).status === 401
-            )
-          }
-        }
-        t.same(
-          [...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'),
-          [],
-          'nothing was amiss'
-        )
+    const title = 'serves whole gateways: sign in, profile, sign out, and the other replica knows'
+    await t.test(title, async t => {
+      const { password, ...rest } = given
+      const secret = password === undefined ? {} : { password: '${REDIS_PASSWORD}' }
+      const environment = { REDIS_PASSWORD: password ?? '' }
+      const [a, b] = await replicas(t, { ...rest, commandTimeout: '20s', ...secret }, environment)
+      const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
+      const statusAt = async ({ call }: typeof a, cookie = '') =>
+        (await call(profile, { cookie })).status
+      for (const cookie of cookies) {
+        for (const gateway of [a, b, b]) t.equal(await statusAt(gateway, cookie), 200)
       }
-    )
+      const [first = ''] = cookies
+      t.equal((await b.call('/api/account/logout', { cookie: first })).status, 200)
+      await until('the other replica knows', async () => (await statusAt(a, first)) === 401)
+      t.equal((await a.ops('/ops/api/sessions/close', { json: { user: '1' } })).status, 200)
+      for (const cookie of cookies) {
+        for (const gateway of [a, b]) {
+          await until('revoked', async () => (await statusAt(gateway, cookie)) === 401)
+        }
+      }
+      const levels = new Set([...a.log, ...b.log].map(({ level }) => level))
+      t.notOk(levels.has('error') || levels.has('fatal'), 'nothing was amiss')
+    })
   })
 }

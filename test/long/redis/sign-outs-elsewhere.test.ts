@@ -82,24 +82,15 @@ function startSignOuts(a: Process, b: Process, cookies: string[]) {
 }
 
 interface Cause {
-  readonly begin: (sentinel: TestSentinel, run: number) => Promise<void>
+  readonly begin: (sentinel: TestSentinel, run: number) => Promise<unknown>
   /** About twice the longest of five runs; what was 0 there has a second. */
   readonly boundMs: number
 }
 
 const causes: Record<string, Cause> = {
-  'planned': {
-    begin: async ({ failover }, run) => void (await failover(run % 3)),
-    boundMs: 2000
-  },
-  'killed': {
-    begin: async ({ servers: [primary] }) => await lose(primary, 'killed'),
-    boundMs: 1000
-  },
-  'frozen': {
-    begin: async ({ servers: [primary] }) => await lose(primary, 'frozen'),
-    boundMs: 1000
-  },
+  'planned': { begin: ({ failover }, run) => failover(run % 3), boundMs: 2000 },
+  'killed': { begin: ({ servers: [primary] }) => lose(primary, 'killed'), boundMs: 1000 },
+  'frozen': { begin: ({ servers: [primary] }) => lose(primary, 'frozen'), boundMs: 1000 },
   'killed, its replica half a second behind': {
     begin: async ({ servers: [primary, heir] }) => {
       heir.signal('SIGSTOP')

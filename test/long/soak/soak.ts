@@ -1,17 +1,13 @@
 /** Mixed traffic for as long as it is given, with all kinds of trouble; memory and descriptors are measured meanwhile. */
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  type GatewayProcess,
-  opsSecret,
-  startGatewayProcess
-} from '../../support/gateway-process.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
+import { createJudge, type Judge } from '../../support/judge.ts'
 import { createRandom } from '../../support/random.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
 import { until } from '../../support/until.ts'
 import { attackedConfig, type AttackedConfig } from '../fuzz/config.ts'
 import { openUpstreams, type Upstreams } from '../fuzz/upstreams.ts'
 import { atRest } from '../fuzz/verdict.ts'
-import { createJudge, type Judge } from '../../support/judge.ts'
 import { createPeople, usersFile } from './people.ts'
 
 interface Options {
@@ -30,7 +26,7 @@ const heapGrowth = 1.1
 type CleanUp = (undo: () => unknown) => void
 
 export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
-  const sentinel = await testSentinel(cleanUp, durable)
+  const sentinel = await testSentinel(cleanUp, { extra: durable })
   const upstreams = await openUpstreams(cleanUp)
   const config = await attackedConfig({
     places: upstreams.places,
@@ -75,7 +71,7 @@ export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
     await sentinel.settled()
     return await Promise.all(
       replicas.map(async replica => {
-        await until('ready', async () => (await replica.ask('/readyz')).status === 200)
+        await replica.ready()
         return await atRest(replica, port => `port ${port}`)
       })
     )
@@ -95,13 +91,9 @@ export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
   return { judge, trouble: trouble.counts }
 }
 
-async function startReplica(cleanUp: CleanUp, { folder, environment }: AttackedConfig) {
-  const replica = await startGatewayProcess(cleanUp, {
-    checkout: '.',
-    folder,
-    environment: { ...environment, OPS_SECRET: opsSecret }
-  })
-  await until('ready', async () => (await replica.ask('/readyz')).status === 200)
+async function startReplica(cleanUp: CleanUp, { folder }: AttackedConfig) {
+  const replica = await startGatewayProcess(cleanUp, { folder })
+  await replica.ready()
   return replica
 }
 

@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
@@ -17,6 +18,7 @@ import { createLogger } from '../../../src/services/services.ts'
 import { testAuthority } from '../../support/authority.ts'
 import { casesIn } from '../../support/config-cases.ts'
 import { configFolder, noLockout, password, testGateway } from '../../support/gateway.ts'
+import { listen } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { play, type Scene } from '../../support/transcript.ts'
 import { until } from '../../support/until.ts'
@@ -219,6 +221,38 @@ t.test(
     await until('nothing drains', async () => String(await draining()) === '')
   }
 )
+
+t.test('connections to an upstream are kept while it stays as it is', async t => {
+  let connections = 0
+  const server = createServer((_request, response) => response.end('{}'))
+  server.keepAliveTimeout = 0
+  server.on('connection', () => connections++)
+  const backend = `http://127.0.0.1:${await listen(server)}`
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const gateway = await testGateway(t.after, { routes: routesTo(backend, ['a']) })
+  const connectionsOf = async () => {
+    t.equal((await gateway.call('/api/a')).status, 200)
+    return connections
+  }
+  t.equal(await connectionsOf(), 1)
+  for (const [expected, what, name, more, timeout] of [
+    [1, 'another route', 'b', {}, '11s'],
+    [1, 'and after two reloads', 'b', {}, '12s'],
+    [2, 'another config', 'b', { connections: 1 }, '12s'],
+    [3, 'another name', 'c', { connections: 1 }, '12s'],
+    [4, 'it was closed', 'b', { connections: 1 }, '12s']
+  ] as const) {
+    write(gateway.folder, 'routes.yaml', {
+      upstreams: { [name]: { url: backend, ...more } },
+      routes: { a: { path: '/api/a', access: 'public', upstream: name, timeout } }
+    })
+    t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+    t.equal(await connectionsOf(), expected, what)
+  }
+})
 
 t.test('files that changed between being read and being watched are taken up too', async t => {
   const folder = await configFolder({ gateway: watching, limits: limits(5) })

@@ -4,15 +4,15 @@ import { request } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { connect, type ConnectionOptions, type PeerCertificate, Server } from 'node:tls'
+import { connect, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { parse, stringify } from 'yaml'
 import { type Authority, testAuthority } from '../../support/authority.ts'
-import { run, start } from '../../support/command.ts'
-import { configFolder, testGateway } from '../../support/gateway.ts'
-import { freePorts } from '../../support/ports.ts'
+import { run } from '../../support/command.ts'
+import { testGateway } from '../../support/gateway.ts'
+import { freePort } from '../../support/ports.ts'
 import { raw } from '../../support/raw.ts'
 import { password } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
@@ -202,13 +202,11 @@ t.test('a renewed certificate is taken over, a broken one is not', async t => {
 
 t.test('a plan says of a certificate what a reload does', async t => {
   const { tls, use } = pemFiles(t.testdir({}))
-  const [opsPort = 0] = await freePorts(1)
-  const folder = await configFolder({
-    gateway: { server: { tls }, ops: { listen: `127.0.0.1:${opsPort}` } }
-  })
-  const gateway = await testGateway(t.after, folder)
+  // By its address: this process has several gateways, and one socket for commands.
+  const listen = `127.0.0.1:${await freePort()}`
+  const gateway = await testGateway(t.after, { gateway: { server: { tls }, ops: { listen } } })
   const read = async (path: string) => await (await gateway.ops(`/ops/api/${path}`)).json()
-  const plan = async () => (await run(['plan', '-c', folder])).out
+  const plan = async () => (await run(['plan', '-c', gateway.folder])).out
   const renewed = 'server.tls has another certificate or key'
 
   use(second)
@@ -233,57 +231,6 @@ t.test('a certificate for a listener without TLS waits for the restart', async t
   t.match(await reload(), { outcome: 'unchanged', restartNeeded }, 'also when it is renewed')
   t.equal((await fetch(`${gateway.url}/api/session`)).status, 401, 'plain http goes on')
 })
-
-t.test('a listener whose TLS was removed and came back takes the next certificate', async t => {
-  const { tls, use } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
-  const before = await fingerprint(gateway.url)
-  setTls(gateway.folder, undefined)
-  raiseLimit(gateway.folder)
-  t.match(await gateway.reload('operator'), { outcome: 'reloaded', restartNeeded: ['server.tls'] })
-  t.equal(await fingerprint(gateway.url), before, 'it stays as it is meanwhile')
-  setTls(gateway.folder, tls)
-  use(second)
-  t.match(await gateway.reload('operator'), { outcome: 'reloaded', restartNeeded: [] })
-  t.not(await fingerprint(gateway.url), before)
-})
-
-t.test('a certificate that could not be taken is taken by the next reload', async t => {
-  const { tls, use } = pemFiles(t.testdir({}))
-  const gateway = await testGateway(t.after, { gateway: { server: { tls } } })
-  const before = await fingerprint(gateway.url)
-  use(second)
-  const value = () => {
-    throw new Error('no such pair')
-  }
-  const intercepted = t.intercept(Server.prototype, 'setSecureContext', { value })
-  t.match(await gateway.reload('operator'), { outcome: 'refused', faults: [/no such pair/] })
-  intercepted.restore()
-  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
-  t.not(await fingerprint(gateway.url), before)
-})
-
-t.test(
-  'a renewed certificate is taken at a signal, and the other listener redirects to https',
-  async t => {
-    const [port = 0, redirectPort = 0] = await freePorts(2)
-    const { tls, use } = pemFiles(t.testdir({}))
-    const [listen, redirect] = [`127.0.0.1:${port}`, `127.0.0.1:${redirectPort}`]
-    const server = { listen, hosts: ['localhost', listen], tls: { ...tls, redirect } }
-    const apart = start(t.after, await configFolder({ gateway: { server } }))
-    await apart.listens()
-    const before = await fingerprint(`https://${listen}`)
-    use(second)
-    apart.signal('SIGHUP')
-    await apart.says('server.tls has another certificate or key')
-    await until('clients see it', async () => (await fingerprint(`https://${listen}`)) !== before)
-    const redirected = await fetch(`http://${redirect}/a?b`, { redirect: 'manual' })
-    t.equal(redirected.status, 308)
-    t.equal(redirected.headers.get('location'), `https://${listen}/a?b`)
-    apart.signal('SIGTERM')
-    t.match(await apart.ended, { code: 0 })
-  }
-)
 
 t.test('clients that never agree on keys do not hold a stop for longer than its grace', async t => {
   const { tls } = pemFiles(t.testdir({}))

@@ -3,15 +3,15 @@ import t from 'tap'
 import { createCounters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
-import { createPresent } from '../../../src/services/present.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
+import { createPresent } from '../../../src/services/present.ts'
 
 type Services = Parameters<typeof createPresent>[0]
 
-function processWith(routes: number, addresses: AddressUse[]) {
+/** @param addresses of the upstream `b` */
+function processWith(addresses: AddressUse[] = []) {
   const rates = new RequestRates()
-  const { meter: createMeter } = createCounters(new Metrics(), rates)
-  const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
+  const { meter } = createCounters(new Metrics(), rates)
   const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = createPresent({
     rates,
@@ -19,61 +19,44 @@ function processWith(routes: number, addresses: AddressUse[]) {
     redis: undefined
   })
   t.after(() => present.close())
-  return { meters, present }
+  return { meters: ['r0', 'r1'].map(route => meter(route, undefined)), present }
 }
 
-const address = (requests: number, failures: number): AddressUse => ({
-  upstream: 'b',
-  address: 'http://b:1',
-  state: 'up',
-  inFlight: 2,
-  since: 0,
-  requests,
-  failures
-})
+/** So many requests without an upstream. */
+function answer(meter: Meter | undefined, outcome: number, ms: number, times = 1): void {
+  const isCut = outcome === 499
+  for (let count = 0; count < times; count++) {
+    meter?.({ method: 'GET', outcome, ms, isCut, upstreamMs: undefined })
+  }
+}
 
-/** A request without an upstream. */
-const answered = (outcome: number, ms: number): Parameters<Meter>[0] => ({
-  method: 'GET',
-  outcome,
-  ms,
-  isCut: false,
-  upstreamMs: undefined
-})
-
-t.test('counts are those of the period; a new pool counts from zero', t => {
-  const addresses = [address(100, 10)]
-  const { meters, present } = processWith(2, addresses)
-  const [first] = meters
-  first?.(answered(200, 7))
-  first?.(answered(502, 70))
-  first?.({ ...answered(499, 40_000), isCut: true })
-  addresses[0] = address(120, 11)
+t.test('counts are those of the period; a new pool counts from zero', async t => {
+  const use = { upstream: 'b', address: 'http://b:1', state: 'up', inFlight: 2, since: 0 } as const
+  const addresses = [{ ...use, requests: 100, failures: 10 }]
+  const { meters, present } = processWith(addresses)
+  answer(meters[0], 200, 7)
+  answer(meters[0], 502, 70)
+  answer(meters[0], 499, 40_000)
+  addresses[0] = { ...use, requests: 120, failures: 11 }
   present.sample()
   const { routes, upstreams, queued } = present.read()
   t.match(routes, [{ route: 'r0', errorShare: 0.3333, p99Ms: boundsMs.at(-1) }])
   t.equal(routes.length, 1)
   t.match(upstreams, [{ state: 'up', errorShare: 0.05, inFlight: 2, queued: 3 }])
   t.equal(queued, 3)
-  addresses[0] = address(5, 1)
+  addresses[0] = { ...use, requests: 5, failures: 1 }
   t.match(present.read().upstreams, [{ errorShare: 0.2 }])
-  t.end()
 })
 
-t.test('percentiles are read from the sum of the buckets of all routes', t => {
-  const { meters, present } = processWith(2, [])
-  for (let count = 0; count < 980; count++) meters[0]?.(answered(200, 2))
-  for (let count = 0; count < 20; count++) meters[1]?.(answered(200, 900))
+t.test('percentiles are read from the sum of the buckets of all routes', async t => {
+  const { meters, present } = processWith()
+  answer(meters[0], 200, 2, 980)
+  answer(meters[1], 200, 900, 20)
   present.sample()
   const { p50Ms, p99Ms, routes } = present.read()
   t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
   t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)
-  t.same(
-    routes.map(({ route }) => route),
-    ['r0', 'r1'],
-    'the busiest first'
-  )
-  const idle = processWith(1, []).present.read()
+  t.match(routes, [{ route: 'r0' }, { route: 'r1' }], 'the busiest first')
+  const idle = processWith().present.read()
   t.match(idle, { p50Ms: null, p99Ms: null, requestsPerSecond: 0, errorShare: 0, routes: [] })
-  t.end()
 })

@@ -1,0 +1,172 @@
+/** Replicas that share a Redis: use that nobody announces, rotated secrets, clocks that differ. */
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { passTime } from '../support/clock.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
+import { sessionProcess } from '../support/session-process.ts'
+import { profile, replica, replicas } from '../support/trial.ts'
+import { until } from '../support/until.ts'
+
+const minute = 60_000
+
+/** The code of an error, else the minutes that are left, rounded. */
+async function idleIn(gateway: TestGateway, cookie: string): Promise<number | string> {
+  const { data, errorCode } = (await gateway.call('/api/session', { cookie })).json
+  return data === undefined ? errorCode : Math.round(data.idleIn / 60)
+}
+
+t.test('used at one gateway, asked for at the other: with their headers and answers', async t => {
+  const { url } = await testRedis(t.after)
+  const client = new Redis(url)
+  t.after(() => client.disconnect())
+  const both = await replicas(t, { url, commandTimeout: '20s' })
+  const [first, second] = both
+  const cookie = await first.signIn()
+  /** What each is asked may still be under way. */
+  const pass = async (minutes: number, left: number | string) => {
+    await passTime(client, minutes * minute)
+    for (const each of both) {
+      await until(`${left} is told`, async () => (await idleIn(each, cookie)) === left)
+    }
+  }
+  const [record = ''] = await client.keys('{cg}:s:*')
+  const [list = ''] = await client.keys('{cg}:u:*')
+  const idleEnd = async () => Number((await client.zrange(list, '0', '0', 'WITHSCORES'))[1])
+  t.match(await client.get(record), /^0 [\w-]{6}\./)
+  await pass(10, 20)
+  const [before, idleBefore] = [await client.pttl(record), await idleEnd()]
+  t.equal((await first.call(profile, { cookie })).status, 200)
+  await until('the use is written', async () => (await idleEnd()) > idleBefore + 9.5 * minute)
+  t.ok((await client.pttl(record)) <= before, 'the record was left alone')
+  t.equal(await idleIn(second, cookie), 30, 'the other asks')
+  const { headers } = await second.call('/api/session', { cookie })
+  t.ok(Number(headers.get('x-session-idle-in')) > 29.5 * 60)
+  await pass(30, 'session.idle')
+  await pass(8 * 60, 'session.unknown')
+})
+
+const environment = {
+  OLD_SECRET: 'an older secret of at least thirty-two characters',
+  NEW_SECRET: 'a newer secret of at least thirty-two characters!'
+}
+const [old, young] = ['${OLD_SECRET}', '${NEW_SECRET}']
+
+/** Starts replicas with these secrets, the first of which signs and seals. */
+async function onRedis(t: Test) {
+  const { url } = await testRedis(t.after)
+  return async (...secrets: readonly string[]) => {
+    const redis = { url, commandTimeout: '20s' }
+    const gateway = await testGateway(
+      t.after,
+      { gateway: { redis, session: { secrets } } },
+      environment
+    )
+    await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
+    const statusOf = async (cookie: string) => (await gateway.call(profile, { cookie })).status
+    return { ...gateway, statusOf }
+  }
+}
+
+t.test(
+  'secrets are rotated as documented, replica by replica: nobody is signed out at any moment',
+  async t => {
+    const replica = await onRedis(t)
+    const steps = [[old], [old, young], [young, old]]
+    const cookies: string[] = []
+    for (const [index, secrets] of steps.entries()) {
+      // While a step is rolled out, one replica is there already and one is still at the step before.
+      const both = [
+        await replica(...secrets),
+        await replica(...(steps[Math.max(0, index - 1)] ?? []))
+      ]
+      for (const { signIn } of both) cookies.push(await signIn())
+      for (const { statusOf } of both) {
+        const statuses = await Promise.all(cookies.map(statusOf))
+        t.same(new Set(statuses), new Set([200]), `step ${index}`)
+      }
+    }
+    // Once the old sessions are over, the old secret goes: what was opened since is read without it.
+    const [last, before] = [await replica(young), await replica(young, old)]
+    t.equal(await last.statusOf(await before.signIn()), 200)
+  }
+)
+
+t.test(
+  'a new secret that is put first at once signs people out where it is not known yet, and ends nothing',
+  async t => {
+    const replica = await onRedis(t)
+    const [ahead, behind] = [await replica(young, old), await replica(old)]
+    const cookie = await ahead.signIn()
+    t.same([await behind.statusOf(cookie), await ahead.statusOf(cookie)], [401, 200])
+    const listed = await behind.ops('/ops/api/sessions?user=1')
+    t.match(await listed.json(), { sessions: [] })
+    const closed = await behind.ops('/ops/api/sessions/close', { json: { user: '1' } })
+    t.match(await closed.json(), { closed: 1 })
+    t.equal(await ahead.statusOf(cookie), 401)
+  }
+)
+
+for (const [name, minutes] of Object.entries({ behind: -60, ahead: 60 })) {
+  t.test(
+    `a replica whose clock is an hour ${name}: its sessions are used, kept and told as elsewhere`,
+    async t => {
+      const { url } = await testRedis(t.after)
+      const redis = { url, commandTimeout: '20s' }
+      const right = await replica(t, redis)
+      // In a process whose wall clock is wrong.
+      const wrong = await sessionProcess(t, {
+        redis,
+        session: { idle: '4s', absolute: '30m' },
+        environment: { CLOCK_SHIFT_MS: String(minutes * minute) },
+        preload: join(import.meta.dirname, '../support/shift-clock.ts')
+      })
+      const cookie = await wrong.signIn()
+      const elsewhere = async () => (await right.call(profile, { cookie })).status
+      t.equal(await elsewhere(), 200, 'an absolute end of half an hour is not over elsewhere')
+      const began = performance.now()
+      let uses = 0
+      let fault = ''
+      await until('it was used for longer than it may be idle', async () => {
+        const answer = await wrong.call(profile, cookie)
+        uses++
+        const passed = Math.round(performance.now() - began)
+        if (answer.status !== 200) fault = `over after ${passed} ms and ${uses} uses`
+        const left = Number(answer.headers.get('x-session-absolute-in'))
+        if (answer.ok && (left < 1700 || left > 1800)) fault = `${left} s are said to be left`
+        return fault !== '' || passed > 6000
+      })
+      t.equal(fault, '')
+      t.equal(await elsewhere(), 200, 'the other replica knows that it is used')
+    }
+  )
+}
+
+t.test(
+  'where CLIENT TRACKING is refused sessions work, a sign-out is everywhere at once, and one line of the log says what to do',
+  async t => {
+    const { port, url } = await testRedis(t.after)
+    const words = ['on', '>secret', '~*', '&*', '+@all', '-client|tracking']
+    await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...words)
+    const redis = { url, username: 'gateway', password: '${REDIS_PASSWORD}' }
+    const [a, b] = await replicas(t, redis, { REDIS_PASSWORD: 'secret' })
+    const cookie = await a.signIn()
+    for (const gateway of [a, b, a, b]) {
+      t.equal((await gateway.call(profile, { cookie })).status, 200)
+    }
+    // Longer than several attempts would take.
+    await wait(1500)
+    const stats = await redisCli(port, 'INFO', 'commandstats')
+    t.match(stats, /cmdstat_client\|tracking:.*rejected_calls=2,/, 'once by each process')
+    t.equal((await b.call('/api/account/logout', { cookie, method: 'POST' })).status, 200)
+    for (const gateway of [a, b]) {
+      t.equal((await gateway.call(profile, { cookie })).status, 401)
+      const said = gateway.log.filter(({ msg }) => String(msg).includes('CLIENT TRACKING'))
+      t.equal(said.length, 1)
+      t.match(said, [{ level: 'error', msg: /not cached.*"Rights of an ACL user"/ }])
+    }
+  }
+)

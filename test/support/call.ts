@@ -1,0 +1,49 @@
+/** One request on a connection of its own, which is closed after it; also such as no browser sends. */
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { text as textOf } from 'node:stream/consumers'
+
+export interface Call {
+  readonly method?: string
+  /** In place of that of the address, as it is. */
+  readonly path?: string
+  /** Those that are undefined are left out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>
+  /** Sent by POST. */
+  readonly json?: unknown
+  readonly body?: string
+  readonly timeoutMs?: number
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  // What a client would read; tests name the members they expect.
+  readonly json: any
+}
+
+export async function callOnce(url: string, options: Call = {}): Promise<Answer> {
+  const { json, headers = {}, timeoutMs = 15_000, path } = options
+  const { body = json === undefined ? undefined : JSON.stringify(json) } = options
+  const sent = { ...(json !== undefined && { 'content-type': 'application/json' }), ...headers }
+  const present = Object.entries(sent).filter(([, value]) => value !== undefined)
+  const send = url.startsWith('https:') ? httpsRequest : httpRequest
+  const asked = send(url, {
+    method: options.method ?? (body === undefined ? 'GET' : 'POST'),
+    ...(path !== undefined && { path }),
+    headers: Object.fromEntries(present),
+    agent: false,
+    rejectUnauthorized: false,
+    signal: AbortSignal.timeout(timeoutMs)
+  })
+  asked.end(body)
+  const [response] = await once(asked, 'response')
+  const text = await textOf(response)
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {}
+  return { status: response.statusCode, headers: response.headers, text, json: parsed }
+}
