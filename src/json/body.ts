@@ -66,7 +66,8 @@ const utf8 = new TextDecoder()
 
 /** JSON is UTF-8 (RFC 8259 §8.1): such text beats a label. ISO-2022 and UTF-16 may be that by chance. */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
-  const mayBeOther = /^iso-2022/.test(charset) || (/^utf-16/.test(charset) && bytes.includes(0))
+  const mayBeOther =
+    charset.startsWith('iso-2022') || (charset.startsWith('utf-16') && bytes.includes(0))
   if (isUtf8(bytes) && !mayBeOther) {
     if (isAscii(bytes)) return bytes.toString('latin1')
     const isRight = /^utf-?8$/.test(charset)

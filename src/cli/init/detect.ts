@@ -1,6 +1,5 @@
 /** Finds members of a response by their names: what it tells are paths and codes, no other values. */
 import { isRawNumber, isRecord, type Json, textOf } from '../../json/values.ts'
-import type { Reply } from './client.ts'
 
 interface Member {
   readonly path: string
@@ -148,10 +147,15 @@ function roleIn(role: Json): string | undefined {
   return find(items[0], 'role', 1)?.path
 }
 
+interface Seen {
+  readonly body?: Json
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
 const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
 
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
-export function shapeOf({ body, headers }: Reply, messageOfErrors?: string) {
+export function shapeOf({ body, headers }: Seen, messageOfErrors?: string) {
   const code = codeOf(body)
   const member = membersOf(body, 1).find(({ name }) => /^(message|msg|errorMessage)$/.test(name))
   const message = member?.path ?? messageOfErrors
