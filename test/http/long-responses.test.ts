@@ -59,3 +59,5 @@ t.test('a plain route waits for a few responses of 2 MiB that are shaped, at mos
     t.ok(plain < 3 * other, `${share}: ${plain.toFixed(1)} ms, long ${other.toFixed(1)} ms`)
   }
 })
+
+t.end()

@@ -146,3 +146,5 @@ t.test('case U3: the command names all that is closed, and opens one route', asy
   const later = await command('maintenance', 'begin', ...times)
   t.match(later.out, /closes every route but for the roles admin from .* until /)
 })
+
+t.end()

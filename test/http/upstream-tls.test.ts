@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
+import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
-import { reportsOf } from '../support/config-files.ts'
+import { faultsOf, textFolder } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { listen } from '../support/ports.ts'
 import { until } from '../support/until.ts'
@@ -115,11 +116,20 @@ t.test('a new certificate and its key are taken once both are there', async t =>
 
 t.test('half a pair, and TLS for plain http, are faults', async t => {
   for (const [url, tls, fault] of [
-    ['https://b', { certificate: 'client.pem' }, /b\.tls: .*"key" is missing/],
-    ['https://b', { key: 'file:client.key' }, /b\.tls: .*"certificate" is missing/],
+    ['https://b', { certificate: join(folder, 'client.pem') }, /b\.tls: .*"key" is missing/],
+    [
+      'https://b',
+      { key: `file:${join(folder, 'client.key')}` },
+      /b\.tls: .*"certificate" is missing/
+    ],
     ['http://b', {}, /b\.tls: .*no effect/]
   ] as const) {
-    t.match(reportsOf({ routes: { upstreams: { b: { url, tls } } } }).join(' '), fault)
+    const folder = textFolder(t.after, {
+      'client.pem': pem(client.certificate),
+      'client.key': pem(client.key),
+      'routes.yaml': stringify({ upstreams: { b: { url, tls } } })
+    })
+    t.match(faultsOf(folder).join(' '), fault)
   }
 })
 

@@ -298,8 +298,7 @@ t.test('case 22: a close passes both ways, and who is lost is told to the other'
     const reason = code === undefined ? '' : 'why ☃'
     const expected = [toClient, toUpstream].map(code => ({ code, reason }))
     t.same(await told, expected, `${code} by the ${by}`)
-    const line = await ended(by, from)
-    t.equal(line['closeCode'], code)
+    t.notOk('closeCode' in (await ended(by, from)), 'no code of the gateway')
   }
 })
 

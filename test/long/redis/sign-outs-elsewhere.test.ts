@@ -31,8 +31,11 @@ async function sessionsAt(both: readonly [Process, Process]): Promise<string[]> 
   const cookies: string[] = []
   while (cookies.length < sessionCount) {
     const cookie = await both[cookies.length % 2]!.signIn()
-    const statuses = [await both[0].profile(cookie), await both[1].profile(cookie)]
-    if (statuses.some(status => status !== 200)) throw new Error(`not in use: ${statuses.join()}`)
+    // A busy machine may answer 503 first.
+    await until('both have it in use', async () => {
+      const statuses = [await both[0].profile(cookie), await both[1].profile(cookie)]
+      return statuses.every(status => status === 200)
+    })
     cookies.push(cookie)
   }
   return cookies
