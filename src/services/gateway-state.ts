@@ -9,17 +9,11 @@ export type FilesState =
   | { readonly state: 'running'; readonly faults?: never }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
 
-/** When and why the running config came, with its changes in words. */
-export interface Taken {
-  readonly at: string
-  readonly by: string
-  readonly changes: readonly string[]
-}
-
 export interface ReloadState {
   readonly files: FilesState
   readonly restartNeeded: readonly string[]
-  readonly taken: Taken
+  /** When and why the running config came, with its changes in words. */
+  readonly taken: { readonly at: string; readonly by: string; readonly changes: readonly string[] }
 }
 
 interface Running {
