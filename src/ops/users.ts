@@ -62,7 +62,6 @@ const signedIn = object({ source: text(), id: text(), username: text() })
 const candidates = optional(list(signedIn, 'Several users fit: name one of them.'))
 const sessionsAnswer = object({
   sessions: list(session, 'Those of one user stand together.'),
-  user: optional(text()),
   candidates,
   users: optional(number('Signed in, whether they fit or not.')),
   isWhole: optional(flag({ description: 'Whether nobody was left out.' }))
@@ -149,9 +148,9 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
     return await latestSessions(sessions, search, size === undefined ? maxLatest : Number(size))
   }
   const fitting = await findNamed(sessions.store, named, asked)
-  if (fitting.length > 1) return { candidates: fitting, user: named, sessions: [] }
+  if (fitting.length > 1) return { candidates: fitting, sessions: [] }
   const all = await Promise.all(fitting.map(each => sessionsOf(sessions, each)))
-  return { user: named, sessions: all.flat() }
+  return { sessions: all.flat() }
 }
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
