@@ -119,7 +119,9 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/requests',
     summary:
       'Requests that failed, were slow or changed something, with what to do about an error.',
-    hint: 'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20',
+    hint:
+      'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20; ' +
+      'an id has up to 64 letters, digits, and _ . -',
     query: requestQuery,
     answer: requestsAnswer,
     read: async ({ last = '50', ...wanted }) => {

@@ -154,7 +154,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 }
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
-export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
+async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
   return ended.closed
@@ -178,7 +178,7 @@ async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promis
 type Store = Pick<SessionStore, 'scan'>
 
 /** Users who fit, each once: their name may have changed between two sign-ins. */
-export async function findUsers(
+async function findUsers(
   store: Store,
   part: string,
   fits: (user: SignedIn) => boolean,
