@@ -16,7 +16,8 @@ interface Run {
   exitCode: number
 }
 
-type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
+/** Of an implementation, which returns its exit code where that may be another than 0. */
+type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
 export class CliCommand extends Command {
   readonly #run: Run
@@ -119,7 +120,7 @@ export class CliCommand extends Command {
         const rest = this.args
         const invocation = { config, configs, gateway, json, values: values as V, rest, io }
         // A command that fails at one gateway is still sent to the others.
-        code = Math.max(code, await this.#guarded(() => run(invocation)))
+        code = Math.max(code, await this.#guarded(async () => (await run(invocation)) ?? 0))
       }
       return code
     })
