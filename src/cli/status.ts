@@ -90,9 +90,10 @@ export async function ops({ gateway, json, io }: Invocation): Promise<void> {
 export async function reload({
   gateway,
   json,
-  values: { yes = false },
+  values,
   io
 }: Invocation<{ readonly yes?: boolean }>): Promise<number> {
+  const { yes = false } = values
   const answer = await ask<ReloadAnswer>(gateway, '/ops/api/reload', { yes })
   const isRefused = answer.outcome === 'refused'
   if (json) io.stdout.write(jsonText(answer))
@@ -114,7 +115,6 @@ function outcomeText(answer: ReloadAnswer): string {
 }
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
-  if (gateway === undefined) return 1
   const { status: code, text } = await send(gateway, '/readyz')
   const parts = membersOf(text) ?? { status: `answered ${code}` }
   const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
