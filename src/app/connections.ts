@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 import { countedAddress, createTrust } from './hooks/address.ts'
-import { slotsIn } from './hooks/limits.ts'
+import { takeSlot } from './hooks/limits.ts'
 import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
 
@@ -47,14 +47,14 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   const isTrusted = createTrust(trustedProxies)
   /** The oldest first. */
   const open = new Map<string, Connection>()
-  const take = slotsIn(new Map())
+  const counts = new Map<string, number>()
 
   function accept(socket: Socket): void {
     const connection = begin(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
-    const release = take(address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
+    const release = takeSlot(counts, address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
     if (release === undefined || (open.size >= max && !closeIdle())) {
       release?.()
       onRefused?.(address)

@@ -74,7 +74,7 @@ function createListeners(config: Config, { generations, services, shed }: Behind
   const connections = createConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
-    onRefused: address => shed.count('connections', { address })
+    onRefused: address => shed('connections', { address })
   })
   const handle: Handler = (request, response) => generations.current.handle(request, response)
   const server = createListener(config, handle, services)

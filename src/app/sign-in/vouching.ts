@@ -140,13 +140,13 @@ const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.expired-password': 'expired-password'
 }
 
-export function refuse(request: FastifyRequest, error: GatewayError): never {
+/** @throws `error` */
+export function refuse(request: FastifyRequest, error: unknown): never {
   const { trail } = request
-  const { code } = error
+  const { code, status } = toGatewayError(error)
   const outcome = outcomes[code]
-  const isFailure = error.status >= 500 || error.status === 409
-  const other = isFailure ? 'failed' : 'malformed'
-  const counted = outcome ?? (error.status === 429 ? 'limited' : other)
+  const other = status >= 500 || status === 409 ? 'failed' : 'malformed'
+  const counted = outcome ?? (status === 429 ? 'limited' : other)
   request.server.gateway.counters.onSignIn(trail.source ?? '', counted)
   // It signed nobody in.
   trail.source = undefined
