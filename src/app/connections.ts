@@ -7,14 +7,6 @@ import { takeSlot } from './hooks/limits.ts'
 import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
 
-interface Bound {
-  /** Of all listeners together; one address that is no trusted proxy gets at most a quarter. */
-  readonly max: number
-  readonly trustedProxies: readonly string[]
-  /** Called for each connection beyond the bound, which is reset. */
-  readonly onRefused?: (address: string) => void
-}
-
 interface Connection {
   readonly socket: Socket
   /** Those that have begun, and not ended, in their order; that to an upgrade to WebSocket too. */
@@ -43,7 +35,15 @@ export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
 
-export function createConnections({ max, trustedProxies, onRefused }: Bound) {
+/**
+ * @param max of all listeners together; one address that is no trusted proxy gets a quarter
+ * @param onRefused called for each connection beyond the bound, which is reset
+ */
+export function createConnections(
+  max: number,
+  trustedProxies: readonly string[],
+  onRefused?: (address: string) => void
+) {
   const isTrusted = createTrust(trustedProxies)
   /** The oldest first. */
   const open = new Map<string, Connection>()

@@ -71,11 +71,10 @@ type Behind = Pick<PublicServer, 'generations' | 'services'> & { readonly shed: 
 function createListeners(config: Config, { generations, services, shed }: Behind) {
   const { gateway } = config
   const { server: settings } = gateway
-  const connections = createConnections({
-    max: settings.maxConnections,
-    trustedProxies: settings.trustedProxies,
-    onRefused: address => shed('connections', { address })
-  })
+  const { maxConnections, trustedProxies } = settings
+  const connections = createConnections(maxConnections, trustedProxies, address =>
+    shed('connections', { address })
+  )
   const handle: Handler = (request, response) => generations.current.handle(request, response)
   const server = createListener(config, handle, services)
   const redirect = settings.tls?.redirect
