@@ -9,8 +9,9 @@ import { webSockets } from './hooks/upgrade.ts'
 
 interface Connection {
   readonly socket: Socket
-  /** Those that have begun, and not ended, in their order; that to an upgrade to WebSocket too. */
+  /** Those that have begun, and not ended, in their order. */
   readonly responses: ServerResponse[]
+  isUpgraded: boolean
   leave: () => void
 }
 
@@ -19,16 +20,22 @@ const connections = new WeakMap<Socket, Connection>()
 
 /** Also of a client that has left, and has no address any more: its requests are still read. */
 function begin(socket: Socket): Connection {
-  const connection = { socket, responses: [], leave: () => {} }
+  const connection = { socket, responses: [], isUpgraded: false, leave: () => {} }
   connections.set(socket, connection)
   return connection
 }
 
-export function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
+function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
   const responses = connections.get(socket)?.responses
   responses?.push(response)
   // Not `close`: one that does not finish closes its connection.
   response.on('finish', () => responses?.shift())
+}
+
+/** Not idle from now on. Its response is not kept: a WebSocket may last for days. */
+export function setUpgraded(socket: Socket): void {
+  const connection = connections.get(socket)
+  if (connection !== undefined) connection.isUpgraded = true
 }
 
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
@@ -77,8 +84,8 @@ export function createConnections(
   }
 
   function closeIdle(): boolean {
-    for (const { socket, responses, leave } of open.values()) {
-      if (responses.length > 0) continue
+    for (const { socket, responses, isUpgraded, leave } of open.values()) {
+      if (responses.length > 0 || isUpgraded) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
       leave()
       socket.destroy()

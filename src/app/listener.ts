@@ -15,7 +15,7 @@ import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { endSlowBodies, endStalledConnections, responsesOf, beginResponse } from './connections.ts'
+import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
 import { countingErrors } from './hooks/metrics.ts'
@@ -58,7 +58,9 @@ export function createListener(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     if (!takeUpgrade(request, socket, early, handle)) refuse(socket, 'request.malformed', request)
   })
-  refuseUnparsed(server, refuse)
+  refuseUnparsed(server, refuse, (reason, address) =>
+    log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
+  )
   endStalledConnections(server, settings.idleTimeout)
   endSlowBodies(server, settings.requestTimeout, socket => {
     if (socket.writable) refuse(socket, 'request.timeout')
@@ -145,12 +147,17 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 ])
 
 /** Refuses bytes that are no request, requests that come too slowly, and CONNECT. */
-export function refuseUnparsed(server: Server, refuse: Refuse): void {
+export function refuseUnparsed(
+  server: Server,
+  refuse: Refuse,
+  onTlsFailure?: (code: string | undefined, address: string | undefined) => void
+): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const { code } = error
     // Nothing can be answered where the two sides have no common keys.
-    const isGone = code === 'ECONNRESET' || tlsFailure.test(code ?? '')
-    if (isGone || !socket.writable) return void socket.destroy()
+    const hasNoKeys = tlsFailure.test(code ?? '')
+    if (hasNoKeys) onTlsFailure?.(code, socket.remoteAddress)
+    if (hasNoKeys || code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
   })
   server.on('connect', (request, socket) => refuse(socket as Socket, 'route.method', request))
@@ -219,7 +226,7 @@ function takeUpgrade(
     return false
   }
   adopt(socket)
-  beginResponse(request, response)
+  setUpgraded(socket)
   response.once('finish', () => {
     response.leave()
     endUnread(socket)
