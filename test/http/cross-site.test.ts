@@ -97,7 +97,9 @@ t.test('no foreign page signs a browser in, or out, by POST or GET', async t => 
     ['a link of another port', navigation('same-site', 'document')],
     ['a prefetch of our own page', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
     ['a prerendered page', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
-    ['a prefetch in older words', { 'sec-fetch-site': 'same-origin', 'purpose': 'prefetch' }]
+    ['a prefetch in older words', { 'sec-fetch-site': 'same-origin', 'purpose': 'prefetch' }],
+    ['a prefetch in Mozilla’s words', { 'x-moz': 'prefetch' }],
+    ['a preview', { 'sec-fetch-site': 'none', 'x-purpose': 'preview' }]
   ]
   const bob = { json: { username: 'bob', password } }
   const rows = [

@@ -47,7 +47,8 @@ function isOwn(address: string, request: FastifyRequest): boolean {
   )
 }
 
-/** The second is the name that older browsers use. */
-function isPrefetch({ headers: { 'sec-purpose': purpose, 'purpose': former } }: FastifyRequest) {
-  return /prefetch|prerender/i.test(`${purpose} ${former}`)
+function isPrefetch({ headers }: FastifyRequest) {
+  return [headers['sec-purpose'], headers['purpose'], headers['x-purpose'], headers['x-moz']].some(
+    value => typeof value === 'string' && /prefetch|prerender|preview/i.test(value)
+  )
 }
