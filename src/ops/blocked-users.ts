@@ -75,7 +75,7 @@ async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockB
   }
   await sessions.store.block(blocked, forMs)
   // After it: no sign-in slips between. Names are compared without case and accents: all are read.
-  const users = await findUsers(sessions.store, '', isBlockOf(blocked))
+  const users = await findUsers(sessions.store, isBlockOf(blocked))
   let closed = 0
   for (const each of users) closed += await endSessions(desk, each)
   return { ...toJson(blocked, forMs), closed }
