@@ -13,29 +13,24 @@ const whom = s.text('One kind of caller.', {
   pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
   expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
 })
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const number = { minimum: 1, maximum: 1_000_000_000 }
+const concurrent = { minimum: 1, maximum: 10_000 }
 
 const limit = s.closed(
   {
     by: s.oneOrMany<Whom>(
       whom,
       'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
-        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts. ' +
-        'A list: each combination.',
+        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
       {
         ofMany: 'Several: each combination is counted separately.',
         expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
-    max: s.whole(
-      'How many requests a window allows. One becomes free each `window` divided by `max`.',
-      { minimum: 1, maximum: 1_000_000_000 }
-    ),
+    max: s.whole('How many requests a window allows, one each `window` divided by `max`.', number),
     window: s.lifetime('The length of the window.'),
-    burst: s.may.whole('How many requests may come at once. Default: `max`.', {
-      minimum: 1,
-      maximum: 1_000_000_000
-    }),
+    burst: s.may.whole('How many requests may come at once. Default: `max`.', number),
     mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
       '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
@@ -47,7 +42,7 @@ const limit = s.closed(
       }),
       'Only these routes. Default: all public paths.'
     ),
-    methods: s.list(s.oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
+    methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Only these methods. Default: all.'),
     roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.')
   },
   'One limit.'
@@ -68,28 +63,21 @@ const sizes = s.section(
   'Maximum sizes. All headers of a request are limited to 16 KiB and 100 lines.'
 )
 
-const lock = (failures: number, every: string, of: string) =>
-  Type.Union(
-    [
-      Type.Literal('off'),
-      s.closed(
-        {
-          failures: s.whole('How many wrong passwords may follow each other at once.', {
-            minimum: 1,
-            maximum: 100_000,
-            default: failures
-          }),
-          every: s.lifetime('After these, one more in each such time.', { default: every })
-        },
-        of
-      )
-    ],
-    {
-      default: {},
-      expected: '`off`, or `failures` and `every`',
-      description: `${of} Default: ${failures}, then one each ${every}.`
-    }
+function lock(failures: number, every: string, of: string) {
+  const bucket = {
+    failures: s.whole('How many wrong passwords may follow each other at once.', {
+      minimum: 1,
+      maximum: 100_000,
+      default: failures
+    }),
+    every: s.lifetime('After these, one more in each such time.', { default: every })
+  }
+  return s.either(
+    [Type.Literal('off'), s.closed(bucket, of)],
+    `${of} Default: ${failures}, then one each ${every}.`,
+    { default: {}, expected: '`off`, or `failures` and `every`' }
   )
+}
 
 const lockout = s.section(
   {
@@ -97,25 +85,23 @@ const lockout = s.section(
     address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
     account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
     knownBrowser: s.flag(
-      'Count a browser that signed in to the account in the last 90 days by itself, so that ' +
-        `nobody else locks its owner out. It has the cookie \`${knownBrowserCookie}\`.`,
+      'Count browsers that signed in within 90 days apart, so that nobody locks the owner out.',
       { default: true }
     )
   },
   'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429.'
 )
 
-export const limitsSchema = Type.Object(
+export const limitsSchema = s.closed(
   {
     sizes,
     lockout,
     inFlightPerUser: s.whole(
       'The maximum of concurrent requests of a user, or an address without a session.',
-      { minimum: 1, maximum: 10_000, default: 48 }
+      { ...concurrent, default: 48 }
     ),
-    inFlightSignIns: s.whole('The maximum number of concurrent sign-ins from one address.', {
-      minimum: 1,
-      maximum: 10_000,
+    inFlightSignIns: s.whole('The maximum of concurrent sign-ins from one address.', {
+      ...concurrent,
       default: 200
     }),
     limits: s.named(limit, 'Limits, by name. Several can apply to one request.', {
@@ -125,12 +111,8 @@ export const limitsSchema = Type.Object(
       }
     })
   },
-  {
-    additionalProperties: false,
-    default: {},
-    title: 'limits.yaml',
-    description: 'Limits, lockout and sizes. A change takes effect without a restart.'
-  }
+  'Limits, lockout and sizes. A change takes effect without a restart.',
+  { title: 'limits.yaml' }
 )
 
 export type LimitsConfig = Static<typeof limitsSchema>

@@ -11,7 +11,7 @@ const certificatePair = {
 
 export const server = s.section(
   {
-    listen: s.listen('Where the console reaches the gateway. `0.0.0.0`: on all IPv4 addresses.', {
+    listen: s.hostPort('Where the console reaches the gateway. `0.0.0.0`: all IPv4 addresses.', {
       default: '127.0.0.1:8080'
     }),
     hosts: s.list(
@@ -21,21 +21,11 @@ export const server = s.section(
     ),
     origins: s.list(
       s.origin('An origin.'),
-      'Other origins whose pages may call with credentials (CORS). Another *site* also needs ' +
-        '`session.cookie.sameSite: none`.'
+      'Origins whose pages may call (CORS); another *site* needs `session.cookie.sameSite: none`.'
     ),
-    exposeHeaders: s.list(
-      s.header('A response header.'),
-      'More response headers that pages of `origins` may read, beside the usual ones.'
-    ),
-    compress: s.flag(
-      'Compress text of more than 1 KiB with br or gzip, if no proxy does. Compressed files ' +
-        'of the console are used in any case.'
-    ),
-    trustedProxies: s.list(
-      s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'The proxies in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are used.'
-    ),
+    exposeHeaders: s.headerNames('Of responses: more that pages of `origins` may read.'),
+    compress: s.flag('Compress text of more than 1 KiB with br or gzip, if no proxy does.'),
+    trustedProxies: s.addresses('The proxies in front. Only their `X-Forwarded-…` are used.'),
     mount: s.may.text(
       'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
       {
@@ -46,9 +36,7 @@ export const server = s.section(
     tls: s.optional(
       {
         ...certificatePair,
-        redirect: s.may.listen(
-          'Where http is redirected to https (308), for the names and ports in `server.hosts`.'
-        )
+        redirect: s.may.hostPort('Where http is redirected to https (308), for `server.hosts`.')
       },
       'https by the gateway itself: TLS 1.2 and newer, HTTP/1.1.'
     ),
@@ -90,7 +78,7 @@ export const opsCookie = 'console_ops'
 
 export const ops = s.section(
   {
-    listen: s.listen('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
+    listen: s.hostPort('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
       default: '127.0.0.1:9090'
     }),
     secret: s.may.signingSecret(
@@ -98,17 +86,15 @@ export const ops = s.section(
       {
         pattern: '^[\\x21-\\x7e]{32,}$',
         expected:
-          'at least 32 visible ASCII characters without blanks; make one with ' +
-          '`console-gateway generate-secret`'
+          'at least 32 visible ASCII characters; `console-gateway generate-secret` makes some'
       }
     ),
     socket: s.maybe(
-      Type.Union([Type.String(), Type.Literal(false)], {
-        minLength: 1,
-        description:
-          'The folder of the Unix socket for commands. Default: the first usual one. `false`: ' +
-          'none, so that commands need `--url`.'
-      })
+      s.either(
+        [Type.String(), Type.Literal(false)],
+        'The folder of the Unix socket for commands. `false`: none, so that they need `--url`.',
+        { minLength: 1 }
+      )
     ),
     hosts: s.list(
       s.text('A host name, without port.', { format: 'x-host' }),
@@ -117,14 +103,12 @@ export const ops = s.section(
     role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),
     sources: s.list(
       s.text('The name of a credential source.', { names: 'source' }),
-      'The credential sources of operators. Default: those of kind `users-file`. Whoever ' +
-        'gives roles at another one makes operators. An OpenID provider needs the redirect URI ' +
-        '`/ops/sign-in/NAME/callback` at this listener.'
+      'The credential sources of operators. Default: those of kind `users-file`. An OpenID ' +
+        'provider needs the redirect URI `/ops/sign-in/NAME/callback` at this listener.'
     ),
     tls: s.optional(certificatePair, 'https for this listener: TLS 1.2 and newer.'),
-    trustedProxies: s.list(
-      s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'Proxies that end TLS in front of it. Beyond loopback `role` needs this or `tls`.'
+    trustedProxies: s.addresses(
+      'Proxies that end TLS. Beyond loopback `role` needs this or `tls`.'
     ),
     openMetrics: s.flag('Answer `/metrics` without `ops.secret`, in a private network.')
   },

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { asNode, ownMember } from './node.ts'
+import { ownMember } from './node.ts'
 import * as s from './primitives.ts'
 
-const scalar = Type.Unsafe<string | number | boolean | null>(
-  Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()], {
-    expected: 'a text, a number, true, false or null',
-    description: 'A value.'
-  })
+const scalarOrNull = s.either(
+  [Type.String(), Type.Number(), Type.Boolean(), Type.Null()],
+  'A value.',
+  { expected: 'a text, a number, true, false or null' }
 )
 const member = s.text('The name of a member.')
 
@@ -15,14 +14,13 @@ export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as 
 
 const operations = {
   open: s.may.oneOf(
-    [...openDialects],
-    'Must be first. Reads success or failure, and goes on with `data`; a failure becomes ' +
-      'an error with its HTTP status and message.'
+    openDialects,
+    'Must be first. Goes on with `data`; a failure becomes an error.'
   ),
   status: s.optional(
     {
       path: s.dotted('The path of the member that tells success or failure.'),
-      ok: s.someOf(scalar, 'The values that mean success. A missing member counts as null.'),
+      ok: s.someOf(scalarOrNull, 'The values that mean success. A missing member counts as null.'),
       statuses: s.may.pairs(
         s.whole('An HTTP status.', { minimum: 400, maximum: 599 }),
         'The HTTP status of failures. Values from 400 to 599 are it themselves.',
@@ -48,16 +46,12 @@ const operations = {
     'Move values: old path to new path. Missing objects are created.',
     { examples: [{ 'user.name': 'author' }] }
   ),
-  lift: s.may.dotted(
-    'The members of the object at this path go up into its holder, whose own members stay.'
-  ),
+  lift: s.may.dotted('The members of the object at this path go up; those beside it stay.'),
   nest: s.optional(
     {
       as: s.text('The name of the member.'),
       count: s.may.text('The name of another member: how many items the list has.'),
-      countHeader: s.may.header(
-        'The response’s header with that number, such as x-total-count or content-range.'
-      )
+      countHeader: s.may.header('The header with that number: x-total-count or content-range.')
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),
@@ -78,7 +72,7 @@ const operations = {
   convert: s.may.pairs(
     Type.String({
       pattern:
-        '^(number|string|boolean|date-seconds|date-milliseconds|date-text(@[+-][0-9]{2}:[0-9]{2})?)$',
+        '^(number|string|boolean|date-(seconds|milliseconds|text(@[+-][0-9]{2}:[0-9]{2})?))$',
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
@@ -87,7 +81,7 @@ const operations = {
   ),
   use: s.may.shapeName('Insert the operations of another shape of this file here.'),
   module: s.may.moduleFile(
-    'Own code: its default export makes a value of the value and `{ route, user }`.'
+    'Own code: its default export makes a value of it and `{ route, user }`.'
   ),
   echo: s.optional(
     {
@@ -108,8 +102,7 @@ const operations = {
   ),
   wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],
-    'Must be last. Puts the value into the envelope: under `data` (`envelope`), with ' +
-      '`total` (`list`), or beside the code and the message (`flat`).'
+    'Must be last. Puts the value under `data`, with `total` (`list`), or beside code and message.'
   ),
   each: s.may.someOf(Type.Unknown(), 'Operations on each item of the list, or on an object.'),
   at: s.optional(
@@ -136,17 +129,9 @@ export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
 }
 
 // Recursive: an operation can contain operations.
-interface Holder {
-  items?: unknown
-  properties?: Record<string, Holder>
-}
-const { properties: holders = {} } = asNode(stepSchema) as Holder
-for (const holder of [
-  holders['each'],
-  holders['at']?.properties?.['operations'],
-  holders['paging']?.properties?.['each']
-]) {
-  if (holder !== undefined) holder.items = stepSchema
+const { properties: of } = stepSchema
+for (const list of [of.each, of.at.properties.operations, of.paging.properties.each]) {
+  Object.assign(list, { items: stepSchema })
 }
 
 export const shapesSchema = s.named(
@@ -178,12 +163,8 @@ export function flatten(
       return []
     }
     if (each !== undefined) return [{ each: inner(each) }]
-    if (at !== undefined) {
-      return [{ at: { path: at.path, operations: inner(at.operations) } }]
-    }
-    if (paging?.each !== undefined) {
-      return [{ paging: { ...paging, each: inner(paging.each) } }]
-    }
+    if (at !== undefined) return [{ at: { path: at.path, operations: inner(at.operations) } }]
+    if (paging?.each !== undefined) return [{ paging: { ...paging, each: inner(paging.each) } }]
     return [step]
   })
 }

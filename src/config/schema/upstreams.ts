@@ -3,17 +3,16 @@ import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { endedTest, outcomesOf } from './response-tests.ts'
-import { expires, logout, token } from './upstream-login.ts'
+import { bodyFormat, expires, logout, token } from './upstream-login.ts'
 
 const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
 
 export const exchange = s.closed(
   {
     path: s.path('The path of the call (POST) that gives a user’s token.'),
-    format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
-    headers: Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
+    format: bodyFormat,
+    headers: s.headers('Headers of the request, such as the gateway’s own secret.', {
       default: {},
-      description: 'Headers of the request, such as the gateway’s own secret.',
       examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
     }),
     body: s.pairs(Type.Unknown(), `The request body. ${names}`, {
@@ -25,10 +24,8 @@ export const exchange = s.closed(
     expires,
     logout
   },
-  'One call that gives the token of the session’s user: when it is needed, a minute ' +
-    'before it expires, and after a response that says it is over (`sessionEnded`, by ' +
-    'default 401). A user whom the back-end refuses gets 403 `route.unknown-user`, and ' +
-    'stays signed in.'
+  'A call for the user’s token: when it is needed, a minute before it expires, and after ' +
+    '`sessionEnded` (by default 401). A refused user gets 403 `route.unknown-user`.'
 )
 
 export const jwt = s.closed(
@@ -36,15 +33,14 @@ export const jwt = s.closed(
     secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
     keys: s.may.someOf(
       s.secret('A private key of the curve P-256, as PEM text.'),
-      'Sign with ES256: the first. `endpoints.jwks` shows all. Add a new one as the second, ' +
-        'and make it the first when back-ends have read it.',
+      'The first signs with ES256; `endpoints.jwks` shows all. A new one is the second at first.',
       { maxItems: 4 }
     ),
     claims: s.pairs(
       Type.Unknown(),
       'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub`, ' +
         `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
-      { default: {}, examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
+      { examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
     )
   },
   'A JSON Web Token of 60 seconds for each session. `sub` is the id as in `identity`.'
@@ -53,15 +49,15 @@ export const jwt = s.closed(
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
-interface WrittenCredential {
-  readonly from?: string
-  readonly as: string
-  readonly scheme?: string
-  readonly exchange?: ExchangeConfig
-  readonly jwt?: JwtConfig
-}
-
-export type CredentialConfig = string | WrittenCredential
+export type CredentialConfig =
+  | string
+  | {
+      readonly from?: string
+      readonly as: string
+      readonly scheme?: string
+      readonly exchange?: ExchangeConfig
+      readonly jwt?: JwtConfig
+    }
 
 const styles = 'bearer, cookies or header:NAME'
 
@@ -84,7 +80,6 @@ const form = (expected: string, pattern: string, more: object = {}) =>
     ...more
   })
 
-/** A token in the place of that of the session's source. */
 const ownToken = (key: 'exchange' | 'jwt', schema: TSchema) =>
   Type.Object(
     {
@@ -96,7 +91,7 @@ const ownToken = (key: 'exchange' | 'jwt', schema: TSchema) =>
   )
 
 const credential = Type.Unsafe<CredentialConfig>(
-  Type.Union(
+  s.either(
     [
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
@@ -106,14 +101,10 @@ const credential = Type.Unsafe<CredentialConfig>(
       ownToken('exchange', exchange),
       ownToken('jwt', jwt)
     ],
+    'How it gets the token or cookies of a session, or, with `exchange` and `jwt`, its own.',
     {
       default: 'none',
-      expected:
-        `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }, or the same with ` +
-        '`exchange` or `jwt`',
-      description:
-        'How it gets the token or cookies of a session. `from` names their source where ' +
-        'several have some. `exchange` and `jwt` give it a token of its own.'
+      expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
     }
   )
 )
@@ -149,20 +140,22 @@ const ownErrors = s.closed(
 const errorNames = Object.keys(errorFormats)
 
 const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
-  Type.Union([Type.String({ enum: errorNames }), ownErrors], {
-    expected:
-      `one of ${errorNames.join(', ')}, or ` +
-      '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
-    description:
-      'Where its JSON errors have their message and those of single fields. Without it ' +
+  s.either(
+    [Type.String({ enum: errorNames }), ownErrors],
+    'Where its JSON errors have their message and those of single fields. Without it ' +
       'routes with a shape take `errorMessage`, `message`, `msg` or `error`.',
-    examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
-  })
+    {
+      expected:
+        `one of ${errorNames.join(', ')}, or ` +
+        '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+      examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
+    }
+  )
 )
 
 const tls = s.optional(
   {
-    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    ca: s.authorities,
     certificate: s.may.pemFile('A PEM file with the certificate that it is shown.'),
     key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(
@@ -178,12 +171,10 @@ export const upstream = s.closed(
     url: s.maybe(
       s.oneOrMany<string>(
         s.url('An address.'),
-        'The address of the back-end, with the path before every upstream path. Of several with ' +
-          'the same path the least busy is asked.',
+        'Its address, with the path before all of its paths. Of several the least busy is asked.',
         {
-          ofMany: 'Several addresses.',
-          expected:
-            'an http:// or https:// address without user, query or fragment, or a list of them'
+          ofMany: 'Several addresses, with the same path.',
+          expected: 'an http:// or https:// address without user, query or fragment, or a list'
         }
       )
     ),
@@ -207,20 +198,12 @@ export const upstream = s.closed(
     credential,
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
-      endedTest(
-        'How any response shows that the user’s session at the back-end has ended. So does the ' +
-          'gateway’s then (401 `session.upstream`).'
-      )
+      endedTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
     ),
     errors: s.maybe(errors),
     headers: s.maybe(
-      Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
-        description:
-          'Headers that it always gets. Secrets are references; `{profile.PATH}` is the user’s.',
-        examples: [
-          { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
-          { 'x-tenant-id': '{profile.tenantId}' }
-        ]
+      s.headers('Headers that it always gets. `{profile.PATH}` is the user’s.', {
+        examples: [{ 'x-api-key': '${ORDERS_API_KEY}', 'x-tenant-id': '{profile.tenantId}' }]
       })
     ),
     module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
