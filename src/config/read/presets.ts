@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
-import { type ConfigFile, fileOfKey, schemaOf } from '../schema/config.ts'
+import { type ConfigFile, fileOfKey } from '../schema/config.ts'
 import { ConfigError } from '../schema/faults.ts'
 import { asNode } from '../schema/node.ts'
 import {
@@ -69,9 +69,8 @@ function mergeMappings(base: JsonRecord, over: JsonRecord): JsonRecord {
 }
 
 export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
-  const keysOf = (file: ConfigFile) =>
-    Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
-  const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
+  const pick = (file: ConfigFile) =>
+    Object.fromEntries(Object.entries(value).filter(([key]) => fileOfKey(key) === file))
   return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
 }
 

@@ -136,15 +136,8 @@ function fits(schema: Node, value: unknown): boolean {
 
 /** Hides user and password of a URL. */
 function show(value: unknown): string {
-  const written = withoutUser(JSON.stringify(value) ?? String(value))
+  const written = (JSON.stringify(value) ?? String(value)).replace(/:\/\/.*@/, '://…@')
   return written.length > 60 ? `${written.slice(0, 57)}…` : written
-}
-
-function withoutUser(written: string): string {
-  const start = written.indexOf('://')
-  const end = written.lastIndexOf('@')
-  if (start === -1 || end < start) return written
-  return `${written.slice(0, start)}://…${written.slice(end)}`
 }
 
 function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): string {

@@ -53,7 +53,7 @@ export const answerSchema = (description: string) => s.optional(answer, descript
 export const routeAnswerSchema = s.closed(
   {
     ...answer,
-    status: s.may.whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599 })
+    status: s.may.whole('The status. Default: 200.', { minimum: 200, maximum: 599 })
   },
   'The response: menus, permission codes. A public route has no names of the session.'
 )

@@ -43,13 +43,13 @@ const members = s.section(
     requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
     errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
   },
-  'The names of the members; `false`: the envelope has no such member.'
+  'Names; `false`: the envelope has no such member.'
 )
 
 const errorEntry = s.closed(
   {
     code: s.maybe(responseCode('The code in the envelope.')),
-    status: s.may.whole('The HTTP status: 200, or 400 to 599. It wins over `errorStatus`.', {
+    status: s.may.whole('The status: 200, or 400 to 599. It wins over `errorStatus`.', {
       minimum: 200,
       maximum: 599
     })
@@ -103,7 +103,7 @@ export const envelope = s.section(
     ),
     errorStatus: s.oneOf(
       errorStatuses,
-      'The HTTP status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
+      'The status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
       { default: 'own' }
     ),
     language: s.oneOf(

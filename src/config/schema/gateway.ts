@@ -12,7 +12,7 @@ const howToShow = s.oneOf(
 
 export const audit = s.optional(
   {
-    to: s.oneOf(['files', 'stdout'], '`files`: into `folder`. `stdout`: into the log.', {
+    to: s.oneOf(['files', 'stdout'], 'Into `folder`, or into the log.', {
       default: 'files'
     }),
     folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
@@ -51,10 +51,10 @@ const session = s.section(
   {
     secrets: s.list(
       s.signingSecret('At least 32 characters.'),
-      'They protect cookies and data, the first new ones. A new one is the second at first.'
+      'They protect cookies and data. Add a new one as the second, then make it the first.'
     ),
     idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
-    absolute: s.lifetime('A session ends this long after sign-in, even if it is in use.', {
+    absolute: s.lifetime('A session ends this long after sign-in in any case.', {
       default: '8h'
     }),
     remembered: s.section(
@@ -66,7 +66,7 @@ const session = s.section(
     ),
     perUser: s.section(
       {
-        max: s.whole('The maximum number of sessions of one user at the same time.', {
+        max: s.whole('Sessions of one user at the same time.', {
           minimum: 1,
           maximum: 1000,
           default: 5
@@ -86,7 +86,7 @@ const session = s.section(
           default: 'console_sid',
           expected: 'letters, digits, _ and -'
         }),
-        secure: s.flag('Send it over https only. `false` is for development on loopback.', {
+        secure: s.flag('Send it over https only. `false` is for loopback only.', {
           default: true
         }),
         sameSite: s.oneOf(
@@ -113,7 +113,7 @@ const redis = s.optional(
       description: 'One Redis server; `rediss://` uses TLS.'
     }),
     sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
-    primary: s.text('The name of the primary in the Sentinels’ configuration.', {
+    primary: s.text('The name of the primary at the Sentinels.', {
       default: 'mymaster'
     }),
     sentinelPassword: s.may.secret('The password of the Sentinels.'),
@@ -126,14 +126,14 @@ const redis = s.optional(
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',
       expected: 'letters, digits, : _ and -',
-      description: 'The prefix of every key, in braces (`{cg}:`): one for each gateway of a Redis.'
+      description: 'Of every key, in braces: one for each gateway of a Redis.'
     }),
     commandTimeout: s.duration(
       'How long a command may take: then sessions get 503. Connecting: a second at least.',
       { default: '400ms' }
     )
   },
-  'The store of sessions and counters. Default: memory, for one process and development only.'
+  'The store. Default: memory, for one process and development only.'
 )
 
 const log = s.section(
@@ -143,7 +143,7 @@ const log = s.section(
       'The lowest level that is logged.',
       { default: 'info' }
     ),
-    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on a terminal, otherwise JSON.', {
+    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on terminals.', {
       default: 'auto'
     })
   },
@@ -166,7 +166,7 @@ const drain = s.section(
 
 const reload = s.section(
   {
-    watch: s.flag('Reload when a config file, or one that it names, was changed two seconds ago.', {
+    watch: s.flag('Reload two seconds after a change of the files.', {
       default: true
     })
   },
@@ -175,10 +175,10 @@ const reload = s.section(
 
 const identity = s.section(
   {
-    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
-    username: s.header('The header with the user name.', { default: 'x-user-name' }),
-    roles: s.header('The header with the roles, separated by commas.', { default: 'x-user-roles' }),
-    source: s.may.header('The header with the name of the credential source. Default: none.'),
+    id: s.header('The user’s id.', { default: 'x-user-id' }),
+    username: s.header('The user name.', { default: 'x-user-name' }),
+    roles: s.header('The roles, separated by commas.', { default: 'x-user-roles' }),
+    source: s.may.header('The name of the credential source. Default: none.'),
     prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
   },
   'Headers that tell upstreams who is signed in, and that no client can send, in any ' +
@@ -217,8 +217,6 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
 }
 
 export function usesRedis({ redis: settings }: GatewayConfig): boolean {
-  return (
-    settings !== undefined &&
-    (settings.url !== '' || settings.sentinels.length > 0 || settings.cluster.length > 0)
-  )
+  const { url = '', sentinels = [], cluster = [] } = settings ?? {}
+  return url !== '' || sentinels.length > 0 || cluster.length > 0
 }

@@ -28,22 +28,22 @@ const limit = s.closed(
         expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
-    max: s.whole('How many requests a window allows, one each `window` divided by `max`.', number),
+    max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
     window: s.lifetime('The length of the window.'),
-    burst: s.may.whole('How many requests may come at once. Default: `max`.', number),
+    burst: s.may.whole('Requests at once. Default: `max`.', number),
     mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
       '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
       { default: 'enforce' }
     ),
     routes: s.list(
-      s.name('The name of a route, or of an endpoint such as `login` or `profile`.', {
+      s.name('A route, or an endpoint such as `login`.', {
         names: 'route or endpoint'
       }),
-      'Only these routes. Default: all public paths.'
+      'Default: all public paths.'
     ),
-    methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Only these methods. Default: all.'),
-    roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.')
+    methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Default: all.'),
+    roles: s.list(s.anyText, 'Of users. Default: everyone.')
   },
   'One limit.'
 )
@@ -55,17 +55,17 @@ const sizes = s.section(
       maximum: s.maxStreamedBytes
     }),
     url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-    shape: s.size('Of a response that is shaped, as received and after decompression.', {
+    shape: s.size('Of a shaped response, also decompressed.', {
       default: '2MiB',
       maximum: maxShaped
     })
   },
-  'Maximum sizes. All headers of a request are limited to 16 KiB and 100 lines.'
+  'Maximum sizes. Headers: 16 KiB and 100 lines.'
 )
 
 function lock(failures: number, every: string, of: string) {
   const bucket = {
-    failures: s.whole('How many wrong passwords may follow each other at once.', {
+    failures: s.whole('Wrong passwords that may follow each other.', {
       minimum: 1,
       maximum: 100_000,
       default: failures
@@ -89,18 +89,18 @@ const lockout = s.section(
       { default: true }
     )
   },
-  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429.'
+  'Slows guessing down: with no failures left, sign-in is 429.'
 )
 
 export const limitsSchema = s.closed(
   {
     sizes,
     lockout,
-    inFlightPerUser: s.whole(
-      'The maximum of concurrent requests of a user, or an address without a session.',
-      { ...concurrent, default: 48 }
-    ),
-    inFlightSignIns: s.whole('The maximum of concurrent sign-ins from one address.', {
+    inFlightPerUser: s.whole('Concurrent requests of a user, or an address without a session.', {
+      ...concurrent,
+      default: 48
+    }),
+    inFlightSignIns: s.whole('Concurrent sign-ins from one address.', {
       ...concurrent,
       default: 200
     }),

@@ -8,19 +8,19 @@ const claims = s.section(
       'The claim with the user’s id, which never changes or goes to others, as mail does.',
       { default: 'sub' }
     ),
-    username: s.dotted('The path of the user name. Without a value: the id.', {
+    username: s.dotted('The user name. Without a value: the id.', {
       default: 'preferred_username'
     }),
-    name: s.dotted('The path of the display name. Without a value: the user name.', {
+    name: s.dotted('The display name. Without a value: the user name.', {
       default: 'name'
     }),
-    roles: s.may.dotted('The path of roles, also through lists. Default: none.', {
+    roles: s.may.dotted('Roles, also through lists. Default: none.', {
       examples: ['groups', 'realm_access.roles']
     }),
     roleMap: s.pairs(Type.String(), 'The console’s roles for the provider’s. Others stay.', {
       examples: [{ 'console-admins': 'admin' }]
     }),
-    profile: s.list(s.anyText, 'Claims that are kept for the profile, by their names.', {
+    profile: s.list(s.anyText, 'Claims that are kept.', {
       default: ['email', 'picture', 'phone_number']
     })
   },
@@ -31,15 +31,15 @@ export const oidc = s.source('oidc', 'An OpenID Connect provider (code flow with
   issuer: s.url('The issuer, with `/.well-known/openid-configuration` below it.', {
     examples: ['https://sso.example.com/realms/staff']
   }),
-  clientId: s.text('The id of the client that is registered at the provider.'),
+  clientId: s.text('The id of the client at the provider.'),
   clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
   scopes: s.list(
     s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
-    'The scopes beside `openid`. Some providers need `offline_access` for a refresh token.',
+    'Beside `openid`. Some providers need `offline_access` for a refresh token.',
     { default: ['profile'] }
   ),
   path: s.maybe(
-    s.path('Where sign-in begins, with `/callback` below. Default: `/api/auth/oidc/NAME`.', {
+    s.path('Where sign-in begins. Default: `/api/auth/oidc/NAME`.', {
       format: 'x-public-path'
     })
   ),
@@ -103,7 +103,7 @@ const entry = s.section(
 const groups = s.optional(
   {
     base: dn('Groups are searched below it.'),
-    member: attribute('Entries (`member`, `uniqueMember`) or user names (`memberUid`).', {
+    member: attribute('Entries (`member`) or user names (`memberUid`).', {
       default: 'member'
     }),
     nested: s.flag('Members of a group in a group are members of both.'),
@@ -152,15 +152,15 @@ const cipher = s.optional(
       expected: '16 characters of ASCII'
     })
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). A plain text stays.'
+  'The console encrypts it so (AES, PKCS #7, base64). A plain text stays.'
 )
 
 export const login = s.section(
   {
     fields: s.section(
       {
-        username: s.text('The member with the user name.', { default: 'username' }),
-        password: s.text('The member with the password.', { default: 'password' }),
+        username: s.text('The user name.', { default: 'username' }),
+        password: s.text('The password.', { default: 'password' }),
         remember: s.text('The member that asks to be remembered.', { default: 'autoLogin' }),
         cipher
       },

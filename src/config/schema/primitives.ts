@@ -1,5 +1,6 @@
 /** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
+import type { Node } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
@@ -179,8 +180,7 @@ export const oneOrMany = <T>(
   const items = someOf(item, ofMany, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
-export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
-  format === 'x-one-or-many'
+export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
@@ -258,14 +258,8 @@ export function inUnits(format: MeasureName, value: number): string {
   return `${value / factor}${unit}`
 }
 
-interface Bounds {
-  readonly format?: string
-  readonly minimum?: number
-  readonly maximum?: number
-}
-
 /** The bound that a written duration or size is beyond, in words. */
-export function brokenBound({ format, minimum = 0, maximum = Infinity }: Bounds, written: unknown) {
+export function brokenBound({ format, minimum = 0, maximum = Infinity }: Node, written: unknown) {
   if (typeof written !== 'string' || !isMeasure(format)) return undefined
   const value = amountOf(format, written)
   if (value < minimum) return `at least ${inUnits(format, minimum)}`

@@ -3,7 +3,7 @@ import * as s from './primitives.ts'
 
 const contract = s.closed(
   {
-    file: s.text('A JSON Schema (2020-12) of what is under `data`, or of the response.', {
+    file: s.text('A JSON Schema of `data`, or of the response.', {
       names: 'contract file'
     }),
     mode: s.oneOf(

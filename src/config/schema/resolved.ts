@@ -21,17 +21,14 @@ export function routeSettings(
   name: string,
   route: Partial<RouteConfig>
 ) {
+  // Requests that a page repeats by itself must not keep its session alive.
+  const isRepeated = name === 'notices' || route.websocket !== undefined
   return {
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
     /** Whether a call keeps the session from going idle. */
-    touch: (route.touch ?? defaultTouch(name, route)) === 'always'
+    touch: route.touch === undefined ? !isRepeated : route.touch === 'always'
   }
-}
-
-/** Requests that a page repeats by itself must not keep its session alive. */
-function defaultTouch(name: string, { websocket }: Partial<RouteConfig>): 'always' | 'never' {
-  return name === 'notices' || websocket !== undefined ? 'never' : 'always'
 }
 
 /** The route's own map; reads also get the paging on which console and upstream agree. */

@@ -89,7 +89,7 @@ const fallback = s.closed(
 
 const websocket = s.optional(
   {
-    maxMessage: s.size('The largest message, either way. A larger one ends the connection.', {
+    maxMessage: s.size('A larger message, either way, ends the connection.', {
       default: '1MiB'
     })
   },
@@ -113,11 +113,11 @@ const upstreamRoute = s.closed(
     query: querySchema,
     body: bodySchema,
     websocket,
-    maxBody: s.may.size('The maximum size of a request body; `0B`: none. Default: `sizes.body`.', {
+    maxBody: s.may.size('Of a request body; `0B`: none. Default: `sizes.body`.', {
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list(s.anyText, 'Cookies of the client that it gets. Others are dropped.'),
+    passCookies: s.list(s.anyText, 'Cookies that it gets. Others are dropped.'),
     passHeaders: s.headerNames(
       'Headers of the client that are else dropped, as those that back-ends trust a proxy for.',
       { examples: [['authorization', 'x-scope-orgid']] }
@@ -132,7 +132,7 @@ const upstreamRoute = s.closed(
         'as the console’s: only for an upstream that you trust.'
     ),
     setCookies: s.list(setCookie, 'Those that the upstream may set. Others are dropped.'),
-    redirects: s.oneOf(['refuse', 'pass'], 'Of a redirect to another host: `refuse` is 502.', {
+    redirects: s.oneOf(['refuse', 'pass'], 'To another host: `refuse` is 502.', {
       default: 'refuse'
     })
   },
@@ -160,7 +160,7 @@ export type RouteConfig = Common & Partial<OfUpstream & Static<typeof answerRout
 export const route = Type.Unsafe<RouteConfig>(
   s.either(
     [upstreamRoute, answerRoute, partsRoute],
-    'A public path, which `upstream`, `answer` or `parts` answers; an upstream may have parts.',
+    'A public path, which `upstream`, `answer` or `parts` answers.',
     { expected: 'a mapping with upstream, answer or parts' }
   )
 )

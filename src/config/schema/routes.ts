@@ -21,14 +21,14 @@ const endpoints = s.section(
   {
     login: s.section(
       {
-        path: publicPath('The path of the sign-in call (POST).', '/api/auth/admin/login'),
+        path: publicPath('The sign-in call (POST).', '/api/auth/admin/login'),
         answer: answerSchema('The response. Default: what consoles of the dialect read.')
       },
       'The sign-in endpoint.'
     ),
     logout: s.section(
       {
-        path: publicPath('The path of the sign-out call.', '/api/account/logout'),
+        path: publicPath('The sign-out call.', '/api/account/logout'),
         methods: methods(['GET', 'POST']),
         answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
       },
@@ -36,7 +36,7 @@ const endpoints = s.section(
     ),
     profile: s.section(
       {
-        path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
+        path: publicPath('The current user’s profile.', '/api/account/profile'),
         methods: methods(['GET']),
         upstream: s.may.upstreamName('The one that knows the user, called with GET.'),
         rewrite: proxied.rewrite,
@@ -50,21 +50,21 @@ const endpoints = s.section(
     ),
     refresh: s.optional(
       {
-        path: publicPath('The path of the refresh call (POST). Its body is not read.'),
+        path: publicPath('The refresh call (POST). Its body is not read.'),
         answer: answerSchema('The response. Default: that of `endpoints.session`.')
       },
       'The call with which consoles renew their own token. No use of the session.'
     ),
     check: s.optional(
       {
-        path: publicPath('The path of the check (GET).', '/api/auth/check'),
+        path: publicPath('The check (GET).', '/api/auth/check'),
         keys: s.flag('Let requests with a key for scripts pass, too.')
       },
       'For proxies that ask before they pass a request on: 204 with the headers of ' +
         '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`).'
     ),
     jwks: s.optional(
-      { path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json') },
+      { path: publicPath('The key set (GET).', '/.well-known/jwks.json') },
       'The public keys of all `jwt.keys` as a JSON Web Key Set.'
     ),
     session: s.section(
@@ -77,7 +77,7 @@ const endpoints = s.section(
       'The session endpoint.'
     )
   },
-  'Endpoints of the gateway itself. Change a path if the console calls another one.'
+  'Endpoints of the gateway itself.'
 )
 
 const expectation = s.closed(
@@ -86,21 +86,21 @@ const expectation = s.closed(
       pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
       expected: 'a method and a path, such as GET /api/orders?page=2'
     }),
-    roles: s.may.someOf(s.anyText, 'The roles of the signed-in user. Without it: not signed in.', {
+    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', {
       minItems: 0
     }),
     headers: s.pairs(Type.String(), 'The request’s headers.'),
     body: s.may.anything('The request’s body. It is sent as JSON.'),
-    times: s.whole('How often it is sent, to test a limit. The last response is compared.', {
+    times: s.whole('How often it is sent. The last response counts.', {
       minimum: 1,
       maximum: 1000,
       default: 1
     }),
     answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
-    status: s.may.whole('The expected HTTP status.', { minimum: 100, maximum: 599 }),
+    status: s.may.whole('The expected status.', { minimum: 100, maximum: 599 }),
     code: s.may.text('The expected error code.', { names: 'error code' }),
-    upstream: s.may.upstreamName('The upstream that is expected to get it.'),
-    upstreamPath: s.may.text('The path, with its query, that the upstream is expected to get.', {
+    upstream: s.may.upstreamName('The upstream that gets it.'),
+    upstreamPath: s.may.text('The path and query that it gets.', {
       pattern: '^/[!-~]*$',
       expected: 'a path'
     }),
@@ -132,12 +132,11 @@ export const routesSchema = s.closed(
       s.pathTemplate('The path of a route or endpoint.'),
       {
         default: {},
-        description:
-          'More public paths of a route or endpoint, with the same access, limits and name.',
+        description: 'More public paths of a route or endpoint.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: s.named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
+    routes: s.named(route, 'By name, for logs, metrics and limits.'),
     permissions: s.pairs(
       s.list(s.anyText, 'The permissions of the role.'),
       'The permissions of each role, for `{permissions}` in answers. They open no route.',

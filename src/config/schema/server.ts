@@ -3,7 +3,7 @@ import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */
 const certificatePair = {
-  certificate: s.pemFile('A PEM file with the certificate, and after it those of its issuers.', {
+  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', {
     restart: false
   }),
   key: s.secret('Its private key, as PEM text without a password.', { restart: false })
@@ -11,7 +11,7 @@ const certificatePair = {
 
 export const server = s.section(
   {
-    listen: s.hostPort('Where the console reaches the gateway. `0.0.0.0`: all IPv4 addresses.', {
+    listen: s.hostPort('Where the console reaches it. `0.0.0.0`: at all addresses.', {
       default: '127.0.0.1:8080'
     }),
     hosts: s.list(
@@ -44,17 +44,18 @@ export const server = s.section(
       'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
-    idleTimeout: s.duration('How long a client may take nothing of a response.', {
+    idleTimeout: s.duration('How long a client may read nothing.', {
       default: '30s'
     }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
       { default: '72s' }
     ),
-    maxConnections: s.whole(
-      'The maximum of connections; an address that is no trusted proxy gets a quarter.',
-      { minimum: 16, maximum: 1_000_000, default: 10_000 }
-    )
+    maxConnections: s.whole('Connections; an address that is no trusted proxy gets a quarter.', {
+      minimum: 16,
+      maximum: 1_000_000,
+      default: 10_000
+    })
   },
   'The public listener.'
 )
@@ -66,7 +67,7 @@ export const consoleFiles = s.optional(
       'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name('A source of kind `oidc`, where visitors without a session sign in.', {
+    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', {
       names: 'source'
     })
   },
@@ -78,17 +79,13 @@ export const opsCookie = 'console_ops'
 
 export const ops = s.section(
   {
-    listen: s.hostPort('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
+    listen: s.hostPort('Where probes, `/metrics` and operators are.', {
       default: '127.0.0.1:9090'
     }),
-    secret: s.may.signingSecret(
-      'What scrapers and commands with `--url` send as bearer token: 32 characters at least.',
-      {
-        pattern: '^[\\x21-\\x7e]{32,}$',
-        expected:
-          'at least 32 visible ASCII characters; `console-gateway generate-secret` makes some'
-      }
-    ),
+    secret: s.may.signingSecret('The bearer token of scrapers and of commands with `--url`.', {
+      pattern: '^[\\x21-\\x7e]{32,}$',
+      expected: 'at least 32 visible ASCII characters; `console-gateway generate-secret` makes some'
+    }),
     socket: s.maybe(
       s.either(
         [Type.String(), Type.Literal(false)],

@@ -19,46 +19,46 @@ const operations = {
   ),
   status: s.optional(
     {
-      path: s.dotted('The path of the member that tells success or failure.'),
+      path: s.dotted('The member that tells success or failure.'),
       ok: s.someOf(scalarOrNull, 'The values that mean success. A missing member counts as null.'),
       statuses: s.may.pairs(
-        s.whole('An HTTP status.', { minimum: 400, maximum: 599 }),
-        'The HTTP status of failures. Values from 400 to 599 are it themselves.',
+        s.whole('A status.', { minimum: 400, maximum: 599 }),
+        'The status of failures. Values from 400 to 599 are it themselves.',
         { examples: [{ 40001: 404 }] }
       ),
-      otherwise: s.whole('The HTTP status of all other values.', {
+      otherwise: s.whole('The status of all other values.', {
         minimum: 400,
         maximum: 599,
         default: 502
       }),
-      message: s.may.dotted('The path of the back-end’s message for users.')
+      message: s.may.dotted('The back-end’s message for users.')
     },
     'Must be first. The same as `open` for a back-end of another format.'
   ),
-  unwrap: s.may.dotted('Continue with the value at this path, or null if it does not exist.'),
+  unwrap: s.may.dotted('Go on with the value at this path, or null.'),
   pick: s.may.someOf(member, 'Keep only these members.'),
   drop: s.may.someOf(member, 'Remove these members.'),
-  rename: s.may.pairs(s.text('The new name.'), 'Rename members: old name to new name.', {
+  rename: s.may.pairs(s.text('The new name.'), 'Old name to new name.', {
     examples: [{ subject: 'title' }]
   }),
   move: s.may.pairs(
     s.dotted('The new path.'),
-    'Move values: old path to new path. Missing objects are created.',
+    'Old path to new path. Missing objects are created.',
     { examples: [{ 'user.name': 'author' }] }
   ),
   lift: s.may.dotted('The members of the object at this path go up; those beside it stay.'),
   nest: s.optional(
     {
       as: s.text('The name of the member.'),
-      count: s.may.text('The name of another member: how many items the list has.'),
+      count: s.may.text('Another member: how many items the list has.'),
       countHeader: s.may.header('The header with that number: x-total-count or content-range.')
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),
-  default: s.may.pairs(Type.Unknown(), 'Set members that are missing or null to these values.', {
+  default: s.may.pairs(Type.Unknown(), 'Values of members that are missing or null.', {
     examples: [{ read: false }]
   }),
-  constant: s.may.pairs(Type.Unknown(), 'Set members to these values, always.', {
+  constant: s.may.pairs(Type.Unknown(), 'Set members to these.', {
     examples: [{ type: 'notification' }]
   }),
   map: s.may.pairs(
@@ -85,17 +85,17 @@ const operations = {
   ),
   echo: s.optional(
     {
-      page: s.text('The member for the page number.'),
-      size: s.text('The member for the page size.')
+      page: s.text('The page number.'),
+      size: s.text('The page size.')
     },
     'Adds the page number and size that the console sent, by `paging` of this file.'
   ),
   paging: s.optional(
     {
-      list: s.dotted('The path of the list.'),
-      total: s.may.dotted('The path of the number of items. Default: the length of the list.'),
-      current: s.may.dotted('The path of the page number.'),
-      pageSize: s.may.dotted('The path of the page size.'),
+      list: s.dotted('The list.'),
+      total: s.may.dotted('The number of items. Default: the length of the list.'),
+      current: s.may.dotted('The page number.'),
+      pageSize: s.may.dotted('The page size.'),
       each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
     'Must be last. Turns `{list, count}` into `{data, total, success}` in the envelope.'
@@ -107,7 +107,7 @@ const operations = {
   each: s.may.someOf(Type.Unknown(), 'Operations on each item of the list, or on an object.'),
   at: s.optional(
     {
-      path: s.dotted('The path of the value.'),
+      path: s.dotted('Where the value is.'),
       operations: s.someOf(Type.Unknown(), 'The operations on the value.')
     },
     'Operations on the value at a path, if there is one.'
@@ -136,7 +136,7 @@ for (const list of [of.each, of.at.properties.operations, of.paging.properties.e
 
 export const shapesSchema = s.named(
   Type.Unsafe<readonly ShapeStep[]>(s.someOf(stepSchema, 'Operations, in this order.')),
-  'Shapes, by name, which turn responses into what the console expects.'
+  'They turn responses into what the console expects.'
 )
 
 type Shapes = Readonly<Record<string, readonly ShapeStep[]>>

@@ -3,7 +3,7 @@ import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
 const placeholders = 'With `{token}` and `{refreshToken}`.'
-export const bodyFormat = s.oneOf(['json', 'form'], 'The format of the request body.', {
+export const bodyFormat = s.oneOf(['json', 'form'], 'Of the request body.', {
   default: 'json'
 })
 
@@ -11,7 +11,7 @@ const sendCredential = s.flag('Whether the session’s credential is sent too.',
 
 export const expires = s.optional(
   {
-    path: s.dotted('The path of the member that tells it.'),
+    path: s.dotted('The member that tells it.'),
     as: s.oneOf(
       ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
       'The unit: from now, from 1970 (`epoch-…`), or a date. Negative or empty: never.',
@@ -23,10 +23,10 @@ export const expires = s.optional(
 
 const userCall = s.optional(
   {
-    path: s.path('The path of the call that tells who the user is.'),
+    path: s.path('The call that tells who the user is.'),
     method: s.oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
     query: s.pairs(Type.String(), 'Members of the query.', { examples: [{ populate: 'role' }] }),
-    success: answerTest('How to recognise that it told the user: all conditions must match.', {
+    success: answerTest('How to recognise that it told the user.', {
       default: { status: [200] }
     })
   },
@@ -36,16 +36,16 @@ const userCall = s.optional(
 const user = s.closed(
   {
     from: userCall,
-    id: s.dotted('The path of the user’s id.'),
-    username: s.may.dotted('The path of the user name. Default: the name that the user typed.'),
-    name: s.may.dotted('The path of the display name. Default: the user name.'),
-    roles: s.may.dotted('The path of roles, also through lists: `roles.code`, `roles.0.code`.'),
+    id: s.dotted('The user’s id.'),
+    username: s.may.dotted('The user name. Default: the name that the user typed.'),
+    name: s.may.dotted('The display name. Default: the user name.'),
+    roles: s.may.dotted('Roles, also through lists: `roles.code`, `roles.0.code`.'),
     roleMap: s.pairs(Type.String(), 'The console’s roles for the back-end’s. Others stay.', {
       examples: [{ ADMINISTRATOR: 'admin' }]
     }),
-    profile: s.may.dotted('The path of an object with more data of the user, kept for the profile.')
+    profile: s.may.dotted('An object with more data of the user, kept for the profile.')
   },
-  'Where the response tells who signed in.'
+  'Who signed in.'
 )
 
 const tokenHeader = s.closed(
@@ -63,7 +63,7 @@ export const token = s.either(
 
 const refresh = s.optional(
   {
-    path: s.path('The path of the call that renews a token.'),
+    path: s.path('The call that renews a token.'),
     method: s.oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
     format: bodyFormat,
     body: s.pairs(Type.Unknown(), `The request body. ${placeholders}`, {
@@ -76,7 +76,7 @@ const refresh = s.optional(
     ),
     sendCredential,
     refused: s.maybe(answerTest('How the back-end refuses. Default: the outcome `refused`.')),
-    token: s.dotted('The path of the new token in the response.'),
+    token: s.dotted('The new token in the response.'),
     expires
   },
   'How to renew the token, a minute before it `expires`. A refusal ends the session.'
@@ -84,7 +84,7 @@ const refresh = s.optional(
 
 export const logout = s.optional(
   {
-    path: s.path('The path of the sign-out call.'),
+    path: s.path('The sign-out call.'),
     method: s.oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
     body: s.may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
       examples: [{ refresh_token: '{refreshToken}' }]
@@ -96,7 +96,7 @@ export const logout = s.optional(
 
 export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a back-end.', {
   upstream: s.upstreamName('An upstream of `routes.yaml`.'),
-  path: s.path('The path of the back-end’s sign-in call (POST).'),
+  path: s.path('The back-end’s sign-in call (POST).'),
   format: bodyFormat,
   body: s.pairs(Type.Unknown(), 'The request body, with what the user typed.', {
     default: { username: '{username}', password: '{password}' },
@@ -109,13 +109,13 @@ export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a b
   ),
   passCookies: s.list(s.anyText, 'Cookies of the browser that it gets, sealed ones opened.'),
   outcomes: outcomesOf('400, 401, 403, 404 and 422'),
-  message: s.may.dotted('The path of the back-end’s message, of which 200 characters are shown.'),
+  message: s.may.dotted('The back-end’s message, of which 200 characters are shown.'),
   user,
   token: s.maybe(token),
   renewedToken: s.may.header('A header of any response with a new token.'),
   expires,
   refresh,
-  refreshToken: s.may.dotted('The path of the refresh token in sign-ins and renewals.'),
+  refreshToken: s.may.dotted('The refresh token in sign-ins and renewals.'),
   cookies: s.list(s.anyText, 'Cookies that the session keeps, for `credential: cookies`.'),
   logout
 })

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
@@ -9,9 +9,9 @@ const names = '`{id}` and other texts of `answer` that say who the user is becom
 
 export const exchange = s.closed(
   {
-    path: s.path('The path of the call (POST) that gives a user’s token.'),
+    path: s.path('The call (POST) that gives a user’s token.'),
     format: bodyFormat,
-    headers: s.headers('Headers of the request, such as the gateway’s own secret.', {
+    headers: s.headers('Headers, such as the gateway’s own secret.', {
       default: {},
       examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
     }),
@@ -63,7 +63,7 @@ const styles = 'bearer, cookies or header:NAME'
 
 const common = {
   from: s.maybe(
-    s.text('The source of the token; sessions of others get 403 `route.credential`.', {
+    s.text('The token’s source; other sessions get 403 `route.credential`.', {
       names: 'source'
     })
   ),
@@ -80,15 +80,10 @@ const form = (expected: string, pattern: string, more: object = {}) =>
     ...more
   })
 
-const ownToken = (key: 'exchange' | 'jwt', schema: TSchema) =>
-  Type.Object(
-    {
-      as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
-      ...common,
-      [key]: schema
-    },
-    { additionalProperties: false, chosenBy: key }
-  )
+const own = {
+  as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
+  ...common
+}
 
 const credential = Type.Unsafe<CredentialConfig>(
   s.either(
@@ -98,8 +93,8 @@ const credential = Type.Unsafe<CredentialConfig>(
         { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common },
         { additionalProperties: false }
       ),
-      ownToken('exchange', exchange),
-      ownToken('jwt', jwt)
+      s.closed({ ...own, exchange }, 'A token by a call.', { chosenBy: 'exchange' }),
+      s.closed({ ...own, jwt }, 'A signed token.', { chosenBy: 'jwt' })
     ],
     'How it gets the token or cookies of a session, or, with `exchange` and `jwt`, its own.',
     {
@@ -156,7 +151,7 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
 const tls = s.optional(
   {
     ca: s.authorities,
-    certificate: s.may.pemFile('A PEM file with the certificate that it is shown.'),
+    certificate: s.may.pemFile('A PEM file: the gateway’s certificate.'),
     key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(
       'The name in the back-end’s certificate, where it is not that of the URL.',
@@ -184,14 +179,15 @@ export const upstream = s.closed(
       'How long a response may be silent; event streams 5 minutes. A route’s `timeout` wins.',
       { default: '15s' }
     ),
-    totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
+    totalTimeout: s.duration('How long a whole response may take, except of streams.', {
       default: '10m'
     }),
-    connections: s.whole(
-      'How many requests it gets at a time, beside five times as many event streams.',
-      { minimum: 1, maximum: 10_000, default: 200 }
-    ),
-    queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
+    connections: s.whole('Requests at a time, beside five times as many event streams.', {
+      minimum: 1,
+      maximum: 10_000,
+      default: 200
+    }),
+    queue: s.whole('Requests that wait, 10 seconds at most.', {
       maximum: 100_000,
       default: 100
     }),
