@@ -119,7 +119,7 @@ export function createOpsListener(
 ) {
   const server = serve(app, tls)
   const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))
-  const connections = createConnections({ max: maxConnections, trustedProxies })
+  const connections = createConnections(maxConnections, trustedProxies)
   connections.add(server)
   local.maxConnections = maxLocalConnections
   return {

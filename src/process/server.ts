@@ -198,11 +198,10 @@ function createListeners(
 ) {
   const { gateway } = config
   const { server: settings } = gateway
-  const connections = createConnections({
-    max: settings.maxConnections,
-    trustedProxies: settings.trustedProxies,
-    onRefused: address => shed.count('connections', { address })
-  })
+  const { maxConnections, trustedProxies } = settings
+  const connections = createConnections(maxConnections, trustedProxies, address =>
+    shed('connections', { address })
+  )
   const handle: Handler = (request, response) => generations.current.handle(request, response)
   const server = createListener(config, handle, services)
   const redirect = settings.tls?.redirect
