@@ -3,17 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 import { countedAddress, createTrust } from './hooks/address.ts'
-import { slotsIn } from './hooks/limits.ts'
+import { takeSlot } from './hooks/limits.ts'
 import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
-
-interface Bound {
-  /** Of all listeners together; one address that is no trusted proxy gets at most a quarter. */
-  readonly max: number
-  readonly trustedProxies: readonly string[]
-  /** Called for each connection beyond the bound, which is reset. */
-  readonly onRefused?: (address: string) => void
-}
 
 interface Connection {
   readonly socket: Socket
@@ -50,18 +42,26 @@ export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
 
-export function createConnections({ max, trustedProxies, onRefused }: Bound) {
+/**
+ * @param max of all listeners together; one address that is no trusted proxy gets a quarter
+ * @param onRefused called for each connection beyond the bound, which is reset
+ */
+export function createConnections(
+  max: number,
+  trustedProxies: readonly string[],
+  onRefused?: (address: string) => void
+) {
   const isTrusted = createTrust(trustedProxies)
   /** The oldest first. */
   const open = new Map<string, Connection>()
-  const take = slotsIn(new Map())
+  const counts = new Map<string, number>()
 
   function accept(socket: Socket): void {
     const connection = begin(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
-    const release = take(address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
+    const release = takeSlot(counts, address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
     if (release === undefined || (open.size >= max && !closeIdle())) {
       release?.()
       onRefused?.(address)

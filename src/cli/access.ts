@@ -1,6 +1,6 @@
 import { amountOf } from '../config/schema/primitives.ts'
 import { printable } from '../observability/unprintable.ts'
-import type { BlockJson } from '../ops/blocked-users.ts'
+import type { BlockJson } from '../ops/users.ts'
 import type { CreatedKey, KeyJson } from '../ops/keys.ts'
 import { ask, askAndPrint } from './ask.ts'
 import { type Invocation, type Output, UsageError } from './command.ts'

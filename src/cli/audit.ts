@@ -106,10 +106,7 @@ async function ledgerOf(
     const client = dialler.client()
     await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
     const prefix = slotPrefix(redis.prefix)
-    return {
-      ...ledger,
-      heads: await chainHeads({ redis: client, prefix, folder: place ?? 'stdout' }).read()
-    }
+    return { ...ledger, heads: await chainHeads(client, prefix, place ?? 'stdout').read() }
   } catch (error) {
     return { ...ledger, fault: `not verified, since Redis cannot be asked: ${String(error)}` }
   } finally {

@@ -1,5 +1,5 @@
+import { stateTexts } from '../observability/request-story.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { stateTexts } from '../ops/health.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
 import { ask, askAndPrint, membersOf, send } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'

@@ -30,7 +30,7 @@ function pathOf(id: string | undefined, values: Values): string {
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id)) {
     throw new CommandError('A request id has up to 64 letters, digits, and _ . -')
   }
-  return `/ops/api/requests/${id}`
+  return `/ops/api/requests?id=${id}`
 }
 
 const columns: Columns<KeptRequest> = {
