@@ -22,9 +22,9 @@ import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
-import { type Folders, openFolder, readMappings, readTexts, readTree } from './files.ts'
-import type { Inputs } from './inputs.ts'
-import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
+import { type Folders, readMappings, readTexts, readTree } from './files.ts'
+import { type FolderReading, type Inputs, openFolder } from './inputs.ts'
+import { folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
 
 interface Options {
