@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { run } from '../support/command.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 
 t.test('in a real bash, tab completes commands, subcommands and options', async t => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-completion-'))
-  t.after(() => rmSync(folder, { recursive: true }))
-  const file = join(folder, 'completion.bash')
+  const file = join(temporaryFolder(), 'completion.bash')
   writeFileSync(file, (await run(['completion', 'bash'])).out)
   const lines = [
     ['ex', 'explain|'],
@@ -31,10 +29,9 @@ ${lines.map(([words]) => `try console-gateway ${words}`).join('\n')}`
 })
 
 t.test('each shell has a script', async t => {
-  t.match(await run(['completion', 'zsh']), { code: 0, out: 'bashcompinit' })
-  t.ok((await run(['completion', 'zsh'])).out.endsWith((await run(['completion', 'bash'])).out))
-  t.match(await run(['completion', 'tcsh']), {
-    code: 2,
-    err: /Allowed choices are bash, zsh\./
-  })
+  const [zsh, bash] = [await run(['completion', 'zsh']), await run(['completion', 'bash'])]
+  t.match(zsh, { code: 0, out: 'bashcompinit' })
+  t.ok(zsh.out.endsWith(bash.out))
+  const err = /Allowed choices are bash, zsh\./
+  t.match(await run(['completion', 'tcsh']), { code: 2, err })
 })

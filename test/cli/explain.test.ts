@@ -17,34 +17,34 @@ const friend = { origin: 'https://friend.example' }
 const login = 'POST /x/api/auth/admin/login'
 const signIn = (username: string) => JSON.stringify({ username, password })
 
-/** What a running gateway decides, and whom each of these asks. */
-const cases: ReadonlyArray<readonly [asks: string, as?: 'alice' | 'bob' | undefined, more?: More]> =
-  [
-    ['GET /x/api/orders'],
-    ['GET /x/api/orders', 'bob'],
-    ['GET /x/api/orders?page=2&q=%20a', 'alice'],
-    ['HEAD /x/api/orders', 'alice'],
-    ['POST /x/api/orders', 'alice', { body: '{"a":1}' }],
-    ['POST /x/api/orders', 'alice', { headers: evil, body: '{}' }],
-    ['POST /x/api/orders', 'alice', { headers: friend, body: '{}' }],
-    ['POST /x/api/orders', 'alice', { body: 'x'.repeat(2048) }],
-    ['DELETE /x/api/orders', 'alice'],
-    ['GET /api/orders', 'alice'],
-    ['GET /x/api/files/a/b%20c?d=e'],
-    ['GET /x/api/files/deep/er', 'bob'],
-    ['GET /x/api/dateien/a'],
-    ['GET /x/api/files/../orders', 'alice'],
-    ['GET /x/api/files/%2e%2e/a'],
-    [`GET /x/api/files/${'a'.repeat(9000)}`],
-    ['GET /x/api/files/a', undefined, { headers: { host: 'evil.example' } }],
-    ['GET /x/api/currentUser', 'bob'],
-    ['GET /x/api/session'],
-    [login, undefined, { body: '{"username":1}' }],
-    ['GET /x/api/together', 'bob'],
-    ['GET /x/api/rare', 'alice'],
-    ['OPTIONS /x/api/orders', undefined, { headers: friend }],
-    ['POST /x/api/account/logout', 'bob']
-  ]
+type Case = readonly [asks: string, as?: 'alice' | 'bob' | undefined, more?: More]
+
+const cases: readonly Case[] = [
+  ['GET /x/api/orders'],
+  ['GET /x/api/orders', 'bob'],
+  ['GET /x/api/orders?page=2&q=%20a', 'alice'],
+  ['HEAD /x/api/orders', 'alice'],
+  ['POST /x/api/orders', 'alice', { body: '{"a":1}' }],
+  ['POST /x/api/orders', 'alice', { headers: evil, body: '{}' }],
+  ['POST /x/api/orders', 'alice', { headers: friend, body: '{}' }],
+  ['POST /x/api/orders', 'alice', { body: 'x'.repeat(2048) }],
+  ['DELETE /x/api/orders', 'alice'],
+  ['GET /api/orders', 'alice'],
+  ['GET /x/api/files/a/b%20c?d=e'],
+  ['GET /x/api/files/deep/er', 'bob'],
+  ['GET /x/api/dateien/a'],
+  ['GET /x/api/files/../orders', 'alice'],
+  ['GET /x/api/files/%2e%2e/a'],
+  [`GET /x/api/files/${'a'.repeat(9000)}`],
+  ['GET /x/api/files/a', undefined, { headers: { host: 'evil.example' } }],
+  ['GET /x/api/currentUser', 'bob'],
+  ['GET /x/api/session'],
+  [login, undefined, { body: '{"username":1}' }],
+  ['GET /x/api/together', 'bob'],
+  ['GET /x/api/rare', 'alice'],
+  ['OPTIONS /x/api/orders', undefined, { headers: friend }],
+  ['POST /x/api/account/logout', 'bob']
+]
 
 const files = (upstream: string) => ({
   gateway: {
@@ -85,7 +85,7 @@ async function call(url: string, asks: string, { headers = {}, body = '' }: More
   return { ...answer, code }
 }
 
-async function explained(folder: string, [asks, as, more = {}]: (typeof cases)[number]) {
+async function explained(folder: string, [asks, as, more = {}]: Case) {
   const headers = Object.entries(more.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   const { out, err } = await run([
     ...['explain', ...asks.split(' '), '--json', '--config', folder],

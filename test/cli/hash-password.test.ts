@@ -1,81 +1,61 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { parseHash, verifyPassword } from '../../src/login/argon2.ts'
 import { run, running } from '../support/command.ts'
 
 const hashLine = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}\n$/
 
 t.test('a password on standard input gives one line: its hash', async t => {
-  const given = [
+  for (const [input, password] of [
     ['correct horse battery\n', 'correct horse battery'],
     ['no line end at all', 'no line end at all'],
     ['from windows\r\n', 'from windows'],
     [' blanks around \n', ' blanks around '],
     ['пароль с 🔑\n', 'пароль с 🔑'],
     ['two\nlines\n', 'two\nlines']
-  ] as const
-  await Promise.all(
-    given.map(async ([input, password]) => {
-      const { code, out, err } = await run(['hash-password'], { input })
-      t.same({ code, err }, { code: 0, err: '' }, JSON.stringify(input))
-      t.match(out, hashLine)
-      t.ok(await verifyPassword(password, parseHash(out.trim())), JSON.stringify(input))
-    })
-  )
+  ] as const) {
+    const ran = await run(['hash-password'], { input })
+    t.match(ran, { code: 0, out: hashLine, err: /^$/ }, JSON.stringify(input))
+    t.ok(await verifyPassword(password, parseHash(ran.out.trim())), JSON.stringify(input))
+  }
 })
 
 t.test('a short password gives its hash and a note', async t => {
-  const { code, out, err } = await run(['hash-password'], { input: 'short\n' })
-  t.equal(code, 0)
-  t.match(out, hashLine)
-  t.match(err, /fewer than 8 characters/)
+  const note = /fewer than 8 characters/
+  const short = await run(['hash-password'], { input: 'short\n' })
+  t.match(short, { code: 0, out: hashLine, err: note })
 })
 
 t.test('no password, and one longer than sign-in takes, are refused', async t => {
   for (const input of ['', '\n', 'x'.repeat(1025)]) {
-    const { code, out, err } = await run(['hash-password'], { input })
-    t.same(
-      { code, out, err },
-      { code: 1, out: '', err: 'A password has 1 to 1024 characters.\n' },
-      `${input.length}`
-    )
+    const err = 'A password has 1 to 1024 characters.\n'
+    t.same(await run(['hash-password'], { input }), { code: 1, out: '', err }, `${input.length}`)
   }
 })
 
 // A terminal of its own, by util-linux' script.
-const prompt = (cleanUp: (undo: () => unknown) => void) =>
-  running(cleanUp, 'script', [
-    '-qec',
-    `${process.execPath} src/launch.js hash-password`,
-    '/dev/null'
-  ])
+async function typed(t: Test, ...answers: readonly string[]) {
+  const command = `${process.execPath} src/launch.js hash-password`
+  const terminal = running(t.after, 'script', ['-qec', command, '/dev/null'])
+  for (const [index, answer] of answers.entries()) {
+    await terminal.says(['Password: ', 'Again: '][index] ?? '')
+    terminal.type(answer)
+  }
+  return terminal
+}
 
 t.test('at a terminal the password is asked for twice and never shown', async t => {
-  const terminal = prompt(t.after)
-  await terminal.says('Password: ')
-  terminal.type('typed in secret\r')
-  await terminal.says('Again: ')
-  terminal.type('typed in secret\r')
-  const written = await terminal.says('$argon2id$')
+  const terminal = await typed(t, 'typed in secret\r', 'typed in secret\r')
   t.same(await terminal.ended, { code: 0, signal: null })
+  const written = await terminal.says('$argon2id$')
   t.notMatch(written, 'typed in secret')
-  t.ok(
-    await verifyPassword(
-      'typed in secret',
-      parseHash(/\$argon2id\S+/.exec(await terminal.says('$argon2id$'))?.[0] ?? '')
-    )
-  )
+  const [hash = ''] = /\$argon2id\S+/.exec(written) ?? []
+  t.ok(await verifyPassword('typed in secret', parseHash(hash)))
 })
 
 t.test('at a terminal two passwords that differ give no hash, and Ctrl+C gives none', async t => {
-  const differing = prompt(t.after)
-  await differing.says('Password: ')
-  differing.type('typed in secret\r')
-  await differing.says('Again: ')
-  differing.type('typed in secrte\r')
+  const differing = await typed(t, 'typed in secret\r', 'typed in secrte\r')
   t.notMatch(await differing.says('The passwords do not match.'), 'argon2id')
   t.equal((await differing.ended).code, 1)
-  const left = prompt(t.after)
-  await left.says('Password: ')
-  left.type('\u0003')
+  const left = await typed(t, '\u0003')
   t.not((await left.ended).code, 0)
 })

@@ -1,10 +1,9 @@
 /** A signal to npm, which passes it on to its shell only, ends the gateway. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
-
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { configFolder } from '../support/gateway.ts'
@@ -12,6 +11,7 @@ import { freePorts } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
+const program = resolve('bin/console-gateway.js')
 const environment = {
   ...process.env,
   PATH: `${resolve('node_modules/node/bin')}:${process.env['PATH'] ?? ''}`,
@@ -31,18 +31,19 @@ async function isTaken(port: number): Promise<boolean> {
   return taken
 }
 
-/** A gateway on free ports, and what it prints. */
-async function started(t: Test, command: (folder: string) => string[], cwd: string) {
+/** A gateway on free ports, with a request in flight. */
+async function started(t: Test, command: (folder: string) => readonly string[], cwd = '.') {
   const release = Promise.withResolvers<void>()
   const backend = await testUpstream(t.after, async (_request, response) => {
     await release.promise
     response.end('{"done":true}')
   })
-  const [port = 0, opsPort = 0] = await freePorts(2)
+  const ports = await freePorts(2)
+  const [listen = '', opsListen = ''] = ports.map(port => `127.0.0.1:${port}`)
   const folder = await configFolder({
     gateway: {
-      server: { listen: `127.0.0.1:${port}` },
-      ops: { listen: `127.0.0.1:${opsPort}` },
+      server: { listen },
+      ops: { listen: opsListen },
       drain: { notice: '0ms', grace: '20s' }
     },
     routes: {
@@ -52,9 +53,10 @@ async function started(t: Test, command: (folder: string) => string[], cwd: stri
   })
   const [file = '', ...words] = command(folder)
   const child = spawn(file, words, { cwd, env: environment, detached: true })
+  const { pid = 0 } = child
   t.teardown(() => {
     try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      process.kill(-pid, 'SIGKILL')
     } catch {
       // All of the group have ended.
     }
@@ -65,73 +67,64 @@ async function started(t: Test, command: (folder: string) => string[], cwd: stri
       printed += chunk
     })
   }
-  await until(`"${file}" listens`, () => printed.includes('listening on'))
-  const inFlight = fetch(`http://127.0.0.1:${port}/api/slow`, { headers: { connection: 'close' } })
+  const says = (text: string) => until(`it says "${text}"`, () => printed.includes(text))
+  await says('listening on')
+  const slow = `http://${listen}/api/slow`
+  const inFlight = fetch(slow, { headers: { connection: 'close' } })
   await until('the back-end is asked', () => backend.begun() === 1)
-  return {
-    child,
-    ports: [port, opsPort],
-    inFlight,
-    release: release.resolve,
-    printed: () => printed
+  const finish = async () => {
+    release.resolve()
+    t.same(await (await inFlight).json(), { done: true }, 'the request in flight is answered')
   }
+  return { child, pid, ports, slow, finish, says, printed: () => printed }
 }
 
 /** A folder whose command `console-gateway` is that of this checkout. */
 function installed(t: Test): string {
-  const place = t.testdir({})
+  const place = t.testdir({ 'package.json': '{"private": true}' })
   const bin = join(place, 'node_modules/.bin')
   mkdirSync(bin, { recursive: true })
-  symlinkSync(resolve('bin/console-gateway.js'), join(bin, 'console-gateway'))
-  writeFileSync(join(place, 'package.json'), '{"private": true}')
+  symlinkSync(program, join(bin, 'console-gateway'))
   return place
 }
 
-const npx = (folder: string) => ['npx', 'console-gateway', 'start', '--config', folder]
-const npmStart = (folder: string) => ['npm', 'start', '--', '--config', folder]
-
-for (const [title, command, signal] of [
-  ['SIGTERM to npx', npx, 'SIGTERM'],
-  ['SIGTERM to npm start', npmStart, 'SIGTERM'],
-  ['SIGINT to all of them, as a terminal sends it,', npx, 'SIGINT']
+for (const [title, signal, words] of [
+  ['SIGTERM to npx', 'SIGTERM', ['npx', 'console-gateway', 'start']],
+  ['SIGTERM to npm start', 'SIGTERM', ['npm', 'start', '--']],
+  ['SIGINT to all of npx, as a terminal sends it,', 'SIGINT', ['npx', 'console-gateway', 'start']]
 ] as const) {
   t.test(`case U10: ${title} drains the gateway and frees its ports`, async t => {
-    const cwd = command === npx ? installed(t) : process.cwd()
-    const { child, ports, inFlight, release, printed } = await started(t, command, cwd)
-    const { pid = 0 } = child
+    const cwd = words[0] === 'npx' ? installed(t) : '.'
+    const command = (folder: string) => [...words, '--config', folder]
+    const { pid, ports, finish, says, printed } = await started(t, command, cwd)
     process.kill(signal === 'SIGINT' ? -pid : pid, signal)
-    await until('the gateway drains', () => printed().includes('stopping: not ready'))
-    release()
-    t.same(await (await inFlight).json(), { done: true }, 'the request in flight is answered')
+    await says('stopping: not ready')
+    await finish()
     await until('both ports are free', async () => {
       const taken = await Promise.all(ports.map(isTaken))
       return !taken.includes(true)
     })
-    await until('it says that it has stopped', () => printed().includes('"msg":"stopped"'))
+    await says('"msg":"stopped"')
     t.notMatch(printed(), /a second SIG|still running/)
   })
 }
 
 t.test('case U10: a gateway that a shell leaves behind goes on', async t => {
   // An npm script that ends by itself, and a shell in a terminal that npm has opened.
-  for (const script of ['nohup console-gateway start &', 'bash']) {
-    const { child, ports, inFlight, release, printed } = await started(
-      t,
-      folder => [
-        'sh',
-        '-c',
-        `npm_lifecycle_script='${script}' nohup node ${resolve('bin/console-gateway.js')} start ` +
-          `--config ${folder} & ${script === 'bash' ? 'read -r _' : ''}`
-      ],
-      process.cwd()
-    )
+  for (const [script, waits] of [
+    ['nohup console-gateway start &', ''],
+    ['bash', 'read -r _']
+  ]) {
+    const { child, slow, finish, printed } = await started(t, folder => {
+      const start = `nohup node ${program} start --config ${folder}`
+      return ['sh', '-c', `npm_lifecycle_script='${script}' ${start} & ${waits}`]
+    })
     child.stdin.end()
     if (child.exitCode === null) await once(child, 'exit')
-    release()
-    t.same(await (await inFlight).json(), { done: true })
+    await finish()
     // Longer than it would take to notice that its parent has ended.
     await wait(2500)
-    t.equal((await fetch(`http://127.0.0.1:${ports[0]}/api/slow`)).status, 200)
+    t.equal((await fetch(slow)).status, 200)
     t.notMatch(printed(), /stopping/)
   }
 })

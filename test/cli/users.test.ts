@@ -9,18 +9,9 @@ import { run, runProcess } from '../support/command.ts'
 import { knownHash, textFolder } from '../support/config-files.ts'
 
 const password = 'a long pass phrase'
-const file = `# yaml-language-server: $schema=schema/users.schema.json
-# Ask Bo before you change this.
-
-users:
-    alice:      # the boss
-        password: ${knownHash}
-        roles: [ admin ,  user ]   # both
-
-    bob: { password: "${knownHash}", id: "7" }   # on one line
-# The end.
-`
-const folderWith = (cleanUp: (undo: () => unknown) => void, users: string | null = file) =>
+const hash = `password: "${knownHash}"`
+const long = '# a long comment\n'.repeat(500)
+const folderWith = (cleanUp: (undo: () => unknown) => void, users: string | Buffer | null) =>
   textFolder(cleanUp, {
     'gateway.yaml': 'session: { cookie: { secure: false } }\n',
     'users.yaml': users
@@ -29,78 +20,61 @@ const usersIn = (folder: string) => loadConfig(folder, {}).users['users.yaml']?.
 const textIn = (folder: string) => readFileSync(join(folder, 'users.yaml'), 'utf8')
 
 t.test('a file that is not UTF-8 is not written, by users and schemas', async t => {
-  const latin = Buffer.from(file.replace('Bo', 'Zo\xeb'), 'latin1')
-  const folder = textFolder(t.after, { 'users.yaml': latin })
+  const text = Buffer.from(`# Ask Bo\nusers: { Zo\xeb: { ${hash} } }\n`, 'latin1')
+  const folder = folderWith(t.after, text)
   const message = `${join(folder, 'users.yaml')}:2: the file is not UTF-8 text: save it as UTF-8.\n`
-  const after = readFileSync(join(folder, 'users.yaml'))
-  for (const words of [
-    ['users', 'add', 'carol'],
-    ['users', 'set-password', 'alice']
-  ]) {
-    const result = await run([...words, '-c', folder], { input: password })
-    t.match(result, { code: 1, err: message })
+  for (const words of ['users add carol', 'users set-password alice', 'schemas']) {
+    const ran = await run([...words.split(' '), '-c', folder], { input: password })
+    t.match(ran, { code: 1, err: message }, words)
   }
-  const plain = Buffer.from('users: {} # \xfc\n', 'latin1')
-  const other = textFolder(t.after, { 'users.yaml': plain })
-  t.match(await run(['schemas', '-c', other]), {
-    code: 1,
-    err: /users\.yaml:1: the file is not UTF-8/
-  })
-  t.same(readFileSync(join(folder, 'users.yaml')), after)
-  t.same(readFileSync(join(other, 'users.yaml')), plain)
+  t.same(readFileSync(join(folder, 'users.yaml')), text)
 })
 
 t.test('on a full disk nothing is changed, and that is said', async t => {
-  const folder = folderWith(t.after, `${file}${'# a long comment\n'.repeat(500)}`)
-  const before = textIn(folder)
+  const text = `users: { alice: { ${hash} } }\n${long}`
+  const folder = folderWith(t.after, text)
   const names = readdirSync(folder)
   const words = ['users', 'set-password', 'alice', '-c', folder]
-  const { code, err } = await runProcess(words, { input: password, maxFileBlocks: 8 })
-  t.equal(code, 1)
-  t.match(err, /^.*users\.yaml cannot be written \(EFBIG\)\.\n$/)
-  t.equal(textIn(folder), before)
+  const ran = await runProcess(words, { input: password, maxFileBlocks: 8 })
+  t.match(ran, { code: 1, err: /^.*users\.yaml cannot be written \(EFBIG\)\.\n$/ })
+  t.equal(textIn(folder), text)
   t.same(readdirSync(folder), names)
 })
 
-t.test('empty, missing, flow, CRLF and merged users files are written too', async t => {
-  const names = Array.from({ length: 100 }, (_, index) => `u${index}`)
-  const ofStaff = names.map(name => `  ${name}: { password: "${knownHash}", roles: *staff }\n`)
-  const texts = {
-    empty: 'users: {}\n',
-    nothing: null,
-    flow: `users: { bob: { password: "${knownHash}" } }\n`,
-    windows: `users:\r\n  bob:\r\n    password: ${knownHash}\r\n`,
-    unended: `users:\n  bob:\n    password: ${knownHash}`,
-    folded: `users:\n  bob:\n    password: >-\n      ${knownHash}\n`,
-    anchors: `users:\n  bob: { password: "${knownHash}", roles: &staff [x] }\n${ofStaff.join('')}`,
-    number: `users:\n  10001: { password: "${knownHash}" } # staff number\n`,
-    merged: `users:\n  bob: &all { password: "${knownHash}" }\n  eve: { <<: *all, id: e }\n`
-  }
-  for (const [name, text] of Object.entries(texts)) {
-    const folder = folderWith(t.after, text)
-    const words = ['-c', folder, '--password-env', 'NEW']
-    const env = { NEW: password }
-    t.match(await run(['users', 'add', 'null', ...words], { env }), { code: 0, err: '' }, name)
-    t.match(await run(['users', 'set-password', 'null', ...words], { env }), { code: 0 }, name)
-    const users = usersIn(folder)
-    t.ok(await verifyPassword(password, parseHash(users['null']?.password ?? '')), name)
-    t.equal(users['bob']?.password, text?.includes('bob') === true ? knownHash : undefined, name)
-    if (name === 'merged') {
-      t.match(await run(['users', 'set-password', 'eve', ...words], { env }), { code: 0 })
-      t.equal(usersIn(folder)['bob']?.password, knownHash, 'the shared one stays')
-      t.not(usersIn(folder)['eve']?.password, knownHash)
-    }
-    if (name === 'number') t.match(textIn(folder), /^ {2}10001: .* # staff number$/m)
-    if (name === 'windows') t.notMatch(textIn(folder), /[^\r]\n/)
-    if (name === 'nothing') {
-      t.equal(statSync(join(folder, 'users.yaml')).mode & 0o777, 0o600)
-      t.match(textIn(folder), /^# yaml-language-server: /)
-    }
-  }
-})
+const staff = Array.from({ length: 100 }, (_, index) => `  u${index}: { ${hash}, roles: *staff }\n`)
 
-t.test('a file that is mounted alone is said to be, with what to do', t => {
+for (const [title, text, after] of [
+  ['empty', 'users: {}\n'],
+  ['missing', null, /^# yaml-language-server: /],
+  ['in flow style', `users: { bob: { ${hash} } }\n`],
+  ['of Windows', `users:\r\n  bob:\r\n    ${hash}\r\n`, /^(?:[^\n]*\r\n)*$/],
+  ['without a last line end', `users:\n  bob:\n    ${hash}`],
+  ['with a folded text', `users:\n  bob:\n    password: >-\n      ${knownHash}\n`],
+  ['with anchors', `users:\n  bob: { ${hash}, roles: &staff [x] }\n${staff.join('')}`],
+  ['with a number', `users:\n  10001: { ${hash} } # 1st\n`, /^ {2}10001: .* # 1st$/m],
+  ['with a merge', `users:\n  bob: &all { ${hash} }\n  eve: { <<: *all, id: e }\n`]
+] as const) {
+  t.test(`a users file ${title} is written, too`, async t => {
+    const folder = folderWith(t.after, text)
+    const users = async (what: string, name: string) => {
+      const words = ['users', what, name, '-c', folder, '--password-env', 'NEW']
+      t.match(await run(words, { env: { NEW: password } }), { code: 0 }, what)
+    }
+    await users('add', 'null')
+    await users('set-password', 'null')
+    const { bob, null: added } = usersIn(folder)
+    t.ok(await verifyPassword(password, parseHash(added?.password ?? '')))
+    t.equal(bob?.password, text?.includes('bob') === true ? knownHash : undefined)
+    t.match(textIn(folder), after ?? /./)
+    if (text === null) t.equal(statSync(join(folder, 'users.yaml')).mode & 0o777, 0o600)
+    if (title !== 'with a merge') return
+    await users('set-password', 'eve')
+    t.equal(usersIn(folder)['bob']?.password, knownHash, 'the shared one stays')
+    t.not(usersIn(folder)['eve']?.password, knownHash)
+  })
+}
+
+t.test('a file that is mounted alone is said to be, with what to do', async t => {
   const busy = Object.assign(new Error('rename'), { code: 'EBUSY' })
   t.match(cannotWrite('users.yaml', busy).message, /\(EBUSY\)\. It is mounted alone.*its folder\.$/)
-  t.end()
 })

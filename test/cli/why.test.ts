@@ -21,43 +21,30 @@ t.test('an id that was used twice names both requests; one of 64 characters is f
   }
   const { out } = await why(id)
   t.match(out, /^The id was used by 2 requests\./)
-  t.match(out, 'GET /api/account/profile → 401')
-  t.match(out, 'GET /api/nowhere → 404')
+  t.match(out, /GET \/api\/nowhere → 404[^]*GET \/api\/account\/profile → 401/)
 })
 
 t.test('names and paths of clients reach no terminal', async t => {
   const username = 'eve\u001b]0;owned\u0007\u202e\n  error  none'
-  const response = await gateway.call('/api/auth/admin/login', { json: { username, password } })
-  const id = idOf(response)
-  await isKept('/api/auth/admin/login', id)
+  const path = '/api/auth/admin/login'
+  const id = idOf(await gateway.call(path, { json: { username, password } }))
+  await isKept(path, id)
   await gateway.call(`/api/${encodeURI('\u001b[2J')}`)
   for (const words of [[id], ['--last', '5'], ['--last', '500']]) {
     const { out } = await why(...words)
     t.match(out, 'owned')
-    t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
-    t.notMatch(out, /^ {2}error +none/m)
+    t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]|^ {2}error +none/m)
   }
 })
 
-t.test('an error code of another version is shown as it is', t => {
-  const request = {
-    requestId: 'x',
-    at: '2026-01-01T00:00:00.000Z',
-    address: '127.0.0.1',
-    replica: 'new',
-    method: 'GET',
-    path: '/',
-    route: 'orders',
-    ms: 1,
-    status: 502
-  }
+t.test('an error code of another version is shown as it is', async t => {
   for (const code of ['upstream.of-tomorrow', 'constructor']) {
-    const known = { ...request, code } as unknown as Parameters<typeof storyText>[0]
-    const text = storyText(known, new PassThrough())
+    const at = '2026-01-01T00:00:00.000Z'
+    const request = { requestId: 'x', at, method: 'GET', path: '/', ms: 1, status: 502, code }
+    const text = storyText(request as unknown as Parameters<typeof storyText>[0], new PassThrough())
     t.match(text, new RegExp(`error +${code}\n`))
     t.notMatch(text, 'to do')
   }
-  t.end()
 })
 
 t.end()

@@ -69,10 +69,6 @@ export interface BackendSpec {
   readonly unauthorized: (visit: Visit) => Response
   /** What a call refuses before it does anything. */
   readonly refuse?: (visit: Visit) => Response | undefined
-  /** Of the bodies that it reads. Default: JSON. */
+  /** Of the bodies that it reads; others are 415. Default: JSON. */
   readonly bodyType?: string
-  /** Default: 415. */
-  readonly wrongType?: (type: string) => Response
-  /** Of a call that it does not have. Default: 404. */
-  readonly otherwise?: (visit: Visit) => Response
 }

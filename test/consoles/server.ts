@@ -177,11 +177,9 @@ function visitOf(
 function responseOf(spec: BackendSpec, visit: Visit): Response {
   const { method, path, endpoint, isUser } = visit
   if (path === '/service/token') return exchangeOf(visit)
-  const { signIn, open = {}, guarded, wrongType = () => ({ status: 415, json: {} }) } = spec
+  const { signIn, open = {}, guarded } = spec
   const call = `${method} ${endpoint}`
-  if (!callsOf(spec).includes(call)) {
-    return spec.otherwise?.(visit) ?? { status: 404, json: {} }
-  }
+  if (!callsOf(spec).includes(call)) return { status: 404, json: {} }
   const isSignIn = call === signIn.at
   const answer = isSignIn ? (visit: Visit) => signedIn(spec, visit) : open[call]
   if (answer === undefined && !isUser) return spec.unauthorized(visit)
@@ -189,7 +187,7 @@ function responseOf(spec: BackendSpec, visit: Visit): Response {
   if (refusal !== undefined) return refusal
   const { bodyType = 'application/json' } = spec
   if (!isSignIn && visit.body !== '' && !visit.type.startsWith(bodyType)) {
-    return wrongType(visit.type)
+    return { status: 415, json: {} }
   }
   const calls = {
     [`GET ${spec.list.path}`]: () => listed(spec, visit),

@@ -178,7 +178,7 @@ routes:
 `
   const [{ place: where, text } = { place: '', text: '' }] = of(operations, 'yaml')
   writeFileSync(join(folder, 'routes.yaml'), own + text)
-  t.match(await run(['check', '--config', folder], { env }), { code: 0, err: '' }, where)
+  t.match(await run(['check', '--config', folder], { env }), { code: 0 }, where)
 })
 
 t.end()

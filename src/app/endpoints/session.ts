@@ -70,11 +70,10 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const one = typeof id === 'string' && id !== '' ? id : undefined
   const except = one === undefined && others === true ? session.id : undefined
   const which = { ...(one && { only: one }), ...(except && { except }) }
-  const { closed } = await sessions.endOf(signedInOf(session), which, {
-    by: 'user',
-    address: clientAddress(request),
-    requestId: request.id
-  })
+  const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
+  const { closed } = await sessions.endOf(signedInOf(session), end, each =>
+    one === undefined ? each.id !== except : each.id === one
+  )
   const { id: userId, username: user } = session.identity
   const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
   // An id that matches no session may hold anything.
@@ -108,7 +107,7 @@ export function addCheck(scope: FastifyInstance): void {
   const { identity, server } = config.gateway
   addOwn(scope, 'check', {
     config: { keys: config.routes.endpoints.check?.keys ?? false },
-    handler: (request: FastifyRequest, reply: FastifyReply) => {
+    handler: (request, reply) => {
       const { headers, trail, raw } = request
       // A proxy asks with GET, and names the method of the client's request in a header.
       const methods = [headers['x-forwarded-method'], headers['x-original-method']].flat()
@@ -135,7 +134,7 @@ export function addLogout(scope: FastifyInstance): void {
   const logoutUrlOf = createLogoutUrl(gateway)
   addOwn(scope, 'logout', {
     config: { access: 'public' },
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+    handler: async (request, reply) => {
       // A page of another origin must not sign out, by GET as well.
       requireOrigin(request, config.gateway.server.origins)
       const session = request.live?.session

@@ -1,8 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import type { JsonRecord } from '../../json/values.ts'
-import { checkConfig, checkUsers } from '../check/check.ts'
+import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
 import { contractSteps } from '../check/parts.ts'
-import { checkNamed, namesIn } from '../check/references.ts'
 import { installChanges } from '../diff.ts'
 import {
   type Config,

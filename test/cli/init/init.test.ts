@@ -1,29 +1,22 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createBackend } from '../../../examples/backend/server.ts'
-import { run, running } from '../../support/command.ts'
+import { run } from '../../support/command.ts'
+import { drawTerminal, pictureFile, recordInit } from '../../support/init-recording.ts'
 import { askedInit, gatewayOn, newFolder, runInit, signInAndGet } from '../../support/init.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
 const password = 'ant.design'
 const account = ['--login-path', '/auth/login', '--user', 'dora']
 
-async function exampleBackend(cleanUp: (undo: () => unknown) => void): Promise<string> {
-  const backend = createBackend({ port: 0 })
-  cleanUp(() => backend.close())
-  return await backend.listen()
-}
-
 t.test('the example back-end: the folder is checked, started and signed in to', async t => {
-  const url = await exampleBackend(t.after)
-  const words = ['--backend-url', url, ...account, '--login-fields', 'login,secret']
+  const backend = createBackend({ port: 0 })
+  t.teardown(() => backend.close())
+  const signIn = [...account, '--login-fields', 'login,secret']
   const routes = ['--route', '/orders', '--route', '/api/messages=/notices/list']
-  const { code, out, err, folder, everything } = await runInit(
-    t.after,
-    [...words, ...routes],
-    password
-  )
+  const words = ['--backend-url', await backend.listen(), ...signIn, ...routes]
+  const { code, out, err, folder, everything } = await runInit(t.after, words, password)
   t.same({ code, err }, { code: 0, err: '' })
   t.match(out, /Found:\n.*GET \/orders: rows at result\.rows, total at result\.total/s)
   t.equal(statSync(join(folder, '.env')).mode & 0o777, 0o600)
@@ -40,22 +33,23 @@ t.test('the example back-end: the folder is checked, started and signed in to', 
   }
 })
 
+/** A back-end without a sign-in, and options for it. */
+async function withFile(t: Test, answer: unknown = [], ...more: readonly string[]) {
+  const backend = await testUpstream(t.after, json(200, answer))
+  return { backend, words: ['--backend-url', backend.url, '--sign-in', 'file', ...more] }
+}
+
 t.test('a back-end without sign-in: a users file vouches', async t => {
-  const rows = [{ id: 7, title: 'Confidential' }]
-  const backend = await testUpstream(t.after, json(200, { items: rows, total: 1 }))
-  const words = ['--sign-in', 'file', '--user', 'root', '--route', '/news']
+  const list = { data: [{ id: 7, title: 'Confidential' }], total: 1 }
+  const answer = { items: list.data, total: 1 }
+  const { backend, words } = await withFile(t, answer, '--user', 'root', '--route', '/news')
   const secret = 'a long pass phrase'
-  const { code, err, folder, everything } = await runInit(
-    t.after,
-    ['--backend-url', backend.url, ...words],
-    secret
-  )
+  const { code, err, folder, everything } = await runInit(t.after, words, secret)
   t.same({ code, err }, { code: 0, err: '' })
-  t.same([...new Set(backend.seen.map(({ method }) => method))], ['GET'])
+  t.ok(backend.seen.every(({ method }) => method === 'GET') && backend.begun() > 0)
   const gateway = await gatewayOn(t.after, folder)
-  const credentials = { username: 'root', password: secret }
-  const { status, list } = await signInAndGet(gateway, credentials, '/api/news')
-  t.match({ status, list }, { status: 200, list: { data: rows, total: 1 } })
+  const root = { username: 'root', password: secret }
+  t.match(await signInAndGet(gateway, root, '/api/news'), { status: 200, list })
   t.notMatch(everything, /Confidential|a long pass phrase/)
 })
 
@@ -84,143 +78,101 @@ t.test('the password goes nowhere but to the sign-in that was named', async t =>
   }
 })
 
-t.test(
-  'a back-end that does not answer: the folder starts, and says what is left to do',
-  async t => {
-    const backend = await testUpstream(t.after)
-    await backend.close()
-    const words = ['--backend-url', backend.url, ...account, '--route', '/orders']
-    const { code, out, err, folder } = await runInit(t.after, words, password)
-    t.match(
-      { code, err },
-      { code: 0, err: /The sign-in \/auth\/login: no response \(ECONNREFUSED\)/ }
-    )
-    t.match(out, /TODO All of this, and shapes of routes: nobody could be signed in/)
-    t.equal((await (await gatewayOn(t.after, folder)).call('/api/orders')).status, 401)
-  }
-)
+t.test('a back-end that does not answer: the folder starts, and says what is left', async t => {
+  const backend = await testUpstream(t.after)
+  await backend.close()
+  const words = ['--backend-url', backend.url, ...account, '--route', '/orders']
+  const ran = await runInit(t.after, words, password)
+  t.match(ran, {
+    code: 0,
+    err: /The sign-in \/auth\/login: no response \(ECONNREFUSED\)/,
+    out: /TODO All of this, and shapes of routes: nobody could be signed in/
+  })
+  t.equal((await (await gatewayOn(t.after, ran.folder)).call('/api/orders')).status, 401)
+})
 
-t.test(
-  'a config is not overwritten, and without --yes or a terminal nothing is written',
-  async t => {
-    const backend = await testUpstream(t.after, json(200, []))
-    const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/x']
-    const folder = newFolder(t.after)
-    t.match(await run(['init', folder, ...words], { input: password }), {
-      code: 1,
-      err: /Nothing was written\. Without a terminal, --yes writes\./
-    })
-    t.notOk(existsSync(folder))
-    const before = backend.seen.length
-    mkdirSync(folder)
-    for (const name of ['users.yaml', '.env', 'schema']) {
-      writeFileSync(join(folder, name), 'mine')
-      t.match(await run(['init', folder, ...words, '--yes'], { input: password }), {
-        code: 1,
-        err: name
-      })
-      t.equal(readFileSync(join(folder, name), 'utf8'), 'mine')
-    }
-    t.equal(backend.seen.length, before, 'nothing is asked before that is said')
+t.test('what is there is not overwritten, and without --yes nothing is written', async t => {
+  const { backend, words } = await withFile(t, [], '--route', '/x')
+  const folder = newFolder(t.after)
+  const init = async (place: string, ...more: readonly string[]) =>
+    await run(['init', place, ...words, ...more], { input: password })
+  const err = /Nothing was written\. Without a terminal, --yes writes\./
+  t.match(await init(folder), { code: 1, err })
+  t.notOk(existsSync(folder))
+  const before = backend.seen.length
+  mkdirSync(folder)
+  for (const name of ['users.yaml', '.env', 'schema']) {
+    const file = join(folder, name)
+    writeFileSync(file, 'mine')
+    t.match(await init(folder, '--yes'), { code: 1, err: name })
+    t.equal(readFileSync(file, 'utf8'), 'mine')
+    rmSync(file)
   }
-)
+  t.equal(backend.seen.length, before, 'nothing is asked before that is said')
 
-t.test(
-  'a .gitignore gets a line, and a folder that cannot be made is said in one line',
-  async t => {
-    const backend = await testUpstream(t.after, json(200, []))
-    const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/x', '--yes']
-    const folder = newFolder(t.after)
-    mkdirSync(folder)
-    writeFileSync(join(folder, '.gitignore'), 'dist')
-    t.match(await run(['init', folder, ...words], { input: password }), { code: 0 })
-    t.match(readFileSync(join(folder, '.gitignore'), 'utf8'), /^dist\n(.*\n)*\.env$/m)
-    const file = join(folder, '.env')
-    const { code, err } = await run(['init', join(file, 'config'), ...words], { input: password })
-    t.same([code, err], [1, `${file}/config/gateway.yaml cannot be written (ENOTDIR).\n`])
-  }
-)
+  writeFileSync(join(folder, '.gitignore'), 'dist')
+  t.match(await init(folder, '--yes'), { code: 0 })
+  t.match(readFileSync(join(folder, '.gitignore'), 'utf8'), /^dist\n(.*\n)*\.env$/m)
+  const nowhere = join(folder, '.env', 'config')
+  t.match(await init(nowhere, '--yes'), {
+    code: 1,
+    err: `${nowhere}/gateway.yaml cannot be written (ENOTDIR).\n`
+  })
+})
 
 t.test('a secret that would stand in a file is not written; a word is no secret', async t => {
-  const backend = await testUpstream(t.after, json(200, []))
-  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'dora']
-  const route = (secret: string) => [...words, '--route', `/api/by-key=/by/${secret}`]
+  const { words } = await withFile(t, [], '--user', 'dora')
+  const init = async (secret: string) =>
+    await runInit(t.after, [...words, '--route', `/api/by-key=/by/${secret}`], secret)
   const secret = 'tok-0123456789abcdef'
-  const refused = await runInit(t.after, route(secret), secret)
+  const refused = await init(secret)
   t.match(refused, { code: 1, err: 'routes.yaml would contain a password or a token.' })
   t.notOk(refused.everything.includes(secret) || existsSync(refused.folder))
-  t.match(await runInit(t.after, route('admin'), 'admin'), { code: 0 })
+  t.match(await init('admin'), { code: 0 })
 })
 
 t.test('a route that the config cannot have is left out, and the folder starts', async t => {
-  const backend = await testUpstream(t.after, json(200, []))
-  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/orders']
-  const clash = ['--route', '/api/account/profile=/me']
-  const { code, out, folder } = await runInit(t.after, [...words, ...clash], password)
+  const clash = ['--route', '/orders', '--route', '/api/account/profile=/me']
+  const { words } = await withFile(t, [], ...clash)
+  const { code, out, folder } = await runInit(t.after, words, password)
   t.match({ code, out }, { code: 0, out: /TODO GET \/me is left out: / })
   t.equal((await (await gatewayOn(t.after, folder)).call('/api/orders')).status, 401)
 })
 
-t.test('at a terminal everything is asked for, and the password is not shown', async t => {
-  const url = await exampleBackend(t.after)
-  const folder = newFolder(t.after)
-  const command = `${process.execPath} src/launch.js init ${folder}`
-  const terminal = running(t.after, 'script', ['-qec', command, '/dev/null'])
-  for (const [question, line] of [
-    ['The console: ', ''],
-    ['URL of the back-end', url],
-    ['GET paths', '/orders /notices/list'],
-    ['Preset of the back-end', ''],
-    ['Who vouches', ''],
-    ['Path of its sign-in', '/auth/login'],
-    ['Members of its body', 'login,secret'],
-    ['Its format', ''],
-    ['An account', 'dora'],
-    ['Its password', password],
-    ['Write the files', 'y']
-  ] as const) {
-    await terminal.says(question)
-    terminal.type(question === 'Write the files' ? line : `${line}\r`)
-  }
-  const written = await terminal.says('Next:')
-  t.same(await terminal.ended, { code: 0, signal: null })
-  t.notOk(written.includes(password))
-  t.match(await run(['check', '--config', folder]), { code: 0 })
+t.test('at a terminal all is asked for, as the picture of README shows it', async t => {
+  // node test/support/init-recording.ts draws it.
+  const lines = await recordInit()
+  t.equal(drawTerminal(lines), readFileSync(pictureFile, 'utf8'))
+  t.notMatch(lines.join(), password)
 })
 
-t.test(
-  'after a wrong answer the others are kept; a header that nobody guesses is an option',
-  async t => {
-    const token = 'tok-0123456789abcdef'
-    const backend = await testUpstream(t.after, (request, response, { url, body }) => {
-      const isSignIn = url === '/in' && String(body).includes('"who":"dora"')
-      const isIn = isSignIn || request.headers['x-shop-key'] === token
-      const value = isSignIn ? { token, user: { id: 1, role: 'x' } } : [{ id: 1 }]
-      response.writeHead(isIn ? 200 : 401, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(isIn ? value : { error: 'No.' }))
-    })
-    const folder = newFolder(t.after)
-    const words = ['--backend-url', backend.url, '--backend', 'unknown', '--sign-in', 'backend']
-    const given = ['--console', 'none', '--route', '/list', '--login-path', '/in', '--user', 'dora']
-    const { code, shown } = await askedInit(
-      folder,
-      [...words, ...given, '--token-header', 'X-Shop-Key', '--yes'],
-      [
-        ['Members of its body', 'name,pass'],
-        ['Its format', ''],
-        ['Its password', password],
-        ['Correct the answers?', 'y'],
-        ['URL of the back-end', ''],
-        ['Path of its sign-in', ''],
-        ['Members of its body', 'who,pass'],
-        ['Its format', ''],
-        ['An account', ''],
-        ['Its password', password]
-      ]
-    )
-    t.equal(code, 0, shown)
-    t.match(readFileSync(join(folder, 'routes.yaml'), 'utf8'), /credential: header:x-shop-key/)
-    t.match(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), /body: \{ who: "\{username\}"/)
-    t.notOk(shown.includes(password))
-  }
-)
+t.test('after a wrong answer the others are kept; a header may be an option', async t => {
+  const token = 'tok-0123456789abcdef'
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    const isSignIn = seen.url === '/in' && seen.body.includes('"who":"dora"')
+    const isIn = isSignIn || request.headers['x-shop-key'] === token
+    const value = isSignIn ? { token, user: { id: 1, role: 'x' } } : [{ id: 1 }]
+    json(isIn ? 200 : 401, isIn ? value : { error: 'No.' })(request, response, seen)
+  })
+  const folder = newFolder(t.after)
+  const options =
+    '--backend unknown --sign-in backend --console none --route /list --login-path /in ' +
+    '--user dora --token-header X-Shop-Key --yes'
+  const words = ['--backend-url', backend.url, ...options.split(' ')]
+  const { code, shown } = await askedInit(folder, words, [
+    ['Members of its body', 'name,pass'],
+    ['Its format', ''],
+    ['Its password', password],
+    ['Correct the answers?', 'y'],
+    ['URL of the back-end', ''],
+    ['Path of its sign-in', ''],
+    ['Members of its body', 'who,pass'],
+    ['Its format', ''],
+    ['An account', ''],
+    ['Its password', password]
+  ])
+  t.equal(code, 0, shown)
+  t.match(readFileSync(join(folder, 'routes.yaml'), 'utf8'), /credential: header:x-shop-key/)
+  t.match(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), /body: \{ who: "\{username\}"/)
+  t.notMatch(shown, password)
+})

@@ -37,11 +37,9 @@ t.test('a later folder overrides a former one key by key, and null removes a key
   t.end()
 })
 
-t.test(
-  'of each key the place is known: null removes, nothing changes nothing, and anchors are merged',
-  async t => {
-    const below = textFolder(t.after, {
-      'gateway.yaml': `paging: { page: p, size: s }
+t.test('of each key the place is known, with null, nothing and merged anchors', async t => {
+  const below = textFolder(t.after, {
+    'gateway.yaml': `paging: { page: p, size: s }
 routes: { menu: { path: /m, methods: [GET, POST] }, codes: { path: /c, timeout: 1s, shape: s }, gone: { path: /g }, empty: { path: /e } }
 shapes: { list: [{ unwrap: a }, { wrap: list }] }
 login:
@@ -50,9 +48,9 @@ login:
     backend:
       kind: upstream-login
       user: { id: id }`
-    })
-    const above = textFolder(t.after, {
-      'routes.yaml': `paging: { size: null }
+  })
+  const above = textFolder(t.after, {
+    'routes.yaml': `paging: { size: null }
 shapes: { list: [{ wrap: envelope }] }
 routes:
   menu: { methods: [PUT], upstream: b }
@@ -65,30 +63,29 @@ routes:
   codes: *usual
   c: { <<: [{ more: 1 }, *usual], path: /c }
   d: { <<: *usual, timeout: 2s, shape: *none }`,
-      'limits.yaml': `login:
+    'limits.yaml': `login:
   sources:
     others: { kind: users-file }
     backend:
       user: { name: nick }`
-    })
-    const { err } = await run(['check', '-c', below, '-c', above])
-    const lines = err.replaceAll(`${below}/`, '').replaceAll(`${above}/`, '').split('\n')
-    const wrong = 'expected a mapping with upstream, answer or parts, found'
-    for (const line of [
-      `gateway.yaml:2 routes.empty: ${wrong} {"path":"/e"}`,
-      `routes.yaml:7 routes.none: ${wrong} null`,
-      `routes.yaml:8 routes.a: ${wrong} {"timeout":"wrong","shape":null}`,
-      `routes.yaml:11 routes.codes: ${wrong} {"timeout":"wrong","path":"/c"}`,
-      `routes.yaml:12 routes.c: ${wrong} {"more":1,"timeout":"wrong","shape":null,"path":"/c"}`,
-      `routes.yaml:13 routes.d: ${wrong} {"timeout":"2s","shape":null}`,
-      'routes.yaml:4 routes.menu.upstream: there is no upstream "b".',
-      'gateway.yaml:6 login.sources.staff.file: the file "staff.yaml" cannot be read (ENOENT)'
-    ]) {
-      t.ok(lines.includes(line), line)
-    }
-    t.notMatch(err, 'routes.gone')
+  })
+  const { err } = await run(['check', '-c', below, '-c', above])
+  const lines = err.replaceAll(`${below}/`, '').replaceAll(`${above}/`, '').split('\n')
+  const wrong = 'expected a mapping with upstream, answer or parts, found'
+  for (const line of [
+    `gateway.yaml:2 routes.empty: ${wrong} {"path":"/e"}`,
+    `routes.yaml:7 routes.none: ${wrong} null`,
+    `routes.yaml:8 routes.a: ${wrong} {"timeout":"wrong","shape":null}`,
+    `routes.yaml:11 routes.codes: ${wrong} {"timeout":"wrong","path":"/c"}`,
+    `routes.yaml:12 routes.c: ${wrong} {"more":1,"timeout":"wrong","shape":null,"path":"/c"}`,
+    `routes.yaml:13 routes.d: ${wrong} {"timeout":"2s","shape":null}`,
+    'routes.yaml:4 routes.menu.upstream: there is no upstream "b".',
+    'gateway.yaml:6 login.sources.staff.file: the file "staff.yaml" cannot be read (ENOENT)'
+  ]) {
+    t.ok(lines.includes(line), line)
   }
-)
+  t.notMatch(err, 'routes.gone')
+})
 
 t.test('a preset is below all of them', t => {
   const extending = textFolder(t.after, { 'gateway.yaml': 'extends: vben' })
@@ -114,26 +111,21 @@ t.test('a file that config names is that of the last folder that has it', t => {
   t.end()
 })
 
-t.test(
-  'a fault names the file of its key, and the last folder where a file is in none',
-  async t => {
-    const wrong = textFolder(t.after, {
-      'gateway.yaml': 'log:\n  format: soap',
-      'routes.yaml': null,
-      'limits.yaml': null
-    })
-    const checked = async (...folders: string[]) =>
-      await run(['check', ...folders.flatMap(folder => ['--config', folder])])
-    t.match(await checked(wrong, base), {
-      code: 1,
-      err: /gateway\.yaml:2 log\.format: expected one of auto/
-    })
-    const { err } = await checked(wrong, prod)
-    t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
-    t.match(err, `${prod}: 1 fault`)
-    t.match(await checked(base, prod), { code: 0 })
-  }
-)
+t.test('a fault names the file of its key, and the last folder where it is in none', async t => {
+  const wrong = textFolder(t.after, {
+    'gateway.yaml': 'log:\n  format: soap',
+    'routes.yaml': null,
+    'limits.yaml': null
+  })
+  const checked = async (...folders: string[]) =>
+    await run(['check', ...folders.flatMap(folder => ['--config', folder])])
+  const ofKey = /gateway\.yaml:2 log\.format: expected one of auto/
+  t.match(await checked(wrong, base), { code: 1, err: ofKey })
+  const { err } = await checked(wrong, prod)
+  t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
+  t.match(err, `${prod}: 1 fault`)
+  t.match(await checked(base, prod), { code: 0 })
+})
 
 t.test('commands find the socket that one of them names', t => {
   const socket = (text: string) =>
@@ -152,10 +144,8 @@ t.test('a reload reads all of them again', async t => {
     'limits.yaml': 'inFlightPerUser: 7'
   })
   const above = textFolder(t.after, { 'limits.yaml': null })
-  const options = { config: [below, above], env: {}, log: () => {} }
-  const gateway = await createGateway(options)
+  const gateway = await createGateway({ config: [below, above], env: {}, log: () => {} })
   t.teardown(() => gateway.stop({ noticeMs: 0 }))
   writeFileSync(join(below, 'limits.yaml'), 'inFlightPerUser: 8')
-  const outcome = await gateway.reload('operator')
-  t.match(JSON.stringify(outcome), /inFlightPerUser 7 → 8/)
+  t.match(JSON.stringify(await gateway.reload('operator')), /inFlightPerUser 7 → 8/)
 })

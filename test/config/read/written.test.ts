@@ -4,7 +4,7 @@ import { loadConfig } from '../../../src/config/read/load.ts'
 import { secretKeys } from '../../support/all-secrets.ts'
 import { textFolder } from '../../support/config-files.ts'
 
-t.test('each key that takes a secret is known to the tests of secrets', t => {
+t.test('each key that takes a secret is known to the tests of secrets', async t => {
   t.same(
     secretKeys().toSorted(),
     [

@@ -93,8 +93,7 @@ export const directus: BackendSpec = {
   unauthorized: request =>
     bearerIn(request) === undefined
       ? error(403, 'FORBIDDEN', "You don't have permission to access this.")
-      : error(401, 'TOKEN_EXPIRED', 'Token expired.'),
-  wrongType: () => invalid('Body has to be JSON.')
+      : error(401, 'TOKEN_EXPIRED', 'Token expired.')
 }
 
 /** The refresh token in the body. */

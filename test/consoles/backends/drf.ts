@@ -56,12 +56,9 @@ export const drf: BackendSpec = {
     }
   },
   unauthorized: ({ token }) =>
-    token === undefined
-      ? unauthorized({ detail: 'Authentication credentials were not provided.' })
-      : unauthorized({
-          detail: 'Given token not valid for any token type',
-          code: 'token_not_valid'
-        }),
-  // DRF, request.py:356: a body of another type than the parsers read.
-  wrongType: type => detail(415, `Unsupported media type "${type}" in request.`)
+    unauthorized(
+      token === undefined
+        ? { detail: 'Authentication credentials were not provided.' }
+        : { detail: 'Given token not valid for any token type', code: 'token_not_valid' }
+    )
 }

@@ -69,6 +69,5 @@ export const ginVueAdmin: BackendSpec = {
   unauthorized: ({ token }) => {
     const msg = token === undefined ? '未登录或非法访问，请登录' : '登录已过期，请重新登录'
     return { status: 401, json: { code: 7, data: null, msg } }
-  },
-  wrongType: () => fail('EOF')
+  }
 }

@@ -84,9 +84,7 @@ export const jeecg: BackendSpec = {
     const { signUrls = ['/sys/dict/getDictItems/*'] } = visit.options
     const isSigned = signUrls.some(url => visit.endpoint === `/jeecg-boot${url}`)
     return isSigned ? refuseSign(visit) : undefined
-  },
-  wrongType: type => error(`操作失败，Content-Type '${type}' is not supported`),
-  otherwise: () => error('路径不存在，请检查路径是否正确', 404)
+  }
 }
 
 /** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */

@@ -105,6 +105,5 @@ export const jsonApi: BackendSpec = {
     }
   },
   unauthorized: () => error(401, 'Unauthorized', 'The access token is missing or has expired.'),
-  bodyType: mediaType, // Section "Content Negotiation"
-  wrongType: () => error(415, 'Unsupported Media Type', `The body must be ${mediaType}.`)
+  bodyType: mediaType // Section "Content Negotiation"
 }

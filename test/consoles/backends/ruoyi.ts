@@ -75,9 +75,5 @@ export const ruoyi: BackendSpec = {
     }
   },
   // SecurityConfig.java:108 and AuthenticationEntryPointImpl.java:30: 401 in the body, 200 outside.
-  unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`),
-  // GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON.
-  wrongType: type => error(`Content-Type '${type}' is not supported`),
-  // GlobalExceptionHandler.java:107
-  otherwise: ({ path }) => error(`No static resource ${path.slice(1)}.`)
+  unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`)
 }

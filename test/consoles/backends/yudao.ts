@@ -100,7 +100,5 @@ export const yudao: BackendSpec = {
     const isTenant = isUser || /^\d+$/.test(String(headers['tenant-id']))
     const isRefused = path.startsWith('/admin-api/system/auth/') && !isTenant
     return isRefused ? error(400, '请求的租户标识未传递，请进行排查') : undefined
-  },
-  wrongType: type => error(400, `请求类型不正确:Content type '${type}' not supported`),
-  otherwise: ({ path }) => error(404, `请求地址不存在:${path.slice(1)}`)
+  }
 }
