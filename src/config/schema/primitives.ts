@@ -164,7 +164,6 @@ export const oneOf = <const T extends readonly string[]>(
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
-/** One of several forms. */
 export const either = <T extends TSchema[]>(
   forms: [...T],
   description: string,
@@ -194,7 +193,6 @@ export const closed = <T extends TProperties>(
   description: string,
   more: Keywords = {}
 ) => Type.Object(properties, { additionalProperties: false, description, ...more })
-/** A credential source of one kind. */
 export const source = <const K extends string, T extends TProperties>(
   kind: K,
   description: string,
