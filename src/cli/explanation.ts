@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
 import type { Config, LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
-import { isEndpoint } from '../config/schema/own-endpoints.ts'
+import { endpointNames } from '../config/schema/own-endpoints.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
@@ -103,7 +103,7 @@ export function formatExplanation(
     if (name === 'limits') return at('limits', first)
     if (name !== 'route' || record === undefined) return ''
     const { route } = record
-    if (isEndpoint(route)) return at('endpoints', route)
+    if (endpointNames.has(route)) return at('endpoints', route)
     return Object.hasOwn(config.routes.routes, route) ? at('routes', route) : ''
   }
   const steps = record === undefined ? [] : requestSteps(record)

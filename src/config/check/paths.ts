@@ -3,7 +3,7 @@ import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { oidcPath, oidcPaths } from '../schema/login.ts'
-import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
+import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
 import {
   contains,
@@ -144,7 +144,7 @@ function checkRoutes({ routes }: RoutesConfig, report: Report): void {
     if (keys && access === 'public') {
       report([...place, 'keys'], 'protects nothing on a public route: set access: session')
     }
-    if (isEndpoint(name)) {
+    if (endpointNames.has(name)) {
       report(place, `"${name}" is the name of an endpoint: choose another name`)
     }
     const names = parametersOf(path)

@@ -56,7 +56,7 @@ export function* loadSteps(
     throw new ConfigError(faults)
   }
   const { folder, bases } = reading
-  const sections = sectionsOf(value) as Sections
+  const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
   const contents = contentOf(sections.gateway, named, pemTexts)
   const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
   const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
@@ -90,8 +90,6 @@ export function* loadSteps(
 function throwFaults(faults: readonly Fault[]): void {
   if (faults.some(({ severity }) => severity === 'fault')) throw new ConfigError(faults)
 }
-
-type Sections = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
 function* readNamedFiles(named: readonly Named[], reading: FolderReading, report: Report) {
   const { inputs } = reading

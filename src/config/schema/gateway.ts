@@ -51,7 +51,7 @@ const session = s.section(
   {
     secrets: s.list(
       s.signingSecret('At least 32 characters.'),
-      'They protect cookies and data. Add a new one as the second, then make it the first.'
+      'They sign cookies and encrypt data. Add a new one as the second, then make it the first.'
     ),
     idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
     absolute: s.lifetime('A session ends this long after sign-in in any case.', {
@@ -175,10 +175,10 @@ const reload = s.section(
 
 const identity = s.section(
   {
-    id: s.header('The user’s id.', { default: 'x-user-id' }),
-    username: s.header('The user name.', { default: 'x-user-name' }),
-    roles: s.header('The roles, separated by commas.', { default: 'x-user-roles' }),
-    source: s.may.header('The name of the credential source. Default: none.'),
+    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
+    username: s.header('The header with the user name.', { default: 'x-user-name' }),
+    roles: s.header('The header with the roles, by commas.', { default: 'x-user-roles' }),
+    source: s.may.header('The header with the name of the source. Default: none.'),
     prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
   },
   'Headers that tell upstreams who is signed in, and that no client can send, in any ' +

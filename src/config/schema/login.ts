@@ -20,7 +20,7 @@ const claims = s.section(
     roleMap: s.pairs(Type.String(), 'The console’s roles for the provider’s. Others stay.', {
       examples: [{ 'console-admins': 'admin' }]
     }),
-    profile: s.list(s.anyText, 'Claims that are kept.', {
+    profile: s.list(s.anyText, 'Claims for the profile.', {
       default: ['email', 'picture', 'phone_number']
     })
   },
@@ -159,8 +159,8 @@ export const login = s.section(
   {
     fields: s.section(
       {
-        username: s.text('The user name.', { default: 'username' }),
-        password: s.text('The password.', { default: 'password' }),
+        username: s.text('The member with the user name.', { default: 'username' }),
+        password: s.text('The member with the password.', { default: 'password' }),
         remember: s.text('The member that asks to be remembered.', { default: 'autoLogin' }),
         cipher
       },

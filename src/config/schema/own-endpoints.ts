@@ -5,21 +5,19 @@ import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
 /** Names of endpoints in config, limits and logs. No route can have one of these names. */
-export const endpointNames = [
+export const endpointNames: ReadonlySet<string> = new Set([
   'login',
   'logout',
   'profile',
   'session',
   'jwks',
   'backchannel-logout'
-] as const
-
-type EndpointName = (typeof endpointNames)[number]
+])
 
 type Endpoints = RoutesConfig['endpoints']
 
 interface OwnRoute {
-  readonly name: Exclude<EndpointName, 'backchannel-logout'>
+  readonly name: keyof Endpoints
   readonly section?: keyof Endpoints
   readonly below?: string
   /** Where config does not say them. */
@@ -59,10 +57,6 @@ export function ownEndpoints(endpoints: Endpoints) {
       ? []
       : [{ key, name, section, path: path + below, methods, needsSession }]
   })
-}
-
-export function isEndpoint(name: string): name is EndpointName {
-  return (endpointNames as readonly string[]).includes(name)
 }
 
 type LoginFields = GatewayConfig['login']['fields']

@@ -28,7 +28,6 @@ type MeasureName = keyof typeof measures
 
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
-const headerPattern = headerName.source
 
 interface Keywords {
   default?: unknown
@@ -132,7 +131,7 @@ const moduleFile = textOf({
   expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js'
 })
 export const header = textOf({
-  pattern: headerPattern,
+  pattern: headerName.source,
   expected: 'a header name in lower case, such as x-user-id'
 })
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
@@ -140,7 +139,7 @@ export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'prin
 /** Headers whose values may be references to secrets. */
 export const headers = (description: string, more: Keywords = {}) =>
   Type.Record(
-    Type.String({ pattern: headerPattern }),
+    Type.String({ pattern: headerName.source }),
     headerValue('Its value.', { format: 'x-maybe-secret' }),
     { description, ...more }
   )
@@ -164,7 +163,6 @@ export const oneOf = <const T extends readonly string[]>(
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
-/** One of several forms. */
 export const either = <T extends TSchema[]>(
   forms: [...T],
   description: string,
@@ -194,7 +192,6 @@ export const closed = <T extends TProperties>(
   description: string,
   more: Keywords = {}
 ) => Type.Object(properties, { additionalProperties: false, description, ...more })
-/** A credential source of one kind. */
 export const source = <const K extends string, T extends TProperties>(
   kind: K,
   description: string,

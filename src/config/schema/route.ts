@@ -119,7 +119,7 @@ const upstreamRoute = s.closed(
     }),
     passCookies: s.list(s.anyText, 'Cookies that it gets. Others are dropped.'),
     passHeaders: s.headerNames(
-      'Headers of the client that are else dropped, as those that back-ends trust a proxy for.',
+      'Headers of the client that are else dropped: credentials, and those that proxies set.',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: s.flag(
@@ -131,7 +131,7 @@ const upstreamRoute = s.closed(
       'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
         'as the console’s: only for an upstream that you trust.'
     ),
-    setCookies: s.list(setCookie, 'Those that the upstream may set. Others are dropped.'),
+    setCookies: s.list(setCookie, 'Cookies that it may set. Others are dropped.'),
     redirects: s.oneOf(['refuse', 'pass'], 'To another host: `refuse` is 502.', {
       default: 'refuse'
     })

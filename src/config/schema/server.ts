@@ -23,7 +23,7 @@ export const server = s.section(
       s.origin('An origin.'),
       'Origins whose pages may call (CORS); another *site* needs `session.cookie.sameSite: none`.'
     ),
-    exposeHeaders: s.headerNames('Of responses: more that pages of `origins` may read.'),
+    exposeHeaders: s.headerNames('More response headers that pages of `origins` may read.'),
     compress: s.flag('Compress text of more than 1 KiB with br or gzip, if no proxy does.'),
     trustedProxies: s.addresses('The proxies in front. Only their `X-Forwarded-…` are used.'),
     mount: s.may.text(
@@ -100,8 +100,8 @@ export const ops = s.section(
     role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),
     sources: s.list(
       s.text('The name of a credential source.', { names: 'source' }),
-      'The credential sources of operators. Default: those of kind `users-file`. An OpenID ' +
-        'provider needs the redirect URI `/ops/sign-in/NAME/callback` at this listener.'
+      'Default: those of kind `users-file`. Whoever gives roles at another one makes operators. ' +
+        'An OpenID provider needs the redirect URI `/ops/sign-in/NAME/callback` here.'
     ),
     tls: s.optional(certificatePair, 'https for this listener: TLS 1.2 and newer.'),
     trustedProxies: s.addresses(

@@ -3,7 +3,7 @@ import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
 const placeholders = 'With `{token}` and `{refreshToken}`.'
-export const bodyFormat = s.oneOf(['json', 'form'], 'Of the request body.', {
+export const bodyFormat = s.oneOf(['json', 'form'], 'The format of the body.', {
   default: 'json'
 })
 

@@ -33,7 +33,7 @@ export const jwt = s.closed(
     secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
     keys: s.may.someOf(
       s.secret('A private key of the curve P-256, as PEM text.'),
-      'The first signs with ES256; `endpoints.jwks` shows all. A new one is the second at first.',
+      'The first signs (ES256); `endpoints.jwks` shows all. Add a new one as the second at first.',
       { maxItems: 4 }
     ),
     claims: s.pairs(
