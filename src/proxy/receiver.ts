@@ -117,7 +117,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
-    this.#startBodyClock()
+    if (this.#isEvents) {
+      clearTimeout(this.#clock)
+      this.#clock = setTimeout(tick, maxSilenceMs, this)
+    } else this.#clock.refresh()
     if (isEmpty) return
     if (this.#isEvents || Number(length) > collectBytes) this.startStream()
   }
@@ -224,12 +227,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#address.end()
     this.#call.signal?.removeEventListener('abort', this.#leave)
     this.#place?.release()
-  }
-
-  #startBodyClock(): void {
-    if (!this.#isEvents) return void this.#clock.refresh()
-    clearTimeout(this.#clock)
-    this.#clock = setTimeout(tick, maxSilenceMs, this)
   }
 
   #stopClocks(): void {

@@ -19,8 +19,7 @@ import {
   failureStatuses,
   isEventStream,
   upstreamError,
-  type UpstreamResponse,
-  type WholeResponse
+  type UpstreamResponse
 } from './response.ts'
 
 /** What is recorded of a call. */
@@ -51,19 +50,14 @@ export type Upstream = Pick<
   'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
 >
 
-interface UpstreamOptions {
-  /** In `routes.yaml`. */
-  readonly name?: string
-  readonly pemFiles?: PemFiles
-  readonly events?: UpstreamEvents | undefined
-}
-
 const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWaited: () => {} }
 
-/** One back-end. It outlives the routes that use it; its creator closes it. */
+/** It outlives the routes that use it; its creator closes it. @param name in `routes.yaml` */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', pemFiles = {}, events = noEvents }: UpstreamOptions = {}
+  pemFiles: PemFiles = {},
+  name = '',
+  events = noEvents
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
@@ -90,7 +84,7 @@ export function createUpstream(
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
     /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
-    fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
+    fetchWhole: async (request: FetchOptions) => {
       const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.
       const { 'content-type': type } = request.headers
