@@ -52,15 +52,8 @@ async function signIn(
   trail.user = username
   const leaving = leavingOf(reply.raw).signal
   const attempt = await guard(request, username, leaving)
-  const signingIn = {
-    username,
-    password,
-    extra,
-    address,
-    requestId: request.id,
-    trail,
-    request: consoleRequest(request)
-  }
+  const asked = { requestId: request.id, trail, request: consoleRequest(request) }
+  const signingIn = { username, password, extra, address, ...asked }
   const vouched = await mustVouch(sources, signingIn, attempt, { log: request.log, sourceFaults })
   trail.source = vouched.source
   let opened: Live
