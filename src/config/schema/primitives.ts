@@ -28,7 +28,7 @@ type MeasureName = keyof typeof measures
 
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
-export const headerPattern = headerName.source
+const headerPattern = headerName.source
 
 interface Keywords {
   default?: unknown
