@@ -85,12 +85,10 @@ async function addAll(app: FastifyInstance): Promise<void> {
   addUnknown(app, knownPaths, checkLimits)
 }
 
-type Hooks = readonly RequestHook[]
-
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
 async function addSignIn(
   scope: FastifyInstance,
-  hooks: Hooks,
+  hooks: RequestHook[],
   knownPaths: KnownPaths
 ): Promise<void> {
   await scope.register(cookie, { hook: 'onRequest' })
@@ -104,7 +102,7 @@ async function addSignIn(
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
-async function addBehindSession(scope: FastifyInstance, hooks: Hooks): Promise<void> {
+async function addBehindSession(scope: FastifyInstance, hooks: RequestHook[]): Promise<void> {
   // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope)
@@ -117,7 +115,7 @@ async function addBehindSession(scope: FastifyInstance, hooks: Hooks): Promise<v
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
-async function addPublic(scope: FastifyInstance, hooks: Hooks): Promise<void> {
+async function addPublic(scope: FastifyInstance, hooks: RequestHook[]): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
   addBodiless(scope, addJwks)
@@ -134,7 +132,7 @@ async function addRoutes(scope: FastifyInstance, isHere: (route: Route) => boole
   await addForwarded(scope, routes)
 }
 
-function addHooks(scope: FastifyInstance, hooks: Hooks): void {
+function addHooks(scope: FastifyInstance, hooks: RequestHook[]): void {
   for (const hook of hooks) scope.addHook('onRequest', hook)
 }
 
@@ -142,12 +140,10 @@ function createFastify(gateway: Gateway): FastifyInstance {
   const { config, log } = gateway
   const { trustedProxies } = config.gateway.server
   const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
+  const requestIdLogLabel = 'requestId'
   const app = Fastify({
     // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: 'requestId'
-    }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel }),
     trustProxy: trust ?? false,
     childLoggerFactory: (_none, bindings) => log.child(bindings),
     requestIdHeader: false,

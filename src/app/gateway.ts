@@ -68,6 +68,9 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
 
 export type Gateway = ReturnType<typeof createGateway>
 
+const ambiguous = 'sign-in refused: several entries of the directory have this user name'
+const notEnded =
+  'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
 const notRenewed =
   'could not renew a back-end’s token; the current one is valid for a short time still'
 
@@ -85,10 +88,9 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   const { log, sessions } = services
   // In the order of the config.
   const written = Object.entries(config.gateway.login.sources)
-  const sources: readonly CredentialSource[] =
-    services.sources ??
-    written.map(([name, source]) => createSource(name, source, config, services))
-  const tokens = createBackEndTokens(config, name => services.upstream(name))
+  const createAll = () => written.map(each => createSource(...each, config, services))
+  const sources: readonly CredentialSource[] = services.sources ?? createAll()
+  const tokens = createBackEndTokens(config, services.upstream)
   const { exchanges } = tokens
   const answerOf = (answer: AnswerConfig | undefined) => answer && createAnswer(config, answer)
   return {
@@ -143,10 +145,7 @@ function createSource(
     case 'ldap': {
       const directory = { ...source, ca: authorities[source.ca ?? ''] }
       return createLdap(name, directory, user =>
-        log.warn(
-          { event: 'login.ambiguous', source: name, user },
-          'sign-in refused: several entries of the directory have this user name'
-        )
+        log.warn({ event: 'login.ambiguous', source: name, user }, ambiguous)
       )
     }
     case 'oidc':
@@ -160,11 +159,7 @@ function createSource(
         send: fetchWhole,
         credentialStyle: as,
         credentialScheme: scheme,
-        onFailed: err =>
-          log.warn(
-            { event: 'logout.source', source: name, err },
-            'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
-          )
+        onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
       })
     }
   }

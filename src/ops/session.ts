@@ -176,7 +176,7 @@ export function createVouching(gateway: Gateway) {
       const entrant = { name: identity.username, user: { identity, source, password: hash } }
       if (!(await isOperator(entrant))) {
         // Counted: else whoever has a console account could have passwords checked without end.
-        await attempt.refused()
+        attempt.refused()
         throw new GatewayError('ops.role')
       }
       await attempt.refund()
@@ -186,7 +186,7 @@ export function createVouching(gateway: Gateway) {
     secret: async (request: FastifyRequest, isRight: boolean, leaving: AbortSignal) => {
       const attempt = await guard(request, 'the operators’ secret', leaving)
       if (isRight) return await attempt.refund()
-      await attempt.refused()
+      attempt.refused()
       throw new GatewayError('login.refused', { message: 'The secret is wrong.' })
     }
   }

@@ -119,7 +119,7 @@ function providerFor(options: Options, source: OidcSource) {
       const redirectUri = `${protocol}://${request.host.toLowerCase()}${path}/callback`
       // It asks for the password, so that nobody whom it knows still gets in by one click.
       return await flows
-        .begin(request, reply, source, { redirectUri, landing, asksAgain: true })
+        .begin(reply, source, { redirectUri, landing }, true)
         .catch(error => refuse(options, request, error))
     },
     /** @returns where to go on. @throws GatewayError */

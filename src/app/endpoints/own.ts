@@ -14,7 +14,7 @@ export function addOwn(
   if (own === undefined) return
   const config: FastifyContextConfig = { route: own.name, access: 'session', ...options.config }
   const method = [...own.methods]
-  const bodyLimit = config.maxBody
+  const { maxBody: bodyLimit } = config
   for (const url of pathsOf(routes, own.path)) {
     scope.route({ ...(bodyLimit && { bodyLimit }), ...options, config, method, url })
   }

@@ -24,12 +24,8 @@ export function collectMethods(app: FastifyInstance) {
     if (config?.access === undefined) return
     const url = fromRouterPath(routerUrl)
     if (url.endsWith('/*')) deepest = Math.max(deepest, url.split('/').length)
-    let methods = byPath.get(url)
-    if (methods === undefined) {
-      byPath.set(url, (methods = new Set()))
-      if (hasParameters(url)) withParameters.push(url)
-    }
-    for (const each of [method].flat()) methods.add(each)
+    if (!byPath.has(url) && hasParameters(url)) withParameters.push(url)
+    byPath.set(url, new Set([...(byPath.get(url) ?? []), ...[method].flat()]))
   })
 
   /** The known paths around a path, the nearest first; with itself, if it is known. */
@@ -68,14 +64,10 @@ const doubledBase =
   'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with ' +
   '/api too: leave it out of the base URL.'
 
-export function addUnknown(
-  app: FastifyInstance,
-  knownPaths: KnownPaths,
-  checkLimits: RequestHook
-): void {
+export function addUnknown(app: FastifyInstance, known: KnownPaths, checkLimits: RequestHook) {
   // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
-    for (const [url, method] of knownPaths.lostMethods()) {
+    for (const [url, method] of known.lostMethods()) {
       if (method.length === 0) continue
       scope.route({ url, method, handler: (_request, reply) => reply.callNotFound() })
     }
@@ -87,7 +79,7 @@ export function addUnknown(
     },
     (request, reply) => {
       const target = request.raw.url ?? ''
-      const allowed = knownPaths.methodsAt(target)
+      const allowed = known.methodsAt(target)
       if (allowed !== undefined) {
         // RFC 9110 §15.5.6
         throw new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })

@@ -11,7 +11,7 @@ import { sendNotice } from './pages.ts'
 const ofBody =
   /^(?:content-(?:encoding|length|disposition|language|range|md5|digest)|(?:repr-)?digest|etag|last-modified|accept-ranges)$/
 
-export function createErrorHandler({ config, envelope, counters, shed }: Gateway) {
+export function createErrorHandler({ config, envelope, counters }: Gateway) {
   const { errorStatus: usual } = config.gateway.envelope
   const { failure, messageOf, statusOf, errorType, notSignedIn } = envelope
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
@@ -19,7 +19,7 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
     const error = withoutSecrets(toGatewayError(thrown), request)
     const { code, status, detail } = error
     const { route, page, errorStatus = usual } = request.routeOptions.config
-    record(error, request, shed)
+    record(error, request)
     counters.onError(code)
     Object.assign(request.trail, { code, errorStatus: status })
     for (const name of Object.keys(reply.getHeaders())) {
@@ -48,17 +48,15 @@ function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): Language {
 }
 
 /** Writes down what is wrong. Only what would hide in the access line has a line of its own. */
-function record(
-  { code, cause, detail: { limit, limitMax } }: GatewayError,
-  { id, trail, log }: FastifyRequest,
-  shed: Gateway['shed']
-): void {
+function record({ code, cause, detail }: GatewayError, request: FastifyRequest): void {
+  const { id, trail, log, server } = request
+  const { limit, limitMax } = detail
   const { route } = trail
   // The router's reason quotes the whole target, and tokens travel in queries.
   if (cause !== undefined && code !== 'request.path') trail.reason = reasonOf(cause)
   trail.limit = limit
   trail.limitMax = limitMax
-  if (code === 'overloaded') shed(limit ?? 'other', { requestId: id, code, route })
+  if (code === 'overloaded') server.gateway.shed(limit ?? 'other', { requestId: id, code, route })
   if (code === 'gateway.fault') log.error({ code, route, err: cause }, 'internal error')
 }
 

@@ -35,14 +35,10 @@ export function mayUse(access: Access, { identity: { roles } }: Session): boolea
   return typeof access === 'string' || access.roles.some(role => roles.includes(role))
 }
 
-export function setTimeLeft(
-  reply: FastifyReply,
-  { absoluteEnd, idleEnd }: Live,
-  now: number
-): void {
+export function setTimeLeft(reply: FastifyReply, live: Live, now: number): void {
   reply
-    .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
-    .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))
+    .header('x-session-idle-in', secondsLeft(Math.min(live.idleEnd, live.absoluteEnd), now))
+    .header('x-session-absolute-in', secondsLeft(live.absoluteEnd, now))
 }
 
 /**

@@ -49,9 +49,6 @@ export function sendForm(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`
   )
   const form = html`<form method="post" action="${action}">${inputs}<button>→</button></form>`
-  sendPage(
-    reply.header('content-security-policy', policy),
-    html`<title>…</title>`,
-    html`${form}${script}`
-  )
+  reply.header('content-security-policy', policy)
+  sendPage(reply, html`<title>…</title>`, html`${form}${script}`)
 }

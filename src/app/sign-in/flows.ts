@@ -33,11 +33,6 @@ interface Options extends Pick<Gateway, 'secrets'> {
   readonly sourceFaults: SourceFaults
 }
 
-interface Beginning extends Pick<Flow, 'redirectUri' | 'landing'> {
-  /** Whether the provider shall ask for the password also where it knows the user. */
-  readonly asksAgain: boolean
-}
-
 export type Flows = ReturnType<typeof createFlows>
 
 export function createFlows({ secrets, store, secure, of, sourceFaults }: Options) {
@@ -61,13 +56,17 @@ export function createFlows({ secrets, store, secure, of, sourceFaults }: Option
   }
 
   return {
-    /** @returns where the browser goes. @throws GatewayError `upstream.*` */
+    /**
+     * @param asksAgain whether for the password also where the provider knows the user
+     * @returns where the browser goes. @throws GatewayError `upstream.*`
+     */
     async begin(
-      request: FastifyRequest,
       reply: FastifyReply,
       source: OidcSource,
-      { redirectUri, landing, asksAgain }: Beginning
+      { redirectUri, landing }: Pick<Flow, 'redirectUri' | 'landing'>,
+      asksAgain: boolean
     ): Promise<string> {
+      const { request } = reply
       const beginning = source.begin(redirectUri, landing, asksAgain)
       const [flow, url] = await sourceFaults.watch(source.name, beginning)
       // Browsers send the oldest first (RFC 6265 §5.4).
@@ -157,23 +156,19 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
       // Its last session ended by a sign-out, or by an operator, and not by its time.
       const asksAgain =
         request.cookies[signedOutCookie] !== undefined || request.ended?.reason === 'revoked'
-      const beginning = { redirectUri, landing: toLanding(returnTo), asksAgain }
-      return reply.redirect(await flows.begin(request, reply, source, beginning), 302)
+      const flow = { redirectUri, landing: toLanding(returnTo) }
+      return reply.redirect(await flows.begin(reply, source, flow, asksAgain), 302)
     })
     scope.get(`${path}/callback`, { config }, (request, reply) =>
       sendHop(reply, `${start}/finish?${queryOf(request)}`)
     )
-    scope.get(
-      `${path}/finish`,
-      { config: { ...config, signsIn: true } },
-      async (request, reply) => {
-        request.trail.source = source.name
-        const landing = await finish(request, reply, source, flows).catch(error =>
-          refuse(request, error)
-        )
-        return reply.redirect(landing ?? toLanding(undefined), 303)
-      }
-    )
+    const signingIn = { config: { ...config, signsIn: true } }
+    scope.get(`${path}/finish`, signingIn, async (request, reply) => {
+      request.trail.source = source.name
+      const finishing = finish(request, reply, source, flows)
+      const landing = await finishing.catch(error => refuse(request, error))
+      return reply.redirect(landing ?? toLanding(undefined), 303)
+    })
   }
 }
 

@@ -64,12 +64,12 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
     if (leaving.aborted) await giveBack(buckets)
     leaving.throwIfAborted()
     return {
-      refused: async () => {
+      refused: () => {
         reportLocks()
         lines.end(buckets, [])
       },
       /** The password was right, or was not judged. */
-      refund: async () => await giveBack(buckets),
+      refund: () => giveBack(buckets),
       /**
        * The captcha was wrong, or a source failed: of the address, and up to 50 an hour not of the
        * account. @param isFailure of the account as well @returns whether it counted as refused
@@ -136,10 +136,8 @@ interface KnownBrowser {
 }
 
 /** The sealed cookie that recognizes a browser which signed in before. It gives no access. */
-export function createKnownBrowsers({
-  cookie: { options },
-  secrets
-}: Pick<Gateway, 'cookie' | 'secrets'>) {
+export function createKnownBrowsers({ cookie, secrets }: Gateway) {
+  const { options } = cookie
   const seal = createSeal(secrets, 'known-browser')
   const name = options.secure ? `__Host-${knownBrowserCookie}` : knownBrowserCookie
   const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -166,11 +164,9 @@ export function createKnownBrowsers({
       const digest = digestOf(username)
       const others = accounts.filter(([account]) => account !== digest)
       const kept = [[digest, nowSeconds()], ...others].slice(0, maxAccounts)
+      const sealed = seal.close(name, JSON.stringify({ id, accounts: kept }))
       // For every path: a proxy in front may serve the gateway under another prefix.
-      reply.setCookie(name, seal.close(name, JSON.stringify({ id, accounts: kept })), {
-        ...options,
-        maxAge: lifetimeSeconds
-      })
+      reply.setCookie(name, sealed, { ...options, maxAge: lifetimeSeconds })
     }
   }
 }

@@ -4,6 +4,7 @@ import { loginBody } from '../../config/schema/own-endpoints.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
+import type { Live } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/answer.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
@@ -51,21 +52,17 @@ async function signIn(
   trail.user = username
   const leaving = leavingOf(reply.raw).signal
   const attempt = await guard(request, username, leaving)
-  const signingIn = {
-    username,
-    password,
-    extra,
-    address,
-    requestId: request.id,
-    trail,
-    request: consoleRequest(request)
-  }
+  const asked = { requestId: request.id, trail, request: consoleRequest(request) }
+  const signingIn = { username, password, extra, address, ...asked }
   const vouched = await mustVouch(sources, signingIn, attempt, { log: request.log, sourceFaults })
   trail.source = vouched.source
-  // An unreachable store must not count as a failed sign-in.
-  const opened = await open(request, { ...vouched, remembered: remember }, leaving).finally(
-    attempt.refund
-  )
+  let opened: Live
+  try {
+    opened = await open(request, { ...vouched, remembered: remember }, leaving)
+  } finally {
+    // An unreachable store must not count as a failed sign-in.
+    await attempt.refund()
+  }
   attempt.remember(reply)
   expireTokenCookies(reply)
   recordSignedIn(request, opened)

@@ -63,7 +63,7 @@ export async function mustVouch(
     const text = 'sign-in refused before the password was checked'
     log.info({ event: 'login.challenge', user, address }, text)
   } else {
-    if (kind !== 'challenge') await attempt.refused()
+    if (kind !== 'challenge') attempt.refused()
     const outcome = kind !== undefined && { outcome: kind }
     log.info({ event: 'login.refused', user, address, ...outcome }, 'sign-in refused')
   }
