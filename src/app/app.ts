@@ -7,7 +7,7 @@ import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addBodiless, addJwks } from './endpoints/own.ts'
-import { addBackChannelLogout, addLogoutPage } from './endpoints/provider-logout.ts'
+import { addProviderLogout } from './endpoints/provider-logout.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown, collectMethods, type KnownPaths } from './endpoints/unknown.ts'
 import { createGateway, type Gateway, type GatewayServices } from './gateway.ts'
@@ -121,8 +121,7 @@ async function addPublic(scope: FastifyInstance, hooks: Hooks): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
   addBodiless(scope, addJwks)
-  addLogoutPage(scope)
-  scope.register(async inner => addBackChannelLogout(inner))
+  addProviderLogout(scope)
   scope.register(inner => addRoutes(inner, ({ access }) => access === 'public'))
 }
 

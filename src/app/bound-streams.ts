@@ -42,11 +42,10 @@ export class BoundStreams {
       name: 'console_gateway_streams',
       help: 'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
       labelNames: ['route'],
-      read: () =>
-        Array.from(
-          Map.groupBy(this.#entries, ({ route }) => route),
-          ([route, { length }]) => [[route], length] as const
-        )
+      read: () => {
+        const byRoute = Map.groupBy(this.#entries, ({ route }) => route)
+        return Array.from(byRoute, ([route, { length }]) => [[route], length] as const)
+      }
     })
     this.#ended = options.metrics.counter(
       'console_gateway_streams_ended_total',
@@ -153,7 +152,6 @@ export class BoundStreams {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
     if (!mayUse(current ?? access, session)) return 'route.forbidden'
     const { current: closings } = this.#options.maintenance
-    const closing = closingOf(closings, this.#routes, { route, method: 'GET' }, session)
-    return closing === undefined ? undefined : 'maintenance'
+    return closingOf(closings, this.#routes, { route, method: 'GET' }, session) && 'maintenance'
   }
 }

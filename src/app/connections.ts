@@ -3,22 +3,15 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 import { countedAddress, createTrust } from './hooks/address.ts'
-import { slotsIn } from './hooks/limits.ts'
+import { takeSlot } from './hooks/limits.ts'
 import { stalled } from './hooks/sending.ts'
 import { webSockets } from './hooks/upgrade.ts'
 
-interface Bound {
-  /** Of all listeners together; one address that is no trusted proxy gets at most a quarter. */
-  readonly max: number
-  readonly trustedProxies: readonly string[]
-  /** Called for each connection beyond the bound, which is reset. */
-  readonly onRefused?: (address: string) => void
-}
-
 interface Connection {
   readonly socket: Socket
-  /** Those that have begun, and not ended, in their order; that to an upgrade to WebSocket too. */
+  /** Those that have begun, and not ended, in their order. */
   readonly responses: ServerResponse[]
+  isUpgraded: boolean
   leave: () => void
 }
 
@@ -27,34 +20,48 @@ const connections = new WeakMap<Socket, Connection>()
 
 /** Also of a client that has left, and has no address any more: its requests are still read. */
 function begin(socket: Socket): Connection {
-  const connection = { socket, responses: [], leave: () => {} }
+  const connection = { socket, responses: [], isUpgraded: false, leave: () => {} }
   connections.set(socket, connection)
   return connection
 }
 
-export function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
+function beginResponse({ socket }: IncomingMessage, response: ServerResponse): void {
   const responses = connections.get(socket)?.responses
   responses?.push(response)
   // Not `close`: one that does not finish closes its connection.
   response.on('finish', () => responses?.shift())
 }
 
+/** Not idle from now on. Its response is not kept: a WebSocket may last for days. */
+export function setUpgraded(socket: Socket): void {
+  const connection = connections.get(socket)
+  if (connection !== undefined) connection.isUpgraded = true
+}
+
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
 
-export function createConnections({ max, trustedProxies, onRefused }: Bound) {
+/**
+ * @param max of all listeners together; one address that is no trusted proxy gets a quarter
+ * @param onRefused called for each connection beyond the bound, which is reset
+ */
+export function createConnections(
+  max: number,
+  trustedProxies: readonly string[],
+  onRefused?: (address: string) => void
+) {
   const isTrusted = createTrust(trustedProxies)
   /** The oldest first. */
   const open = new Map<string, Connection>()
-  const take = slotsIn(new Map())
+  const counts = new Map<string, number>()
 
   function accept(socket: Socket): void {
     const connection = begin(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
-    const release = take(address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
+    const release = takeSlot(counts, address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
     if (release === undefined || (open.size >= max && !closeIdle())) {
       release?.()
       onRefused?.(address)
@@ -77,8 +84,8 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
   }
 
   function closeIdle(): boolean {
-    for (const { socket, responses, leave } of open.values()) {
-      if (responses.length > 0) continue
+    for (const { socket, responses, isUpgraded, leave } of open.values()) {
+      if (responses.length > 0 || isUpgraded) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
       leave()
       socket.destroy()

@@ -174,30 +174,23 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   const exchanges = new Map<string, TokenExchange>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
-    const {
-      as: credentialStyle,
-      scheme: credentialScheme,
-      exchange,
-      jwt
-    } = credentialOf(credential)
+    const { as, scheme, exchange, jwt } = credentialOf(credential)
     if (exchange !== undefined) {
       const ofToken = createTokenExchange({
         upstream,
         config: exchange,
         bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
         send: upstreamOf(upstream).fetchWhole,
-        credentialStyle,
-        credentialScheme
+        credentialStyle: as,
+        credentialScheme: scheme
       })
       exchanges.set(upstream, ofToken)
     }
     if (jwt !== undefined) {
-      const claims = (session: Session) => ({
-        iss: 'console-gateway',
-        aud: upstream,
-        ...claimsOf(config, jwt.claims, session)
-      })
-      mints.set(upstream, createMint(jwt, claims))
+      mints.set(
+        upstream,
+        createMint(jwt, session => claimsOf(config, upstream, jwt.claims, session))
+      )
     }
   }
   const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)
@@ -213,9 +206,11 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   }
 }
 
-function claimsOf(config: Config, claims: object, session: Session) {
+function claimsOf(config: Config, upstream: string, claims: object, session: Session) {
   const { id, username, name, roles } = session.identity
   return {
+    iss: 'console-gateway',
+    aud: upstream,
     sub: config.gateway.identity.prefix ? identityKey(session) : id,
     preferred_username: username,
     name,

@@ -15,7 +15,7 @@ import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { endSlowBodies, endStalledConnections, responsesOf, beginResponse } from './connections.ts'
+import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
 import { countingErrors } from './hooks/metrics.ts'
@@ -25,7 +25,7 @@ import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
-
+type Refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void
 type Records = Pick<Services, 'log' | 'metrics'> & Pick<GatewayServices, 'failures'>
 
 export function createListener(
@@ -50,7 +50,7 @@ export function createListener(
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
     if (server.listening) log.error({ err }, 'a connection could not be accepted')
   })
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  server.on('request', (request, response) => {
     ignoreTypeOfNoBody(request)
     endAfterOffer(request, response)
     handle(request, adopt(response))
@@ -58,7 +58,9 @@ export function createListener(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     if (!takeUpgrade(request, socket, early, handle)) refuse(socket, 'request.malformed', request)
   })
-  refuseUnparsed(server, refuse)
+  refuseUnparsed(server, refuse, (reason, address) =>
+    log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
+  )
   endStalledConnections(server, settings.idleTimeout)
   endSlowBodies(server, settings.requestTimeout, socket => {
     if (socket.writable) refuse(socket, 'request.timeout')
@@ -72,7 +74,7 @@ export function createListener(
 function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
   const countError = countingErrors(metrics)
-  return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
+  return (...[socket, code, request]: Parameters<Refuse>): void => {
     const requestId = randomUUID()
     // The parser may have given up before the method.
     const { method = '', url = '' } = request ?? {}
@@ -132,13 +134,8 @@ export function setCertificate(server: Server, tls: ServerTls): void {
  * wait for what a `Content-Type` promises, which some clients send with each DELETE.
  */
 function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
-  if (
-    headers['content-type'] !== undefined &&
-    headers['content-length'] === undefined &&
-    headers['transfer-encoding'] === undefined
-  ) {
-    delete headers['content-type']
-  }
+  const hasBody = (headers['content-length'] ?? headers['transfer-encoding']) !== undefined
+  if (!hasBody && headers['content-type'] !== undefined) delete headers['content-type']
 }
 
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
@@ -152,20 +149,20 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
 /** Refuses bytes that are no request, requests that come too slowly, and CONNECT. */
 export function refuseUnparsed(
   server: Server,
-  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void
+  refuse: Refuse,
+  onTlsFailure?: (code: string | undefined, address: string | undefined) => void
 ): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const { code } = error
     // Nothing can be answered where the two sides have no common keys.
-    const isGone = code === 'ECONNRESET' || tlsFailure.test(code ?? '')
-    if (isGone || !socket.writable) return void socket.destroy()
+    const hasNoKeys = tlsFailure.test(code ?? '')
+    if (hasNoKeys) onTlsFailure?.(code, socket.remoteAddress)
+    if (hasNoKeys || code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
   })
-  server.on('connect', (request: IncomingMessage, socket: Socket) =>
-    refuse(socket, 'route.method', request)
-  )
+  server.on('connect', (request, socket) => refuse(socket as Socket, 'route.method', request))
   // The app answers also what expects more than it can meet.
-  const pass = (request: IncomingMessage, response: ServerResponse) => {
+  const pass: Handler = (request, response) => {
     if (canMeet(request)) response.writeContinue()
     server.emit('request', request, response)
   }
@@ -200,14 +197,14 @@ export function sendRefusal(
   endUnread(socket, current === undefined ? refusal : '')
 }
 
-/** The client's time to read the rest of the response, then to close the connection. */
-const unreadMs = { flush: 10_000, close: 1000 }
-
-/** Nothing is read any more, so no end or reset would be seen, and the descriptor never freed. */
+/**
+ * Nothing is read any more, so no end or reset would be seen, and the descriptor never freed. The
+ * client has 10 s to read the rest of the response, then one to close the connection.
+ */
 function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
-  destroySoon(unreadMs.flush)
-  socket.end(last, () => destroySoon(unreadMs.close))
+  destroySoon(10_000)
+  socket.end(last, () => destroySoon(1000))
 }
 
 /**
@@ -218,7 +215,7 @@ function takeUpgrade(
   request: IncomingMessage,
   socket: Socket,
   early: Buffer,
-  handle: (request: IncomingMessage, response: ServerResponse) => void
+  handle: Handler
 ): boolean {
   // Behind a request that is still being answered, nothing could be answered in its turn.
   if (early.length > 0 || responsesOf(socket).length > 0) return false
@@ -229,7 +226,7 @@ function takeUpgrade(
     return false
   }
   adopt(socket)
-  beginResponse(request, response)
+  setUpgraded(socket)
   response.once('finish', () => {
     response.leave()
     endUnread(socket)

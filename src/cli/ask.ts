@@ -10,6 +10,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
+import { url as urlKey } from '../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -19,6 +20,7 @@ import {
   CommandError,
   type Connection,
   defaultFolder,
+  fitting,
   type Invocation,
   type Io,
   type Output,
@@ -60,16 +62,12 @@ export async function localGateways(
 /** @throws UsageError for a URL to which no token may go, or without a token */
 export function remoteGateway(url: string, { env }: Io): Connection {
   const parsed = URL.parse(url)
+  const problem = fitting(urlKey(''))(url)
   // Not quoted: it may hold a password.
-  if (parsed === null) throw new UsageError('--url is not a valid URL.')
-  const { protocol, hostname, username, password, search, hash, href } = parsed
-  if (protocol !== 'https:' && protocol !== 'http:') {
-    throw new UsageError('--url begins with https:// or http://.')
+  if (parsed === null || problem !== undefined) {
+    throw new UsageError(`--url: ${problem ?? 'no address'}. The token is in ${tokenVariable}.`)
   }
-  if (username !== '' || password !== '') {
-    throw new UsageError(`--url holds no credentials: put the token into ${tokenVariable}.`)
-  }
-  if (search !== '' || hash !== '') throw new UsageError('--url has no query and no fragment.')
+  const { protocol, hostname, href } = parsed
   if (protocol === 'http:' && !isLoopback(hostname.replaceAll(/[[\]]/g, ''))) {
     throw new UsageError(
       `--url http://${hostname}… would send the token in clear text: plain http goes to this ` +
@@ -102,7 +100,6 @@ export async function ask<Answer = Readonly<Record<string, unknown>>>(
   path: string,
   body?: object
 ): Promise<Answer> {
-  if (gateway === undefined) throw new Error('this command asks no gateway')
   const { status, text } = await send(gateway, path, body)
   if (status === 401) {
     throw new CommandError(
@@ -135,7 +132,9 @@ export function membersOf(body: string): Record<string, unknown> | undefined {
 }
 
 /** @throws CommandError when nobody answers, or without an end */
-export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
+export async function send(gateway: Connection | undefined, path: string, body?: object) {
+  if (gateway === undefined) throw new Error('this command asks no gateway')
+  const { base, token, socketPath } = gateway
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
   const options: RequestOptions = {

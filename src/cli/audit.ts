@@ -13,8 +13,6 @@ import { createRedisDialler, slotPrefix } from '../services/redis.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { jsonText } from './output.ts'
 
-type Heads = Readonly<Record<string, Head>>
-
 /** Longer is not waited for Redis. */
 const readyMs = 1500
 const withHeads = 'held against the heads in Redis'
@@ -28,13 +26,6 @@ interface Values {
   readonly collected?: readonly string[]
 }
 
-interface Ledger {
-  readonly files: readonly string[]
-  readonly keys: readonly string[]
-  readonly heads?: Heads
-  readonly fault?: string
-}
-
 export async function audit({ configs, values, json, io }: Invocation<Values>): Promise<number> {
   const { folder, keyFile, collected } = values
   const isElsewhere = (folder ?? keyFile) !== undefined
@@ -42,20 +33,25 @@ export async function audit({ configs, values, json, io }: Invocation<Values>): 
   if (isElsewhere && !isComplete) {
     throw new UsageError('Elsewhere give --key-file, and --folder or --collected.')
   }
-  const { files, keys, heads, fault } =
-    keyFile === undefined
-      ? await ledgerOf(loadConfig(configs, io.env), collected)
-      : { files: collected ?? filesIn(folder ?? ''), keys: readKeys(keyFile) }
-  const isCollected = collected !== undefined
-  const options = { files, isCollected, keys: keys.map(auditKey), heads: heads ?? {} }
-  const report = await new Verification(options).run().catch((error: unknown) => {
-    throw unreadable(error)
-  })
-  const code = codeOf(report, fault)
-  const end = fault ?? (heads === undefined ? withoutHeads : withHeads)
-  const text = () => printableLines(reportText(report, files.length, end))
-  io.stdout.write(json ? jsonText({ files, verified: code, ...report, end }) : text())
-  return code
+  try {
+    const { files, keys, heads, fault } =
+      keyFile === undefined
+        ? await ledgerOf(loadConfig(configs, io.env), collected)
+        : { files: collected ?? filesIn(folder ?? ''), keys: linesOf(keyFile) }
+    const isCollected = collected !== undefined
+    const options = { files, isCollected, keys: keys.map(auditKey), heads: heads ?? {} }
+    const report = await new Verification(options).run()
+    const code = codeOf(report, fault)
+    const end = fault ?? (heads === undefined ? withoutHeads : withHeads)
+    const text = () => printableLines(reportText(report, files.length, end))
+    io.stdout.write(json ? jsonText({ files, verified: code, ...report, end }) : text())
+    return code
+  } catch (error) {
+    const { code, path } = error as NodeJS.ErrnoException
+    if (path === undefined) throw error
+    const advice = code === 'ENOENT' ? ' The ledger has not begun, or the place is another.' : ''
+    throw new CommandError(`${path} cannot be read (${code}).${advice}`)
+  }
 }
 
 /** 1: not as it was written. 3: something cannot be shown. */
@@ -84,9 +80,16 @@ function reportText(report: Report, files: number, end: string): string {
   ].join('\n')
 }
 
+interface Ledger {
+  readonly files: readonly string[]
+  readonly keys: readonly string[]
+  readonly heads?: Readonly<Record<string, Head>>
+  readonly fault?: string
+}
+
 async function ledgerOf(
   { gateway, folder }: Config,
-  collected: readonly string[] | undefined
+  collected: Values['collected']
 ): Promise<Ledger> {
   const { audit: config, redis } = gateway
   if (config === undefined) {
@@ -103,10 +106,7 @@ async function ledgerOf(
     const client = dialler.client()
     await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
     const prefix = slotPrefix(redis.prefix)
-    return {
-      ...ledger,
-      heads: await chainHeads({ redis: client, prefix, folder: place ?? 'stdout' }).read()
-    }
+    return { ...ledger, heads: await chainHeads(client, prefix, place ?? 'stdout').read() }
   } catch (error) {
     return { ...ledger, fault: `not verified, since Redis cannot be asked: ${String(error)}` }
   } finally {
@@ -115,25 +115,11 @@ async function ledgerOf(
 }
 
 function filesIn(folder: string): string[] {
-  try {
-    const names = readdirSync(folder).filter(name => chainOf(name) !== undefined)
-    return names.toSorted().map(name => join(folder, name))
-  } catch (error) {
-    throw unreadable(error)
-  }
+  const names = readdirSync(folder).filter(name => chainOf(name) !== undefined)
+  return names.toSorted().map(name => join(folder, name))
 }
 
-function readKeys(file: string): string[] {
-  try {
-    const keys = readFileSync(file, 'utf8').split('\n')
-    return keys.map(key => key.trim()).filter(key => key !== '')
-  } catch (error) {
-    throw unreadable(error)
-  }
-}
-
-function unreadable(error: unknown): CommandError {
-  const { code, path = '' } = error as NodeJS.ErrnoException
-  const advice = code === 'ENOENT' ? ' The ledger has not begun, or the place is another.' : ''
-  return new CommandError(`${path} cannot be read (${code ?? String(error)}).${advice}`)
+function linesOf(file: string): string[] {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  return lines.map(line => line.trim()).filter(line => line !== '')
 }

@@ -14,16 +14,12 @@ interface Values {
   readonly code?: boolean
 }
 
-interface Result {
-  readonly found: readonly Fault[]
-  readonly modules?: readonly string[]
-  readonly live?: readonly Reached[]
-}
+const counted = ({ length }: readonly unknown[], word: string) =>
+  `${length} ${word}${length > 1 ? 's' : ''}`
 
 export async function check(invocation: Invocation<Values>): Promise<number> {
   const { config: folder, values, json, io } = invocation
-  const result = await resultOf(invocation)
-  const { found, live } = result
+  const { found, modules = [], live } = await resultOf(invocation)
   const of = (wanted: Fault['severity']) =>
     found.flatMap(({ severity, ...fault }) => (severity === wanted ? [fault] : []))
   const [faults, warnings] = [of('fault'), of('warning')]
@@ -31,11 +27,26 @@ export async function check(invocation: Invocation<Values>): Promise<number> {
     io.stdout.write(jsonText({ folder, faults, warnings, live }))
   } else {
     const stream = faults.length > 0 ? io.stderr : io.stdout
-    stream.write(resultText(invocation, result, stream))
+    const summary = faults.length > 0 ? counted(faults, 'fault') : 'no faults'
+    const more =
+      warnings.length > 0 && faults.length === 0 ? `, ${counted(warnings, 'warning')}` : ''
+    const lines = [
+      ...found.map(each => coloured(each, stream)),
+      `${folder}: ${summary}${more}`,
+      ...(modules.length > 0 ? [noteOf(modules, values.code === false)] : []),
+      ...(live ?? []).map(reachedText)
+    ]
+    stream.write(`${lines.join('\n')}\n`)
   }
   const isDown = live?.some(({ fault }) => fault !== undefined) === true
   if (faults.length > 0 || isDown) return 1
   return values.strict === true && warnings.length > 0 ? 3 : 0
+}
+
+interface Result {
+  readonly found: readonly Fault[]
+  readonly modules?: readonly string[]
+  readonly live?: readonly Reached[]
 }
 
 async function resultOf({ configs, values, io }: Invocation<Values>): Promise<Result> {
@@ -51,22 +62,6 @@ async function resultOf({ configs, values, io }: Invocation<Values>): Promise<Re
     if (!(error instanceof ConfigError)) throw error
     return { found: error.faults }
   }
-}
-
-function resultText(
-  { config: folder, values }: Invocation<Values>,
-  { found, modules = [], live = [] }: Result,
-  stream: Output
-): string {
-  const count = (severity: Fault['severity']) => {
-    const number = found.filter(each => each.severity === severity).length
-    return number === 0 ? [] : [`${number} ${severity}${number > 1 ? 's' : ''}`]
-  }
-  const [faults = 'no faults'] = count('fault')
-  const summary = faults === 'no faults' ? [faults, ...count('warning')] : [faults]
-  const lines = [...found.map(each => coloured(each, stream)), `${folder}: ${summary.join(', ')}`]
-  if (modules.length > 0) lines.push(noteOf(modules, values.code === false))
-  return [...lines, ...live.map(reachedText), ''].join('\n')
 }
 
 function coloured(fault: Fault, stream: Output): string {

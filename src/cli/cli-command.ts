@@ -1,5 +1,5 @@
 /** A command as `commander` has it, with the options that commands share and their way to run. */
-import { Command, Option } from 'commander'
+import { Command, type CommandOptions } from 'commander'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import {
@@ -16,7 +16,8 @@ interface Run {
   exitCode: number
 }
 
-type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
+/** Of an implementation, which returns its exit code where that may be another than 0. */
+type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
 export class CliCommand extends Command {
   readonly #run: Run
@@ -36,13 +37,15 @@ export class CliCommand extends Command {
     return new CliCommand(this.#run, name)
   }
 
+  subcommand(words: string, description: string, options?: CommandOptions): CliCommand {
+    return this.command(words, options).description(description)
+  }
+
   repeatable(flags: string, description: string): this {
-    const option = new Option(flags, `${description}; may be repeated`)
-    return this.addOption(
-      option.argParser((value: string, former: readonly string[] | undefined) => [
-        ...(former ?? []),
-        value
-      ])
+    return this.option(
+      flags,
+      `${description}; may be repeated`,
+      (value: string, former: readonly string[] | undefined) => [...(former ?? []), value]
     )
   }
 
@@ -109,20 +112,27 @@ export class CliCommand extends Command {
     const { io } = this.#run
     const config = configs.at(-1) ?? defaultFolder
     return await this.#guarded(async () => {
-      let code = 0
-      const found = this.#asksGateway(this.args) ? await gatewaysFor(configs, url, io) : [undefined]
-      const gateways = this.#asksOne ? found.slice(0, 1) : found
+      const gateways = await this.#gateways(configs, url)
       const run = await load()
+      let code = 0
       for (const gateway of gateways) {
         // Not among the output, which may be for programs.
         if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
         const rest = this.args
         const invocation = { config, configs, gateway, json, values: values as V, rest, io }
         // A command that fails at one gateway is still sent to the others.
-        code = Math.max(code, await this.#guarded(() => run(invocation)))
+        code = Math.max(code, await this.#guarded(async () => (await run(invocation)) ?? 0))
       }
       return code
     })
+  }
+
+  async #gateways(configs: readonly string[], url: string | undefined) {
+    if (!this.#asksGateway(this.args)) return [undefined]
+    const { localGateways, remoteGateway } = await import('./ask.ts')
+    if (url !== undefined) return [remoteGateway(url, this.#run.io)]
+    const all = await localGateways(configs, this.#run.io)
+    return this.#asksOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {
@@ -152,9 +162,4 @@ export class CliCommand extends Command {
     const advice = takesNone ? ` If that is the config folder, write --config ${word}.` : ''
     this.error(`Not understood: "${word}".${advice}`)
   }
-}
-
-async function gatewaysFor(configs: readonly string[], url: string | undefined, io: Io) {
-  const { localGateways, remoteGateway } = await import('./ask.ts')
-  return url === undefined ? await localGateways(configs, io) : [remoteGateway(url, io)]
 }

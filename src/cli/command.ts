@@ -71,3 +71,10 @@ export function headersOf(texts: readonly string[]): Readonly<Record<string, str
   }
   return Object.fromEntries(headers)
 }
+
+/** @returns the check of an answer, by the pattern of a key of the config */
+export function fitting(schema: object): (text: string) => string | undefined {
+  const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
+  const allowed = new RegExp(pattern)
+  return text => (allowed.test(text) ? undefined : expected)
+}

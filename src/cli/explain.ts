@@ -6,7 +6,6 @@ import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { createDryApp, type DryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
-import type { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
@@ -45,8 +44,8 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     const isAnswered = answer !== undefined || live !== undefined
     const user = who?.identity
     const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`
-    const shown = { method, target, from, as, user, isAnswered }
-    const explanation = await explanationOf(config, shown, result)
+    const answered = { ...result, isAnswered, user }
+    const explanation = await explanationOf(config, { method, target, from, as }, answered)
     const text = json ? jsonText(explanation) : formatExplanation(config, explanation, io.stdout)
     io.stdout.write(text)
     return explanation.verdict.passes ? 0 : 3
@@ -57,20 +56,15 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
 }
 
 /** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
-async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<Json> {
-  const place = file === '-' ? 'Standard input' : file
-  let bytes: Buffer
+async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
+  const isInput = file === '-'
   try {
-    bytes = file === '-' ? await buffer(stdin) : readFileSync(file)
+    return readJson(isInput ? await buffer(stdin) : readFileSync(file), {}, Infinity)
   } catch (error) {
-    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    throw new CommandError(`${place} cannot be read (${code}).`)
-  }
-  try {
-    return readJson(bytes, {}, Infinity)
-  } catch (error) {
-    const { cause } = error as GatewayError
-    throw new CommandError(`${place}: ${cause instanceof Error ? cause.message : String(error)}.`)
+    const place = isInput ? 'Standard input' : file
+    const { code, cause } = error as NodeJS.ErrnoException
+    const problem = cause instanceof Error ? `: ${cause.message}` : ` cannot be read (${code})`
+    throw new CommandError(`${place}${problem}.`)
   }
 }
 

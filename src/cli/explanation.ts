@@ -22,22 +22,20 @@ interface Asked {
   readonly target: string
   readonly from: string
   readonly as: string | undefined
-  readonly user: Identity | undefined
+}
+
+interface Answered extends DryResult {
+  /** By a response in a file or of the upstreams; otherwise these would decide. */
   readonly isAnswered: boolean
+  readonly user: Identity | undefined
 }
 
 export type Explanation = Awaited<ReturnType<typeof explanationOf>>
 
-export async function explanationOf(
-  config: LoadedConfig,
-  { isAnswered, user, ...request }: Asked,
-  { status, body, record, calls, shaped }: DryResult
-) {
+export async function explanationOf(config: LoadedConfig, request: Asked, answered: Answered) {
+  const { status, body, record, calls, isAnswered } = answered
   const main = calls.find(({ part }) => part === undefined)
-  /** Otherwise the upstream would decide. */
   const isSettled = isAnswered || main === undefined
-  const route = record?.route ?? ''
-  const name = isAnswered ? shapeOf(config, route) : undefined
   return {
     request,
     verdict: {
@@ -46,57 +44,48 @@ export async function explanationOf(
       ...(main !== undefined && { upstream: main.upstream, url: urlOf(config, main) })
     },
     record,
-    calls: calls.map(({ headers, ...call }) => ({
+    calls: calls.map(call => ({
       upstream: call.upstream,
       part: call.part,
       method: call.method,
       url: urlOf(config, call),
-      headers: {
-        ...headers,
-        ...hiddenHeaders(config, call.upstream),
-        ...hiddenToken(config, call.upstream, headers)
-      }
+      headers: { ...call.headers, ...hiddenHeaders(config, call) }
     })),
-    shape:
-      name !== undefined && shaped.has(name)
-        ? {
-            name,
-            before: shaped.get(name),
-            operations: await traceShape(
-              config,
-              { name, route, target: request.target, user },
-              shaped.get(name)
-            )
-          }
-        : undefined,
+    shape: await shapeOf(config, request.target, answered),
     response: isAnswered ? { status, body } : undefined
   }
 }
 
-function shapeOf({ routes }: LoadedConfig, route: string): string | undefined {
-  if (route === 'profile') return routes.endpoints.profile.shape
-  return Object.hasOwn(routes.routes, route) ? routes.routes[route]?.shape : undefined
+async function shapeOf(config: LoadedConfig, target: string, answered: Answered) {
+  const { record, shaped, isAnswered, user } = answered
+  const { routes, endpoints } = config.routes
+  const route = record?.route ?? ''
+  const own = Object.hasOwn(routes, route) ? routes[route] : undefined
+  const name = route === 'profile' ? endpoints.profile.shape : own?.shape
+  if (name === undefined || !isAnswered || !shaped.has(name)) return undefined
+  const before = shaped.get(name)
+  return {
+    name,
+    before,
+    operations: await traceShape(config, { name, route, target, user }, before)
+  }
 }
 
-function urlOf(
-  { routes }: LoadedConfig,
-  { upstream, path }: Pick<UpstreamCall, 'upstream' | 'path'>
-): string {
+function urlOf({ routes }: LoadedConfig, { upstream, path }: UpstreamCall): string {
   const [url = ''] = urlsOf(routes.upstreams[upstream] ?? {})
   return url.replace(/\/$/, '') + path
 }
 
-/** Those that config gives the upstream: any of them may be a secret. */
-function hiddenHeaders({ routes }: LoadedConfig, upstream: string): Record<string, string> {
-  const names = Object.keys(routes.upstreams[upstream]?.headers ?? {})
-  return Object.fromEntries(names.map(name => [name, '(of the config)']))
-}
-
-/** The gateway signs a real token here, too, which no terminal or log is to keep. */
-function hiddenToken({ routes }: LoadedConfig, upstream: string, sent: object): object {
-  const { as, jwt } = credentialOf(routes.upstreams[upstream]?.credential ?? 'none')
-  const name = tokenHeaderOf(as) ?? ''
-  return jwt !== undefined && name in sent ? { [name]: '(signed by the gateway)' } : {}
+/** Those of config may be secrets, and the gateway signs a real token here, too. */
+function hiddenHeaders({ routes }: LoadedConfig, { upstream, headers }: UpstreamCall): object {
+  const config = routes.upstreams[upstream]
+  const names = Object.keys(config?.headers ?? {})
+  const { as, jwt } = credentialOf(config?.credential ?? 'none')
+  const token = tokenHeaderOf(as) ?? ''
+  return {
+    ...Object.fromEntries(names.map(name => [name, '(of the config)'])),
+    ...(jwt !== undefined && token in headers && { [token]: '(signed by the gateway)' })
+  }
 }
 
 export function formatExplanation(
@@ -171,10 +160,10 @@ function jsonOf(body: string): string {
   }
 }
 
-export interface TracedStep {
+interface TracedStep {
   readonly operation: ShapeStep
   readonly after?: unknown
-  readonly missing?: string
+  readonly missing?: string | undefined
   /** The failure with which the operation ended the response. */
   readonly failed?: string
 }
@@ -185,38 +174,28 @@ async function traceShape(
   { name, ...use }: ShapeUse & { readonly name: string },
   before: unknown
 ): Promise<TracedStep[]> {
-  const { gateway, routes } = config
-  const { shapes, paging } = routes
-  const { success } = createEnvelope(gateway.envelope)
-  const context = { wrap: success, shapes, paging, modules: await loadModules(config) }
+  const { shapes, paging } = config.routes
+  const { success: wrap } = createEnvelope(config.gateway.envelope)
+  const context = { wrap, shapes, paging, modules: await loadModules(config) }
   const done: TracedStep[] = []
-  let current = before
-  for (const operation of singles(flatten(shapes[name] ?? [], shapes))) {
+  let after = before
+  for (const operation of flatten(shapes[name] ?? [], shapes)) {
     let missing: string | undefined
     const onMissing = (path: string) => {
       missing = path
     }
     const { refusal, apply } = compileShape([operation], { ...context, onMissing })
-    const refused = refusal(current)
+    const refused = refusal(after)
     if (refused !== undefined) {
       return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
     }
     try {
-      current = await apply(current, use)
+      after = await apply(after, use)
     } catch (error) {
       const { code, cause } = toGatewayError(error)
       return [...done, { operation, failed: `${code}: ${reasonOf(cause as Error)}` }]
     }
-    done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
+    done.push({ operation, after, missing })
   }
   return done
-}
-
-function singles(steps: readonly ShapeStep[]): ShapeStep[] {
-  return steps.flatMap((step): ShapeStep[] => {
-    const { each, at } = step
-    if (each !== undefined) return singles(each).map(inner => ({ each: [inner] }))
-    if (at === undefined) return [step]
-    return singles(at.operations).map(inner => ({ at: { path: at.path, operations: [inner] } }))
-  })
 }

@@ -21,10 +21,9 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
   const program = new CliCommand(run, 'console-gateway')
     .description('The gateway between an administration console and its back-ends.')
     .usage('COMMAND [OPTIONS]')
-    .option(
+    .repeatable(
       '-c, --config <dir>',
-      'the config folder; of several, a later one wins (default: config)',
-      (folder: string, others: readonly string[] | undefined) => [...(others ?? []), folder]
+      'the config folder (default: config), of which a later one wins'
     )
     .version(
       `console-gateway ${packageJson.version} (Node ${process.version})`,

@@ -18,12 +18,11 @@ interface Values {
 
 type Maintenance = Invocation<Values>
 
-export async function showMaintenance(invocation: Maintenance): Promise<number> {
+export async function showMaintenance(invocation: Maintenance): Promise<void> {
   await askAndPrint(invocation, [path], inWords)
-  return 0
 }
 
-export async function beginMaintenance(invocation: Maintenance): Promise<number> {
+export async function beginMaintenance(invocation: Maintenance): Promise<void> {
   const { from, until, message, route, method, allowRole } = invocation.values
   const body = {
     from: timeOf(from),
@@ -34,12 +33,10 @@ export async function beginMaintenance(invocation: Maintenance): Promise<number>
     allowRoles: allowRole
   }
   await askAndPrint(invocation, [path, body], inWords)
-  return 0
 }
 
-export async function endMaintenance(invocation: Maintenance): Promise<number> {
+export async function endMaintenance(invocation: Maintenance): Promise<void> {
   await askAndPrint(invocation, [`${path}/end`, { routes: invocation.values.route }], inWords)
-  return 0
 }
 
 function timeOf(value: string | undefined): string | undefined {

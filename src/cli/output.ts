@@ -30,13 +30,20 @@ export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
   )
 }
 
-export function table(
-  head: readonly string[],
-  rows: ReadonlyArray<readonly string[]>,
-  stream: Output
+/** The head of each column, and its cell for a row. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
+
+/** @param none what is said where there is no row */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: Columns<Row>,
+  stream: Output,
+  none = ''
 ): string {
-  const [first = '', ...lines] = aligned([head, ...rows])
-  return `${[paint('bold', first, stream), ...lines].join('\n')}\n`
+  if (rows.length === 0) return `${none}\n`
+  const cells = rows.map(row => Object.values(columns).map(cell => cell(row)))
+  const [head = '', ...lines] = aligned([Object.keys(columns), ...cells])
+  return `${[paint('bold', head, stream), ...lines].join('\n')}\n`
 }
 
 /** The steps of a request, as `why` and `explain` show them: a name that comes again is blank. */

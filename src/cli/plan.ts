@@ -4,33 +4,25 @@ import { assertUsable } from '../dry-run/try-config.ts'
 import { printable } from '../observability/unprintable.ts'
 import type { PlanAnswer } from '../ops/state-schemas.ts'
 import { ask } from './ask.ts'
-import { CommandError, type Connection, type Invocation, type Output } from './command.ts'
+import { CommandError, type Invocation, type Output } from './command.ts'
 import { jsonText, paint } from './output.ts'
 
-export async function plan({
-  configs,
-  gateway,
-  rest: [target],
-  json,
-  io
-}: Invocation): Promise<number> {
-  let found: Plan
-  if (target === undefined) {
-    found = await planOfRunning(gateway)
-  } else {
-    const next = loadConfig(target, io.env)
-    await assertUsable(next)
-    found = comparePlan(loadConfig(configs, io.env), next)
-  }
-  const { changes, risks } = found
-  io.stdout.write(json ? jsonText({ changes, risks }) : planText(found, io.stdout))
-  return risks.length > 0 ? 3 : 0
+export async function plan(invocation: Invocation): Promise<number> {
+  const { json, io } = invocation
+  const found = await planOf(invocation)
+  io.stdout.write(json ? jsonText(found) : planText(found, io.stdout))
+  return found.risks.length > 0 ? 3 : 0
 }
 
-async function planOfRunning(gateway: Connection | undefined): Promise<Plan> {
-  const { faults, ...found } = await ask<PlanAnswer>(gateway, '/ops/api/plan')
-  if (faults.length > 0) throw new CommandError(faults.join('\n'))
-  return found
+async function planOf({ configs, gateway, rest: [target], io }: Invocation): Promise<Plan> {
+  if (target === undefined) {
+    const { faults, ...found } = await ask<PlanAnswer>(gateway, '/ops/api/plan')
+    if (faults.length > 0) throw new CommandError(faults.join('\n'))
+    return found
+  }
+  const next = loadConfig(target, io.env)
+  await assertUsable(next)
+  return comparePlan(loadConfig(configs, io.env), next)
 }
 
 function planText({ changes, risks }: Plan, stream: Output): string {

@@ -4,15 +4,14 @@ import { presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { aligned, jsonText } from './output.ts'
 
-export async function listPresets({ json, io }: Invocation): Promise<number> {
+export async function listPresets({ json, io }: Invocation): Promise<void> {
   const all = allPresets()
   const rows = all.map(({ kind, name, summary }) => [`${kind}/${name}`, summary])
   io.stdout.write(json ? jsonText(all) : `${aligned(rows).join('\n')}\n`)
-  return 0
 }
 
 /** The name may be preceded by its kind, such as `console/ruoyi`; without, it may be two. */
-export async function showPreset({ rest: [name = ''], io }: Invocation): Promise<number> {
+export async function showPreset({ rest: [name = ''], io }: Invocation): Promise<void> {
   const all = allPresets()
   const found = all.filter(({ kind, name: own }) => own === name || `${kind}/${own}` === name)
   if (found.length === 0) {
@@ -20,7 +19,6 @@ export async function showPreset({ rest: [name = ''], io }: Invocation): Promise
     throw new CommandError(`There is no preset "${name}".${nearest(name, names)}`)
   }
   io.stdout.write(found.map(preset => presetText(preset.kind, preset.name)).join('\n---\n'))
-  return 0
 }
 
 function allPresets() {

@@ -1,12 +1,13 @@
 /** Questions at the terminal; passwords from a prompt without echo, stdin or a variable. */
 import { text as readAll } from 'node:stream/consumers'
-import { CommandError, type Io } from './command.ts'
+import { Option } from 'commander'
+import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 
 /** A console sends no longer one. */
 const maxLength = 1024
 const advisedLength = 8
 
-export interface Question {
+interface Question {
   readonly message: string
   readonly initial?: string | undefined
   readonly check?: ((answer: string) => string | undefined) | undefined
@@ -29,7 +30,7 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
 }
 
 /** @throws CommandError for none, or one that is too long */
-export async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
+async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
   const password = await passwordFrom(question, io, variable)
   if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
@@ -48,7 +49,7 @@ async function passwordFrom(question: string, io: Io, variable: string | undefin
 }
 
 /** Asks at the terminal. @throws CommandError when the prompt is left */
-export async function askLine(question: Question, io: Io): Promise<string> {
+async function askLine(question: Question, io: Io): Promise<string> {
   const { message, initial = '', check } = question
   const { text } = await import('@clack/prompts')
   const answer = text({
@@ -82,4 +83,76 @@ async function answered<T>(answer: Promise<T>): Promise<Exclude<T, symbol>> {
   const given = await answer
   if (typeof given === 'symbol') throw new CommandError('Stopped; nothing was changed.')
   return given as Exclude<T, symbol>
+}
+
+const memberOf = (option: string) => new Option(`--${option}`).attributeName()
+
+/**
+ * The answers to the questions of a command, of which each has an option.
+ * @param option of its methods: as on the command line, without its dashes
+ */
+export class Answers {
+  #isAgain = false
+  readonly values: Record<string, unknown>
+  readonly io: Io
+  readonly isInteractive: boolean
+
+  constructor({ values, io }: Pick<Invocation, 'values' | 'io'>) {
+    this.values = { ...values }
+    this.io = io
+    this.isInteractive = io.stdin.isTTY === true
+  }
+
+  text(option: string): string | undefined {
+    return this.values[memberOf(option)] as string | undefined
+  }
+
+  /** From now on everything is asked for, and an empty line is the answer of before. */
+  askAgain(): void {
+    this.#isAgain = true
+  }
+
+  /** @throws UsageError for a wrong option; without a terminal, if there is no default */
+  async ask(option: string, question: Question): Promise<string> {
+    const former = this.text(option)
+    const isKnown = former !== undefined && !this.#isAgain
+    const initial = former ?? question.initial
+    const answer = isKnown ? former : await this.#typed({ ...question, initial })
+    if (answer === undefined) {
+      throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
+    }
+    const problem = question.check?.(answer)
+    if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
+    this.values[memberOf(option)] = answer
+    return answer
+  }
+
+  async word<T extends string>(option: string, message: string, words: readonly T[]): Promise<T> {
+    const list = words.join(', ')
+    const isWord = (text: string) => (words as readonly string[]).includes(text)
+    const answer = await this.ask(option, {
+      message: `${message} (${list})`,
+      initial: words[0],
+      check: text => (isWord(text) ? undefined : `one of ${list}`)
+    })
+    return answer as T
+  }
+
+  /** Asked for at a terminal alone. */
+  async optional(message: string): Promise<string> {
+    return (await this.#typed({ message: `${message} (empty: none)`, initial: '' })) ?? ''
+  }
+
+  async account(): Promise<string> {
+    return await this.ask('user', { message: 'An account of the back-end: user name' })
+  }
+
+  async password(): Promise<string> {
+    const variable = this.#isAgain ? undefined : this.text('password-env')
+    return await readPassword('Its password: ', this.io, variable)
+  }
+
+  async #typed(question: Question): Promise<string | undefined> {
+    return this.isInteractive ? await askLine(question, this.io) : question.initial
+  }
 }

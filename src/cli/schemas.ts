@@ -6,14 +6,13 @@ import { CommandError, type Invocation, type Io } from './command.ts'
 import { readText, replaceFile } from './replace-file.ts'
 import { schemaTexts } from '../config/schema/for-editors.ts'
 
-export async function schemas({ config: folder, io }: Invocation): Promise<number> {
+export async function schemas({ config: folder, io }: Invocation): Promise<void> {
   if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
   try {
     for (const file of addSchemas(folder, io.env)) io.stdout.write(`wrote ${file}\n`)
   } catch (error) {
     throw new CommandError((error as Error).message)
   }
-  return 0
 }
 
 export function addSchemas(folder: string, env: Io['env']): string[] {

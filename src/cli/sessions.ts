@@ -1,7 +1,7 @@
-import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
+import type { ClosedAnswer, NamedUser, SessionsAnswer, ShownSession } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
-import { jsonText, table } from './output.ts'
+import { type Columns, jsonText, table } from './output.ts'
 import { askYes } from './prompt.ts'
 
 type Answer = Partial<SessionsAnswer & ClosedAnswer>
@@ -10,32 +10,29 @@ const path = '/ops/api/sessions'
 const maxUsers = 1000
 const maxAgent = 60
 
-interface Values {
-  readonly by?: 'id' | 'name'
-  readonly source?: string
-  readonly everyone?: boolean
-  readonly yes?: boolean
-}
+type OfUser = Omit<NamedUser, 'user'>
+type Sessions = Invocation<OfUser & { readonly everyone?: boolean; readonly yes?: boolean }>
 
-type Sessions = Invocation<Values>
-
-export async function listSessions(invocation: Sessions): Promise<number> {
-  const named = userOf(invocation)
+export async function listSessions(invocation: Invocation<OfUser>): Promise<number> {
+  const { rest, values } = invocation
+  const [user] = rest
+  const named = { ...(user !== undefined && { user }), ...values }
   const query = new URLSearchParams({ size: `${maxUsers}`, ...named })
-  const answer = await ask<Answer>(invocation.gateway, `${path}?${query.toString()}`)
-  return print(invocation, answer, refusalOf(answer, named, invocation))
+  return await askAndPrint(invocation, `${path}?${query.toString()}`)
 }
 
 export async function closeSessions(invocation: Sessions): Promise<number> {
-  const { everyone = false, yes = false } = invocation.values
-  const named = userOf(invocation)
-  if (everyone && !yes) await confirmEveryone(invocation)
-  const which = everyone ? { everyone } : { ...named, id: invocation.rest[1] }
-  const answer = await ask<Answer>(invocation.gateway, `${path}/close`, which)
-  return print(invocation, answer, refusalOf(answer, named, invocation))
+  const { rest, values } = invocation
+  const { everyone, yes, by, source } = values
+  if (everyone === true && yes !== true) await confirmEveryone(invocation)
+  const [user, id] = rest
+  return await askAndPrint(invocation, `${path}/close`, { everyone, user, id, by, source })
 }
 
-function print({ json, io }: Sessions, answer: Answer, refusal: string | undefined): number {
+async function askAndPrint(invocation: Sessions, target: string, body?: object): Promise<number> {
+  const { gateway, json, io } = invocation
+  const answer = await ask<Answer>(gateway, target, body)
+  const refusal = refusalOf(answer, invocation)
   if (json) io.stdout.write(jsonText(answer))
   else if (refusal !== undefined) io.stderr.write(refusal)
   else if (answer.closed === undefined) io.stdout.write(sessionsText(answer, io.stdout))
@@ -53,24 +50,19 @@ async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   throw new CommandError('Nothing was closed.')
 }
 
-function userOf({ values: { by, source }, rest: [user] }: Sessions): NamedUser {
-  return {
-    ...(user !== undefined && { user }),
-    ...(by !== undefined && { by }),
-    ...(source !== undefined && { source })
-  }
-}
-
 function refusalOf(
   { candidates, closed }: Answer,
-  { user = '', by, source }: NamedUser,
-  { io: { stderr } }: Sessions
+  { rest: [user = ''], values: { by, source }, io: { stderr } }: Sessions
 ): string | undefined {
   if (candidates !== undefined) {
-    const rows = candidates.map(each => [each.source, each.id, each.username])
+    const columns: Columns<(typeof candidates)[number]> = {
+      SOURCE: each => each.source,
+      ID: ({ id }) => id,
+      NAME: ({ username }) => username
+    }
     return (
       `"${user}" may be any of these users; choose one with --by or --source:\n` +
-      table(['SOURCE', 'ID', 'NAME'], rows, stderr)
+      table(candidates, columns, stderr)
     )
   }
   if (closed !== 0) return undefined
@@ -78,18 +70,23 @@ function refusalOf(
   return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.\n`
 }
 
-function sessionsText(answer: Answer, stream: Output): string {
-  const { sessions = [], isWhole = true, users } = answer
-  if (sessions.length === 0) return 'no sessions\n'
-  const isOfAll = users !== undefined
-  const rows = sessions.map(({ id, startedAt, lastUsedAt, user, userId, source, ...of }) => {
-    const whose = isOfAll ? [user, userId, source] : []
-    return [id, startedAt, lastUsedAt, ...whose, of.address, of.agent.slice(0, maxAgent)]
-  })
-  const whose = isOfAll ? ['USER', 'ID', 'SOURCE'] : []
-  const head = ['SESSION', 'STARTED', 'LAST USED', ...whose, 'ADDRESS', 'AGENT']
+const userColumns: Columns<ShownSession> = {
+  USER: ({ user }) => user,
+  ID: ({ userId }) => userId,
+  SOURCE: ({ source }) => source
+}
+
+function sessionsText({ sessions = [], isWhole = true, users }: Answer, stream: Output): string {
+  const columns: Columns<ShownSession> = {
+    'SESSION': ({ id }) => id,
+    'STARTED': ({ startedAt }) => startedAt,
+    'LAST USED': ({ lastUsedAt }) => lastUsedAt,
+    ...(users !== undefined && userColumns),
+    'ADDRESS': ({ address }) => address,
+    'AGENT': ({ agent }) => agent.slice(0, maxAgent)
+  }
   const more = isWhole
     ? ''
     : `and more: ${users ?? 0} users are signed in; name one to see all of theirs\n`
-  return table(head, rows, stream) + more
+  return table(sessions, columns, stream, 'no sessions') + more
 }

@@ -136,19 +136,12 @@ const problems: Readonly<Record<string, string>> = {
   EACCES: 'may not be listened on by this user, as ports up to 1023'
 }
 
+type Place = Readonly<Partial<Record<'address' | 'port' | 'hostname', string>>>
+
 /** @returns undefined for an error that no operator can mend */
 function startMessage(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message
-  const {
-    code = '',
-    address,
-    port,
-    hostname
-  } = error as NodeJS.ErrnoException & {
-    readonly address?: string
-    readonly port?: number
-    readonly hostname?: string
-  }
+  const { code = '', address, port, hostname } = error as NodeJS.ErrnoException & Place
   const problem = problems[code]
   const place = hostname ?? `${address}:${port}`
   return problem && `${place} ${problem}: see server.listen and ops.listen in gateway.yaml.`

@@ -1,9 +1,9 @@
+import { stateTexts } from '../observability/request-story.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { stateTexts } from '../ops/health.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
 import { ask, askAndPrint, membersOf, send } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
-import { aligned, jsonText, table } from './output.ts'
+import { aligned, type Columns, jsonText, table } from './output.ts'
 
 export async function status(invocation: Invocation<{ readonly all?: boolean }>): Promise<number> {
   if (invocation.values.all === true) return await statusOfAll(invocation)
@@ -44,24 +44,25 @@ function brief(changes: readonly string[]): string {
   return [...changes.slice(0, 2), ...more].join('; ')
 }
 
-const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'GENERATION', 'CONFIG', 'FILES', 'REQUESTS/S']
+type Replica = ReplicasStatus['replicas'][number]
 
-function stateOf({ ready, isSilent, seenAt }: ReplicasStatus['replicas'][number]): string {
+const columns: Columns<Replica> = {
+  'REPLICA': ({ id }) => id,
+  'HOST': ({ host }) => host,
+  'VERSION': ({ version }) => version,
+  'STATE': stateOf,
+  'GENERATION': ({ generation }) => String(generation),
+  'CONFIG': ({ configHash }) => configHash,
+  'FILES': ({ files }) => files,
+  'REQUESTS/S': ({ requestsPerSecond }) => String(requestsPerSecond)
+}
+
+function stateOf({ ready, isSilent, seenAt }: Replica): string {
   if (isSilent) return `silent since ${seenAt}`
   return ready ? 'ready' : 'not ready'
 }
 
 function replicasText({ replicas, info }: ReplicasStatus, stream: Output): string {
-  const rows = replicas.map(replica => [
-    replica.id,
-    replica.host,
-    replica.version,
-    stateOf(replica),
-    String(replica.generation),
-    replica.configHash,
-    replica.files,
-    String(replica.requestsPerSecond)
-  ])
   const configs = new Set(replicas.map(({ configHash }) => configHash))
   const lines = [`${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`]
   for (const { id, fault } of replicas) {
@@ -72,10 +73,10 @@ function replicasText({ replicas, info }: ReplicasStatus, stream: Output): strin
   }
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
   if (info !== undefined) lines.push(info)
-  return table(head, rows, stream) + printableLines([...lines, ''].join('\n'))
+  return table(replicas, columns, stream) + printableLines([...lines, ''].join('\n'))
 }
 
-export async function ops({ gateway, json, io }: Invocation): Promise<number> {
+export async function ops({ gateway, json, io }: Invocation): Promise<void> {
   const { url: local } = await ask(gateway, '/ops/api/link', {})
   const link = typeof local === 'string' ? URL.parse(local) : null
   if (link === null) throw new CommandError('The response to /ops/api/link has no link.')
@@ -84,15 +85,15 @@ export async function ops({ gateway, json, io }: Invocation): Promise<number> {
   const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
   io.stdout.write(json ? jsonText({ url }) : `${url}\n`)
   io.stderr.write('It opens the operators’ page once, within two minutes.\n')
-  return 0
 }
 
 export async function reload({
   gateway,
   json,
-  values: { yes = false },
+  values,
   io
 }: Invocation<{ readonly yes?: boolean }>): Promise<number> {
+  const { yes = false } = values
   const answer = await ask<ReloadAnswer>(gateway, '/ops/api/reload', { yes })
   const isRefused = answer.outcome === 'refused'
   if (json) io.stdout.write(jsonText(answer))
@@ -114,7 +115,6 @@ function outcomeText(answer: ReloadAnswer): string {
 }
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
-  if (gateway === undefined) return 1
   const { status: code, text } = await send(gateway, '/readyz')
   const parts = membersOf(text) ?? { status: `answered ${code}` }
   const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)

@@ -24,7 +24,7 @@ interface Values {
   readonly role?: readonly string[]
 }
 
-export async function addUser(invocation: Invocation<Values>): Promise<number> {
+export async function addUser(invocation: Invocation<Values>): Promise<void> {
   const { values, io } = invocation
   const { id, name: displayName, role: roles } = values
   const change = open(invocation)
@@ -39,10 +39,9 @@ export async function addUser(invocation: Invocation<Values>): Promise<number> {
   write(invocation, change)
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
   io.stdout.write(`${file}: added ${name} (${list})\n`)
-  return 0
 }
 
-export async function setPassword(invocation: Invocation<Values>): Promise<number> {
+export async function setPassword(invocation: Invocation<Values>): Promise<void> {
   const { values, io } = invocation
   const change = open(invocation)
   const { name, file, names } = change
@@ -53,7 +52,6 @@ export async function setPassword(invocation: Invocation<Values>): Promise<numbe
   setMember(change.document, ['users', name], 'password', password)
   write(invocation, change)
   io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
-  return 0
 }
 
 function open(invocation: Invocation<Values>) {

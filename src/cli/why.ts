@@ -3,7 +3,7 @@ import { formatMs, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAndPrint } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
-import { paint, stepLines, table } from './output.ts'
+import { type Columns, paint, stepLines, table } from './output.ts'
 
 const maxStories = 10
 const defaultLast = 5
@@ -12,12 +12,7 @@ const notFound =
   'No request of this id is kept. Kept are those that failed, took more than a second or were no ' +
   'GET; the access log has all.\n'
 
-interface Values {
-  readonly user?: string
-  readonly last?: string
-  readonly status?: string
-  readonly route?: string
-}
+type Values = Readonly<Record<string, string>>
 
 export async function why(invocation: Invocation<Values>): Promise<number> {
   const { rest, values } = invocation
@@ -35,7 +30,17 @@ function pathOf(id: string | undefined, values: Values): string {
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id)) {
     throw new CommandError('A request id has up to 64 letters, digits, and _ . -')
   }
-  return `/ops/api/requests/${id}`
+  return `/ops/api/requests?id=${id}`
+}
+
+const columns: Columns<KeptRequest> = {
+  AT: ({ at }) => at,
+  REQUEST: ({ requestId }) => requestId,
+  USER: ({ user = '' }) => user,
+  WHAT: ({ method, path }) => `${method} ${path}`,
+  STATUS: ({ status }) => String(status),
+  CODE: ({ code = '' }) => code,
+  TIME: ({ ms }) => formatMs(ms)
 }
 
 function textOf(found: FoundRequests, id: string | undefined, stream: Output): string {
@@ -45,7 +50,7 @@ function textOf(found: FoundRequests, id: string | undefined, stream: Output): s
   if (id !== undefined && requests.length > 1) {
     parts.push(`The id was used by ${requests.length} requests.\n\n`)
   }
-  if (requests.length > maxStories) parts.push(requestsTable(requests, stream))
+  if (requests.length > maxStories) parts.push(table(requests, columns, stream))
   else parts.push(requests.map(each => storyText(each, stream)).join('\n'))
   if (id !== undefined && hasMore) parts.push('There are more requests of this id.\n')
   if (requests.length > 0) parts.push('\n')
@@ -58,17 +63,4 @@ export function storyText(request: KeptRequest, stream: Output): string {
   const { method, path, status, ms } = request
   const head = printable(`${method} ${path} → ${status}, ${formatMs(ms)}`)
   return [paint('bold', head, stream), ...stepLines(storyOf(request)), ''].join('\n')
-}
-
-function requestsTable(requests: readonly KeptRequest[], stream: Output): string {
-  const rows = requests.map(({ at, requestId, user = '', method, path, code = '', status, ms }) => [
-    at,
-    requestId,
-    user,
-    `${method} ${path}`,
-    String(status),
-    code,
-    formatMs(ms)
-  ])
-  return table(['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], rows, stream)
 }

@@ -110,7 +110,7 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     inFlight: new Map(),
     rates: new RequestRates(),
     running: () => () => {},
-    shed: { count: () => {} },
+    shed: () => {},
     bindStream: () => () => {},
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },
     watch,

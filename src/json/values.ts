@@ -61,8 +61,6 @@ export const stepsOfReference = (reference: string): string[] =>
     .slice(1)
     .map(step => unescapeStep(decodeURIComponent(step)))
 
-export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
-
 function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -1,6 +1,4 @@
-/**
- * The requests that somebody may ask about: in a stream of Redis, or while it is away in memory.
- */
+/** Requests that somebody may ask about: in a stream of Redis, or while it is away in memory. */
 import type { Cluster, Redis } from 'ioredis'
 import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-json.ts'
 import type { Trail } from './trail.ts'
@@ -85,7 +83,6 @@ export class Failures {
     return {
       requests: requests.slice(0, last),
       hasMore: requests.length > last,
-      /** Undefined where none is kept. */
       oldestAt: oldest === undefined ? undefined : new Date(oldest).toISOString(),
       /** Why those of other replicas are missing. */
       problem: stored === undefined ? away : undefined

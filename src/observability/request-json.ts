@@ -42,7 +42,6 @@ export function requestJson(trail: Trail) {
   }
 }
 
-/** Of a request that failed, was slow or might have changed something. */
 export function fullRequestJson(trail: Trail) {
   return {
     ...requestJson(trail),

@@ -6,11 +6,8 @@ export const boundsMs: readonly number[] = buckets.map(seconds => seconds * 1000
 
 export class RouteCounts {
   requests = 0
-  /** Responses with a status of 500 or more. */
   errors = 0
-  /** Responses with a status from 400 to 499. */
   refused = 0
-  /** One for each of `boundsMs`, and the rest. */
   readonly buckets = new Float64Array(boundsMs.length + 1)
 
   count(ms: number, status: number): void {

@@ -1,4 +1,4 @@
-/** The story of a request in plain words, step by step. */
+/** Plain words for people: the story of a request, step by step. */
 import errorAdvice from '../errors/advice.json' with { type: 'json' }
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import type { KeptRequest } from './failures.ts'
@@ -22,6 +22,13 @@ const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
   'renewal': ', for a new token',
   'sign-out': ', for the sign-out',
   'websocket': ', for a WebSocket'
+}
+
+/** Of the address of an upstream. */
+export const stateTexts = {
+  up: 'works',
+  open: 'does not work: requests failed',
+  unhealthy: 'does not work: health checks fail'
 }
 
 export const timeUnits = [

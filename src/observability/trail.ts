@@ -1,6 +1,4 @@
-/**
- * The record of a request. Stages only write its members; nothing is formatted before it is read.
- */
+/** The record of a request. Stages write its members; nothing is formatted before it is read. */
 import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
 import { newSpanId, type TraceContext } from './traces/context.ts'
@@ -15,7 +13,6 @@ export interface Recorded {
 
 export class TrailAttempt {
   readonly upstream: string
-  /** The address that was asked. */
   readonly address: string
   readonly purpose: AttemptPurpose
   readonly part: string | undefined
@@ -23,13 +20,11 @@ export class TrailAttempt {
   readonly startedAt = performance.now()
   /** Milliseconds to its end: the last byte of its response, or the failure. */
   ms: number | undefined = undefined
-  /** Of the response. */
   status: number | undefined = undefined
   /** Of the failure; `left` where the response was not needed any more. */
   failure: ErrorCode | 'left' | undefined = undefined
   /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
-  /** Where spans are recorded. */
   span?: { readonly id: string; readonly method: string; readonly url: string } = undefined
 
   constructor(upstream: string, address: string, { purpose, part }: Omit<Recorded, 'trail'>) {
@@ -82,19 +77,16 @@ export class Trail {
   readonly path: string
   /** Of the client; empty where its socket was closed before. */
   readonly address: string
-  /** When it began, as of `Date.now()`. */
   readonly at = Date.now()
   readonly startedAt = performance.now()
   trace: TraceContext | undefined = undefined
   /** The route's name in logs and limits; `unknown` where no route takes the request. */
   route = ''
-  /** Set where the client called the route by an alias. */
   alias: TrailAlias | undefined = undefined
   upstream: string | undefined = undefined
 
   /** The place of the session; `none` where the cookie names none that is alive. */
   sessionFrom: 'cache' | 'store' | 'none' | undefined = undefined
-  /** Of asking the store for the session. */
   sessionMs = 0
   sessionAt = 0
   /** As of `Date.now()`. */
@@ -119,7 +111,6 @@ export class Trail {
   /** To the first byte of the upstream's response. */
   upstreamMs: number | undefined = undefined
   missing: readonly string[] | undefined = undefined
-  /** Whether the route's fixed response was sent. */
   isFallback = false
   shapeMs = 0
   shapeAt = 0

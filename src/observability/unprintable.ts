@@ -1,6 +1,4 @@
-/**
- * Characters that a terminal obeys instead of showing them; clients put them into names and paths.
- */
+/** Characters that a terminal obeys instead of showing; clients put them into names and paths. */
 
 /** C1 controls, line separators, and marks that change the direction of text (UAX #9 §2). */
 const obeyed = /[\u0080-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g

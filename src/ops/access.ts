@@ -7,14 +7,13 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import { keepCookies } from '../proxy/cookie-header.ts'
-import { isLocal } from './listener.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
+import { isLocal } from './server.ts'
 
 interface Options {
   readonly ops: Pick<GatewayConfig['ops'], 'secret' | 'hosts'>
   /** `__Host-` where it goes over https alone. */
   readonly cookie: string
-  /** The operator of a cookie's value. */
   readonly operatorOf: (value: string) => Promise<Operator | undefined>
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
@@ -22,7 +21,6 @@ interface Options {
 /** Refuses requests without an operator, and sets `request.operator` of others. */
 export function createAccess({ ops, cookie, operatorOf, log }: Options) {
   const ownNames = new Set(['localhost', ...ops.hosts.map(host => host.toLowerCase())])
-  const isSecret = ops.secret === undefined ? () => false : isSameSecret(`Bearer ${ops.secret}`)
   const isSecure = cookie.startsWith('__Host-')
   const onceAMinute = createQuiet()
 
@@ -41,13 +39,13 @@ export function createAccess({ ops, cookie, operatorOf, log }: Options) {
     if (!mayUseAnyName && !isOwnName(request.host, ownNames)) throw new GatewayError('ops.host')
 
     const { authorization = '' } = request.headers
-    const credentials = authorization.replace(/^bearer /i, 'Bearer ')
-    if (isSecret(credentials)) {
+    const [, token] = /^bearer (.*)/i.exec(authorization) ?? []
+    if (token !== undefined && isSame(token, ops.secret)) {
       if (isForeign(request)) throw new GatewayError('ops.origin')
       request.operator = secretOperator
       return
     }
-    if (credentials.startsWith('Bearer ')) {
+    if (token !== undefined) {
       const fields = { event: 'ops.refused', address: request.ip }
       onceAMinute(() => log.warn(fields, 'a wrong operators’ secret was sent'))
     }
@@ -66,9 +64,8 @@ export function createAccess({ ops, cookie, operatorOf, log }: Options) {
 }
 
 /** Digests have one length, so the comparison takes the same time for every wrong secret. */
-export function isSameSecret(secret: string): (text: string) => boolean {
-  const expected = digest(secret)
-  return text => timingSafeEqual(digest(text), expected)
+export function isSame(text: string, secret: string | undefined): boolean {
+  return secret !== undefined && timingSafeEqual(digest(text), digest(secret))
 }
 
 export function digest(text: string): Buffer {

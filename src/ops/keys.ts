@@ -4,12 +4,12 @@ import { clientAddress } from '../app/hooks/address.ts'
 import { createKey, listKeys, revokeKey } from '../login/keys.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
-import { count, list, object, optional, text, time } from './schemas.ts'
+import { count, forMs, list, object, optional, text, time } from './schemas.ts'
 
 export type KeyJson = Static<typeof key>
 export type CreatedKey = Static<typeof created>
 
-const dayMs = 86_400_000
+const standardMs = 90 * 86_400_000
 const name = text('At most 63 letters, digits, dots, dashes and underscores.', {
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
 })
@@ -17,13 +17,7 @@ const role = text('', { minLength: 1, maxLength: 255 })
 const newKey = object({
   name,
   roles: optional(Type.Array(role, { maxItems: 100, description: 'None without it.' })),
-  forMs: optional(
-    Type.Integer({
-      minimum: 1000,
-      maximum: 3650 * dayMs,
-      description: 'Milliseconds; 90 days without it.'
-    })
-  )
+  forMs: forMs('90 days')
 })
 const key = object({
   name: text(),
@@ -52,9 +46,9 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
     body: newKey,
     answer: created,
     secret: 'key',
-    run: async ({ name: keyName, roles = [], forMs = 90 * dayMs }, request) => {
+    run: async ({ name: keyName, roles = [], forMs: ms = standardMs }, request) => {
       const { name: createdBy } = request.operator ?? secretOperator
-      const terms = { createdBy, forMs, address: clientAddress(request) }
+      const terms = { createdBy, forMs: ms, address: clientAddress(request) }
       return await createKey(sessions, { name: keyName, roles, ...terms })
     }
   })

@@ -1,4 +1,3 @@
-/** The use of each limit, the counts of one caller, and their reset. */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'

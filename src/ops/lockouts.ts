@@ -55,7 +55,6 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-/** All, or those of an account or an address. */
 export async function listLockouts(desk: Desk, query: LockoutsOf = {}): Promise<LockoutsAnswer> {
   const locks = await locksOf(desk, keysOf(query))
   return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }

@@ -8,7 +8,6 @@ export interface Operator {
   readonly until?: number
 }
 
-/** For every request with the operators' secret. */
 export const secretOperator: Operator = { name: 'operator', via: 'secret' }
 
 /** For every request over the Unix socket, which only the gateway's user can open. */

@@ -2,27 +2,51 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
+import { clientAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import type { Config } from '../config/schema/config.ts'
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
+import type { AuditEntry } from '../observability/audit/line.ts'
+import type { GatewayState } from '../services/gateway-state.ts'
+import type { Present } from '../services/present.ts'
 import type { Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
-import { doAct } from './acts.ts'
+import { type Operator, secretOperator } from './operator.ts'
+import type { PlanAnswer, ReloadAnswer, ReplicasStatus } from './state-schemas.ts'
 
 const prefix = '/ops/api'
+/**
+ * Acts that go on where the ledger cannot be written, while their lines wait: a full disk must not
+ * keep in who signed in with a stolen password.
+ */
+const protectiveActs = new Set([
+  'sessions.close',
+  'users.block',
+  'keys.revoke',
+  'ops.sign-in',
+  'ops.sign-out'
+])
+
+const maxText = 512
 
 type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
+type OfServer = 'metrics' | 'ledger' | 'log'
 
-export interface Desk extends Pick<Services, Used> {
+export interface Desk extends Pick<Services, Used | OfServer> {
   readonly config: () => Config
+  readonly state: () => GatewayState
+  readonly present: Pick<Present, 'read' | 'past'>
+  readonly replicas: () => Promise<ReplicasStatus>
+  readonly plan: () => Promise<PlanAnswer>
+  /** @param isConfirmed that most sessions of file users may end */
+  readonly reload: (isConfirmed: boolean, operator: Operator | undefined) => Promise<ReloadAnswer>
   /** Signs sessions that have ended out at their back-ends; not awaited. */
   readonly signOut: (ended: readonly Session[]) => void
 }
 
 interface Route {
   readonly path: string
-  /** One line for OpenAPI. */
   readonly summary: string
   /** The message for a request that does not fit; without it the common one. */
   readonly hint?: string
@@ -31,9 +55,6 @@ interface Route {
 interface Read<A extends TSchema, Q extends TSchema> extends Route {
   readonly answer: A
   readonly query?: Q
-  /** Of a path with parameters. */
-  readonly params?: Q
-  /** @param asked the query or the parameters */
   readonly read: (asked: Static<Q>) => Static<A> | Promise<Static<A>>
 }
 
@@ -49,11 +70,11 @@ interface Act<A extends TSchema, B extends TSchema> extends Route {
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** One line for OpenAPI. */
     summary?: string
   }
   interface FastifyInstance {
     acts: Map<string, Act<TSchema, TSchema>>
+    actsTo: Pick<Services, 'ledger' | 'log'>
   }
 }
 
@@ -61,18 +82,16 @@ export function addRead<A extends TSchema, Q extends TSchema>(
   ops: FastifyInstance,
   route: Read<A, Q>
 ): void {
-  const { query, params, answer, read } = route
-  const schema = {
-    ...(query && { querystring: query }),
-    ...(params && { params }),
-    response: { 200: answer }
-  }
-  addRoute(ops, 'GET', { ...route, schema }, async request => {
-    return await read((params ? request.params : request.query) as Static<Q>)
-  })
+  const { query, answer, read } = route
+  const schema = { ...(query && { querystring: query }), response: { 200: answer } }
+  addRoute(
+    ops,
+    'GET',
+    { ...route, schema },
+    async request => await read(request.query as Static<Q>)
+  )
 }
 
-/** An act stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>
@@ -124,6 +143,55 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
     const message = `Redis, which holds the ${what}, does not answer. Please try again soon.`
     throw new GatewayError('session.unavailable', { cause, message })
   })
+}
+
+interface Doing<Result extends object> {
+  readonly kind: string
+  readonly secret?: string
+  readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
+}
+
+/** @throws GatewayError */
+export async function doAct<Result extends object>(
+  { kind, run, secret }: Doing<Result>,
+  body: object,
+  request: FastifyRequest,
+  { name: operator, via }: Operator = request.operator ?? secretOperator
+): Promise<Result> {
+  const { ledger, log } = request.server.actsTo
+  const of = { act: kind, operator, via, address: clientAddress(request), requestId: request.id }
+  const line = { kind: 'act', ...of, detail: scalarsOf(body) } as const
+  try {
+    if (!protectiveActs.has(kind)) ledger?.check()
+  } catch (cause) {
+    ledger?.append({ ...line, outcome: 'failed', code: 'ops.ledger' })
+    throw new GatewayError('ops.ledger', { cause })
+  }
+  const commit = async (end: Pick<AuditEntry, 'outcome' | 'code'>, detail = line.detail) => {
+    const late = 'an act of an operator is done though its line is not on disk yet'
+    await ledger?.commit({ ...line, ...end, detail }).catch((err: unknown) => {
+      log.warn({ event: 'audit.late', ...of, err }, late)
+    })
+  }
+  try {
+    const result = await run(body, request)
+    const detail = scalarsOf({ ...body, ...result, ...(secret && { [secret]: '…' }) })
+    await commit({ outcome: 'done' }, detail)
+    log.info({ event: 'ops.act', ...of, detail }, `${operator} did ${kind}`)
+    return result
+  } catch (error) {
+    await commit({ outcome: 'failed', code: toGatewayError(error).code })
+    throw error
+  }
+}
+
+/** Lists and members of members as text. */
+function scalarsOf(details: object): AuditEntry['detail'] {
+  const texts = Object.entries(details).map(([name, value]) => [
+    name,
+    typeof value === 'object' ? JSON.stringify(value).slice(0, maxText) : value
+  ])
+  return Object.fromEntries(texts) as AuditEntry['detail']
 }
 
 /** Describes every route below `/ops/api` that is added after it. */

@@ -13,3 +13,12 @@ export const number = (description: string) => Type.Number({ description })
 export const count = Type.Integer({ minimum: 0 })
 export const list = <T extends TSchema>(items: T, description = '') =>
   Type.Immutable(Type.Array(items, description === '' ? {} : { description }))
+/** How long something holds: from a second to ten years. */
+export const forMs = (otherwise: string) =>
+  optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: 3650 * 86_400_000,
+      description: `Milliseconds; ${otherwise} without it.`
+    })
+  )

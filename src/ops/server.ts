@@ -1,34 +1,58 @@
-/** The operators' listener, with liveness, readiness, metrics and OpenAPI. */
+/** The operators' listener and the Unix socket of local commands: servers in front of one app. */
 import { randomUUID } from 'node:crypto'
-import Fastify, { LogController, type FastifyInstance } from 'fastify'
-import { createTrust } from '../app/hooks/address.ts'
-import { readForwardedProto } from '../app/hooks/address.ts'
-import { readJsonBodies } from '../app/hooks/validation.ts'
-import { schemaController } from '../app/hooks/validation.ts'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { toGatewayError } from '../errors/errors.ts'
-import { addApiDescription } from './routes.ts'
-import { type GatewayState, version } from '../services/gateway-state.ts'
-import type { Services } from '../services/services.ts'
-import type { createAccess } from './access.ts'
-import { partsOf } from './health.ts'
-import { opsHeaders, sendOpsError, sendRouterError } from './responses.ts'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type onRequestAsyncHookHandler
+} from 'fastify'
+import { openApi } from '../api-docs/openapi.ts'
+import { createConnections, endStalledConnections } from '../app/connections.ts'
+import { createTrust, readForwardedProto } from '../app/hooks/address.ts'
+import { endAfterOffer } from '../app/hooks/upgrade.ts'
+import { readJsonBodies, schemaController } from '../app/hooks/validation.ts'
+import { createHttpServer, refuseUnparsed, sendRefusal, setCertificate } from '../app/listener.ts'
+import type { ServerTls } from '../config/schema/config.ts'
+import { type ErrorCode, errorKinds, toGatewayError } from '../errors/errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import { version } from '../services/gateway-state.ts'
+import { addApiDescription, type Desk } from './routes.ts'
+import { partsOf } from './state.ts'
 
-interface Options {
-  readonly state: () => GatewayState
-  readonly openApi: () => object
-  readonly access: ReturnType<typeof createAccess>
-  readonly services: Pick<Services, 'metrics' | 'ledger' | 'log'>
-  readonly ops: Pick<GatewayConfig['ops'], 'trustedProxies' | 'openMetrics'>
+/** Pages run nothing but their own. */
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+/** Also for answers to what is no request, which are written past Fastify. */
+const opsHeaders: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': contentSecurityPolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY'
 }
 
 const maxBody = 64 * 1024
+const timeouts = { requestTimeout: 30_000, keepAliveTimeout: 72_000 }
+/** A client that takes nothing of its responses for this time loses its connection. */
+const stallMs = 30_000
+const maxConnections = 1000
+const maxLocalConnections = 100
+const graceMs = 2000
+
+const localSockets = new WeakSet<Socket>()
 
 /** `/healthz` never asks Redis: a restart of the gateway does not repair it. */
-export function createOpsServer(options: Options): FastifyInstance {
-  const { state, openApi, access } = options
-  const { metrics, ledger, log } = options.services
-  const ops = createOpsApp(options.ops.trustedProxies)
+export function createOpsServer(desk: Desk, access: onRequestAsyncHookHandler): FastifyInstance {
+  const { metrics, ledger, log, state, config } = desk
+  const { trustedProxies, openMetrics } = config().gateway.ops
+  const ops = createOpsApp(trustedProxies)
   ops.decorate('actsTo', { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
@@ -57,12 +81,12 @@ export function createOpsServer(options: Options): FastifyInstance {
     const parts = operator === undefined ? {} : partsOf(current)
     return await reply.code(ready ? 200 : 503).send({ status, ...parts })
   })
-  const ofMetrics = { isOpen: options.ops.openMetrics, isProbe: true }
+  const ofMetrics = { isOpen: openMetrics, isProbe: true }
   ops.get('/metrics', { config: ofMetrics }, async (_request, reply) => {
     const { type, body } = await metrics.text()
     return reply.type(type).send(body)
   })
-  ops.get('/openapi.json', { config: { isProbe: true } }, () => openApi())
+  ops.get('/openapi.json', { config: { isProbe: true } }, () => openApi(config()))
   ops.setNotFoundHandler(({ id }, reply) =>
     reply.code(404).send({
       error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.',
@@ -86,4 +110,75 @@ function createOpsApp(trustedProxies: readonly string[]): FastifyInstance {
   })
   if (trustedProxies.length > 0) readForwardedProto(ops)
   return ops
+}
+
+export function isLocal({ raw }: FastifyRequest): boolean {
+  return localSockets.has(raw.socket)
+}
+
+/** @param trustedProxies may have all connections; another address gets a quarter of them */
+export function createOpsListener(
+  app: FastifyInstance,
+  tls: ServerTls | undefined,
+  trustedProxies: readonly string[]
+) {
+  const server = serve(app, tls)
+  const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))
+  const connections = createConnections(maxConnections, trustedProxies)
+  connections.add(server)
+  local.maxConnections = maxLocalConnections
+  return {
+    server,
+    local,
+    setCertificate: (next: ServerTls): void => setCertificate(server, next),
+    close: async (): Promise<void> => {
+      const cut = setTimeout(() => {
+        connections.destroyAll()
+        local.closeAllConnections()
+      }, graceMs).unref()
+      await Promise.all([server, local].map(closed))
+      clearTimeout(cut)
+    }
+  }
+}
+
+function serve(app: FastifyInstance, tls: ServerTls | undefined): Server {
+  const server = createHttpServer(timeouts, tls)
+  server.on('request', (request, response) => app.routing(request, response))
+  endStalledConnections(server, stallMs)
+  // No bound beside that of their size: Node would drop further headers silently.
+  server.maxHeadersCount = 0
+  server.prependListener('request', endAfterOffer)
+  refuseUnparsed(server, refuse)
+  return server
+}
+
+function refuse(socket: Socket, code: ErrorCode): void {
+  const requestId = randomUUID()
+  const { en: error } = errorKinds[code]
+  const type = 'application/json; charset=utf-8'
+  const headers = { ...opsHeaders, 'content-type': type, 'x-request-id': requestId }
+  sendRefusal(adopt(socket), code, headers, { error, code, requestId })
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise(resolve => void server.close(() => resolve()))
+}
+
+function sendOpsError(thrown: unknown, _request: unknown, reply: FastifyReply): FastifyReply {
+  return reply.send({ ...prepareError(thrown, reply), requestId: reply.request.id })
+}
+
+export function prepareError(thrown: unknown, reply: FastifyReply) {
+  const { status, code, detail } = toGatewayError(thrown)
+  const { retryAfter, message } = detail
+  if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
+  reply.code(status)
+  return { error: message ?? errorKinds[code].en, code }
+}
+
+/** Of a path that the router cannot read: no hook has seen the request. */
+function sendRouterError(thrown: unknown, request: unknown, reply: FastifyReply): void {
+  const headers = { ...opsHeaders, 'x-request-id': reply.request.id }
+  sendOpsError(thrown, request, reply.headers(headers))
 }

@@ -1,11 +1,16 @@
-/**
- * The session of an operator: a sealed cookie of one hour, and no store. Each request holds it
- * against what is true then: it ends with the password, the role, a block or a sign-out.
- */
+/** Who vouches for an operator, and the session that follows. */
 import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Gateway } from '../app/gateway.ts'
+import { clientAddress } from '../app/hooks/address.ts'
+import { createSignInGuard } from '../app/sign-in/guard.ts'
+import { mustVouch } from '../app/sign-in/vouching.ts'
 import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
 import { opsCookie } from '../config/schema/server.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { operatorsApart } from '../limits/lockouts.ts'
+import { signOutAtSource, takesPasswords } from '../login/credential-source.ts'
+import { OidcSource } from '../login/oidc/source.ts'
 import type { Services } from '../services/services.ts'
 import type { Background } from '../services/shared.ts'
 import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
@@ -37,6 +42,10 @@ const lifeMs = 3_600_000
 
 export type OperatorSessions = ReturnType<typeof createOperatorSessions>
 
+/**
+ * A session is a sealed cookie of one hour, and no store. Each request holds it against what is
+ * true then: it ends with the password, the role, a block or a sign-out.
+ */
 export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
   const { fileUsers, sessions, redis } = services
   const signOuts = createSignOuts(services.background)
@@ -130,4 +139,55 @@ function essentialsOf({ id, username, name, roles }: Identity, role: string | un
 
 function keyOf(name: string, source = ''): string {
   return userDigest({ source, id: name })
+}
+
+export type Vouching = ReturnType<typeof createVouching>
+
+/**
+ * By a source of `ops.sources`, or the operators' secret. Guesses at the console lock no operator
+ * out of the page, and the reverse.
+ */
+export function createVouching(gateway: Gateway) {
+  const { sessions, config, sourceFaults } = gateway
+  const names = operatorSources(config.gateway)
+  const ofOperators = gateway.sources.filter(({ name }) => names.includes(name))
+  const sources = ofOperators.filter(takesPasswords)
+  const guard = createSignInGuard(gateway, operatorsApart)
+  return {
+    takesPasswords: sources.length > 0,
+    providers: ofOperators.filter(each => each instanceof OidcSource),
+    /** @throws GatewayError for a wrong password, a lockout, or a user who is no operator */
+    user: async (
+      request: FastifyRequest,
+      { username, password }: Readonly<Record<'username' | 'password', string>>,
+      isOperator: (entrant: Entrant) => Promise<boolean>,
+      leaving: AbortSignal
+    ): Promise<Entrant> => {
+      const attempt = await guard(request, username, leaving)
+      const address = clientAddress(request)
+      const signingIn = { username, password, extra: {}, address, requestId: request.id }
+      const session = await mustVouch(sources, signingIn, attempt, {
+        log: request.log,
+        sourceFaults
+      })
+      // The gateway alone needs to know the user: a session of the back-end is not kept.
+      signOutAtSource({ sources, sessions }, session, request)
+      const { identity, password: digest, source } = session
+      const entrant = { name: identity.username, user: { identity, source, password: digest } }
+      if (!(await isOperator(entrant))) {
+        // Counted: else whoever has a console account could have passwords checked without end.
+        await attempt.refused()
+        throw new GatewayError('ops.role')
+      }
+      await attempt.refund()
+      leaving.throwIfAborted()
+      return entrant
+    },
+    secret: async (request: FastifyRequest, isRight: boolean, leaving: AbortSignal) => {
+      const attempt = await guard(request, 'the operators’ secret', leaving)
+      if (isRight) return await attempt.refund()
+      await attempt.refused()
+      throw new GatewayError('login.refused', { message: 'The secret is wrong.' })
+    }
+  }
 }

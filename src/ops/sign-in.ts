@@ -2,9 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { isSameSecret } from './access.ts'
-import { doAct } from './acts.ts'
-import { addRoute } from './routes.ts'
+import { isSame } from './access.ts'
+import { addRoute, doAct } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { reasonOf } from '../app/hooks/errors.ts'
 import { leavingOf } from '../app/hooks/sending.ts'
@@ -15,8 +14,7 @@ import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { OidcSource } from '../login/oidc/source.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
-import type { Entrant, OperatorSessions } from './session.ts'
-import type { Vouching } from './vouching.ts'
+import type { Entrant, OperatorSessions, Vouching } from './session.ts'
 
 interface Options {
   readonly sessions: OperatorSessions
@@ -63,12 +61,10 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     form: role === undefined ? nameless : byName,
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
-    /** By the form of a page. @throws GatewayError */
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
-      const typedSecret = form.get('secret')
-      const typed = { username: form.get('username') ?? '', password: form.get('password') ?? '' }
-      if (typedSecret === null) await byPassword(options, reply, typed)
-      else await bySecret(options, reply, typedSecret)
+      const typed = form.get('secret')
+      if (typed === null) await byPassword(options, reply, form)
+      else await bySecret(options, reply, typed)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
@@ -80,21 +76,14 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   }
 }
 
-async function byPassword(
-  options: Options,
-  reply: FastifyReply,
-  typed: Readonly<Record<'username' | 'password', string>>
-): Promise<void> {
-  const { vouching, sessions, ops } = options
-  const { username, password } = typed
+async function byPassword(options: Options, reply: FastifyReply, form: URLSearchParams) {
+  const { vouching, sessions } = options
+  const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
   const isShort = username.length <= maxName && password.length <= maxPassword
   if (username === '' || password === '' || !isShort) {
     throw malformed('Give a user name and a password.')()
   }
-  if (ops.role === undefined) {
-    const message = 'Nobody signs in by name here: ops.role is not set.'
-    throw new GatewayError('ops.role', { message })
-  }
+  const typed = { username, password }
   const leaving = leavingOf(reply.raw).signal
   await signIn(options, reply, username, async () => {
     return await vouching().user(reply.request, typed, sessions.isOperator, leaving)
@@ -105,8 +94,7 @@ async function bySecret(options: Options, reply: FastifyReply, secret: string): 
   const { vouching, ops } = options
   const { role, secret: ofConfig } = ops
   await signIn(options, reply, secretOperator.name, async () => {
-    const isKnown = role === undefined && ofConfig !== undefined
-    const isRight = isKnown && isSameSecret(ofConfig)(secret)
+    const isRight = role === undefined && isSame(secret, ofConfig)
     await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
     return secretOperator
   })

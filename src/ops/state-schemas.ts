@@ -1,4 +1,3 @@
-/** What the operators' API answers of the gateway's state, its config and its replicas. */
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
 import type { FilesState } from '../services/gateway-state.ts'
@@ -27,13 +26,10 @@ const replica = object({
   generation: integer,
   configHash: hash,
   files: filesState,
-  since: optional(time),
   fault: optional(text('The first, of refused files.')),
   restartNeeded,
   requestsPerSecond: number('Over the last ten seconds.'),
   errorShare: number('Of these requests, those that failed (5xx): 0 to 1.'),
-  inFlight: number('Requests that are being answered.'),
-  queued: number('Requests that wait for an upstream.'),
   p99Ms: union([Type.Number(), Type.Null()], { description: '99 of 100 were faster.' }),
   seenAt: time,
   isSilent: flag({ description: 'It told nothing for more than 3 s.' })
@@ -47,7 +43,6 @@ export const replicasAnswer = object({
 
 export const statusAnswer = object({
   version: text(),
-  node: text(),
   pid: integer,
   startedAt: time,
   ready: flag(),

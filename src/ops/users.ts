@@ -1,16 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
+import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
-import { type SignedIn, type UserId, userKey } from '../session/types.ts'
+import { accountKey, type SignedIn, type UserId, userKey } from '../session/types.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
 import {
   count,
   flag,
+  forMs,
   list,
   maxNameLength,
+  name,
   number,
   object,
   optional,
@@ -23,6 +26,7 @@ export type NamedUser = Pick<Static<typeof query>, 'user' | 'by' | 'source'>
 export type SessionsAnswer = Static<typeof sessionsAnswer>
 export type ShownSession = Static<typeof session>
 export type ClosedAnswer = Static<typeof closedAnswer>
+export type BlockJson = Static<typeof block>
 
 const user = {
   user: optional(text('Name or id.', { minLength: 1 })),
@@ -69,6 +73,18 @@ const closedAnswer = object({
   candidates
 })
 
+const block = object({ name: text(), source: optional(text()), until: optional(time) })
+const blockedName = object({
+  name: name('User name or id.'),
+  source: optional(
+    text('At this credential source; at any without it.', { maxLength: maxNameLength })
+  )
+})
+const blockBody = object({
+  ...blockedName.properties,
+  forMs: forMs('until unblocked')
+})
+
 const ofClose =
   'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
   '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
@@ -76,9 +92,13 @@ const ofList =
   'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 
+const ofBlock =
+  'Name a user: {"name": "ID or NAME"}, with {"source": "NAME"} of one credential source only, ' +
+  'and {"forMs": MILLISECONDS}, from a second to ten years.'
+
 const maxLatest = 50
 
-export function addSessionRoutes(ops: FastifyInstance, desk: Desk): void {
+export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/sessions',
     summary: 'Live sessions of a user, or of the users who signed in last.',
@@ -95,6 +115,30 @@ export function addSessionRoutes(ops: FastifyInstance, desk: Desk): void {
     body: closeBody,
     answer: closedAnswer,
     run: async body => await closeSessions(desk, body)
+  })
+  addRead(ops, {
+    path: '/users/blocked',
+    summary: 'Users who are blocked, and until when.',
+    answer: object({ blocked: list(block) }),
+    read: async () => ({ blocked: await listBlocks(desk) })
+  })
+  addAct(ops, {
+    path: '/users/block',
+    kind: 'users.block',
+    summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
+    hint: ofBlock,
+    body: blockBody,
+    answer: object({ ...block.properties, closed: count }),
+    run: async body => await blockUser(desk, body)
+  })
+  addAct(ops, {
+    path: '/users/unblock',
+    kind: 'users.unblock',
+    summary: 'Lets a user sign in again.',
+    hint: ofBlock,
+    body: blockedName,
+    answer: object({ unblocked: count }),
+    run: async body => await unblockUser(desk, body)
   })
 }
 
@@ -174,4 +218,42 @@ export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownS
     const { id: userId, username } = live.session.identity
     return { userId, user: username, ...describeSession(live, times) }
   })
+}
+
+export async function listBlocks({ sessions }: Desk): Promise<BlockJson[]> {
+  return (await sessions.store.blocked()).map(({ leftMs, ...of }) => blockJson(of, leftMs))
+}
+
+async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof blockBody>) {
+  const { config, sessions } = desk
+  const { name: named, source } = blocked
+  if (accountKey(named) === '') throw malformed(ofBlock)()
+  const known = Object.keys(config().gateway.login.sources)
+  if (source !== undefined && !known.includes(source)) {
+    const message = `There is no credential source "${source}", but ${known.join(', ')}.`
+    throw malformed(message)()
+  }
+  await sessions.store.block(blocked, ms)
+  // After it: no sign-in slips between. Names are compared without case and accents: all are read.
+  const users = await findUsers(sessions.store, isBlockOf(blocked))
+  let closed = 0
+  for (const each of users) closed += await endSessions(desk, each)
+  return { ...blockJson(blocked, ms), closed }
+}
+
+async function unblockUser({ sessions: { store } }: Desk, { name: named, source }: BlockedName) {
+  const key = accountKey(named)
+  const blocks = (await store.blocked()).filter(
+    each => each.name === key && (source === undefined || each.source === source)
+  )
+  const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
+  return { unblocked: lifted.filter(Boolean).length }
+}
+
+function blockJson({ name: named, source }: BlockedName, leftMs = Infinity): BlockJson {
+  return {
+    name: named,
+    ...(source !== undefined && { source }),
+    ...(leftMs !== Infinity && { until: new Date(Date.now() + leftMs).toISOString() })
+  }
 }

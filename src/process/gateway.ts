@@ -5,7 +5,7 @@ import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { createFleet } from '../services/fleet.ts'
 import { type Phase, stateOf, version } from '../services/gateway-state.ts'
-import { createPresent, describeReplica } from '../services/present.ts'
+import { createPresent } from '../services/present.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
 import { createOperators, type Operators } from './operators.ts'
@@ -50,8 +50,9 @@ export async function startGateway(
     id: services.replica,
     ...services.background,
     seal: createSeal(services.secrets, 'replica'),
-    describe: () => describeReplica(state(), present),
-    onMaintenance: sealed => services.maintenance.take(sealed)
+    state,
+    present,
+    maintenance: services.maintenance
   })
   opening.defer(() => fleet.close())
   operators = createOperators({ server, reloader, present, fleet, state })

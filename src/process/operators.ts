@@ -1,43 +1,58 @@
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
-import { openApi } from '../api-docs/openapi.ts'
+import { LRUCache } from 'lru-cache'
 import { createFlows } from '../app/sign-in/flows.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createAccess } from '../ops/access.ts'
-import { addBlockRoutes } from '../ops/blocked-users.ts'
 import { addKeyRoutes } from '../ops/keys.ts'
 import { addLimitRoutes } from '../ops/limits.ts'
 import type { Desk } from '../ops/routes.ts'
-import { createOpsListener } from '../ops/listener.ts'
 import { addLockoutRoutes } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
-import { addRequestRoutes } from '../ops/requests.ts'
-import { createOpsServer } from '../ops/server.ts'
+import { createOpsListener, createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
-import { addSessionRoutes } from '../ops/users.ts'
+import { addStateRoutes } from '../ops/state.ts'
+import { addUserRoutes } from '../ops/users.ts'
+import type { Fleet } from '../services/fleet.ts'
+import type { GatewayState } from '../services/gateway-state.ts'
+import type { Present } from '../services/present.ts'
 import { listen as listenOn, type PublicServer, urlOf } from './server.ts'
-import { addStateRoutes, type Operated } from './state-routes.ts'
+import type { Reloader } from './reload.ts'
 
 export type Operators = ReturnType<typeof createOperators>
 
-export function createOperators(operated: Operated) {
-  const { server, present, state } = operated
+interface Operated {
+  readonly server: PublicServer
+  readonly reloader: Reloader
+  readonly present: Present
+  readonly fleet: Fleet
+  readonly state: () => GatewayState
+}
+
+/** The page of the config asks again every few seconds, and to validate the files takes a while. */
+const planFreshMs = 10_000
+
+export function createOperators({ server, reloader, present, fleet, state }: Operated) {
   const { generations, services } = server
   const { opsTls, gateway } = generations.current.config
   const { ops } = gateway
   const { log } = services
   const sessions = createOperatorSessions(gateway, services)
-  const app = createOpsServer({
+  const desk: Desk = {
+    ...services,
+    config: () => generations.current.config,
+    signOut: ended => generations.current.signOut(ended),
     state,
-    openApi: () => openApi(generations.current.config),
-    access: createAccess({ ops, ...sessions, log }),
-    services,
-    ops
-  })
+    present,
+    replicas: fleet.list,
+    plan: () => reloader.plan(),
+    reload: (yes, operator) => reloader.reload('operator', { yes, operator })
+  }
+  const app = createOpsServer(desk, createAccess({ ops, ...sessions, log }))
   const listener = createOpsListener(app, opsTls, ops.trustedProxies)
   const address = splitHostPort(ops.listen)
   const signIn = addOperatorSignIn(app, {
@@ -58,19 +73,18 @@ export function createOperators(operated: Operated) {
       return urlOf(isAny ? '127.0.0.1' : address.host, listener.server) + path
     }
   })
-  const desk: Desk = {
-    ...services,
-    config: () => generations.current.config,
-    signOut: ended => generations.current.signOut(ended)
-  }
-  addRequestRoutes(app, desk)
-  addSessionRoutes(app, desk)
-  addBlockRoutes(app, desk)
+  const plans = new LRUCache<number, ReturnType<Desk['plan']>>({
+    max: 1,
+    ttl: planFreshMs,
+    memoMethod: desk.plan
+  })
+  addUserRoutes(app, desk)
   addKeyRoutes(app, desk)
   addLimitRoutes(app, desk)
   addLockoutRoutes(app, desk)
   addMaintenanceRoutes(app, desk)
-  addPages(app, signIn, { desk, state, present, ...addStateRoutes(app, operated) })
+  addStateRoutes(app, desk)
+  addPages(app, signIn, { ...desk, plan: () => plans.memo(generations.current.number) })
   return {
     listen: async (fd: number | undefined): Promise<string> => {
       await app.ready()

@@ -1,25 +1,28 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { configChanges } from '../config/diff.ts'
+import { configChanges, configHash } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
-import { fingerprintOf } from '../config/read/inputs.ts'
+import type { Folders } from '../config/read/files.ts'
+import { createInputs, fingerprintOf } from '../config/read/inputs.ts'
+import { loadSteps } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
+import { comparePlan } from '../config/risks.ts'
 import type { Config } from '../config/schema/config.ts'
-import { describeFault, type Fault } from '../config/schema/faults.ts'
+import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
+import { tryConfig } from '../dry-run/try-config.ts'
 import { massChange } from '../login/file-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
-import type { ReloadAnswer } from '../ops/state-schemas.ts'
+import type { PlanAnswer, ReloadAnswer } from '../ops/state-schemas.ts'
 import type { ReloadState } from '../services/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
-import { validate } from './validate.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
 interface Asking {
-  /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
   readonly operator?: Pick<Operator, 'name' | 'via'> | undefined
 }
@@ -70,8 +73,15 @@ export class Reloader {
     return this.#state
   }
 
-  /** Validates the config files; with the running config it finds the keys that need a restart. */
-  validate(running?: Config) {
+  async plan(): Promise<PlanAnswer> {
+    const { config } = this.#options.server.generations.current
+    const read = await this.#validate()
+    if ('config' in read) return { ...comparePlan(config, read.config), faults: [] }
+    return { changes: [], risks: [], faults: read.faults.map(describeFault) }
+  }
+
+  /** With the running config it finds the keys that need a restart. */
+  #validate(running?: Config) {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
     return validate([...bases, folder], { ...environment }, running)
@@ -105,7 +115,7 @@ export class Reloader {
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<ReloadAnswer> {
     const { config: before } = this.#options.server.generations.current
     try {
-      const read = await this.validate(before)
+      const read = await this.#validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
       const config = keepInstall(before, read.config)
@@ -124,7 +134,6 @@ export class Reloader {
     }
   }
 
-  /** @throws where it cannot be built */
   async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<ReloadAnswer> {
     const { server, onBuilt } = this.#options
     const { number, config: before } = server.generations.current
@@ -206,6 +215,32 @@ export class Reloader {
       this.#log.warn({ event: 'config.restart-needed', keys }, message)
     }
     this.#state = { ...this.#state, restartNeeded: keys }
+  }
+}
+
+/**
+ * Reads and tries a config folder; requests are answered in between.
+ * @param running has the install config of the process; by default that of the files
+ */
+async function validate(folders: Folders, environment: Environment, running?: Config) {
+  const inputs = createInputs()
+  let faults: readonly Fault[]
+  try {
+    const steps = loadSteps(folders, environment, { inputs, running })
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) await requestsInBetween()
+    const { fault, named, ...config } = step.value
+    configHash(config)
+    await requestsInBetween()
+    faults = await tryConfig({ ...config, fault, named })
+    if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    faults = error.faults
+  }
+  return {
+    inputs: inputs.fingerprints(),
+    faults: faults.filter(({ severity }) => severity === 'fault')
   }
 }
 

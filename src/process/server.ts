@@ -1,9 +1,10 @@
-/** The public server: its services, its listeners, and the generation that takes requests. */
+/** The public server. A generation is one built app: another replaces it, then it drains. */
 import { once } from 'node:events'
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import { buildApp } from '../app/app.ts'
 import { BoundStreams } from '../app/bound-streams.ts'
 import { createConnections } from '../app/connections.ts'
 import { redirectAll } from '../app/hooks/request-policy.ts'
@@ -11,8 +12,10 @@ import { createListener, type Handler, isTlsServer, setCertificate } from '../ap
 import { createShedLog, type ShedLog } from '../app/hooks/metrics.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
-import { createServices, type Log } from '../services/services.ts'
-import { createGeneration, type Generation, Generations } from './generation.ts'
+import { signOutAtSource } from '../login/credential-source.ts'
+import { createVouching } from '../ops/session.ts'
+import { createServices, type Log, type Services } from '../services/services.ts'
+import type { Session } from '../session/types.ts'
 
 export type PublicServer = ReturnType<typeof createPublicServer>
 
@@ -28,6 +31,52 @@ const drainShare = 0.8
 /** A connection that was just accepted brings its request within this time. */
 const beginMs = 50
 
+export type Generation = Awaited<ReturnType<typeof createGeneration>>
+
+/** How long streams of an earlier generation go on, and the time over which their ends are spread. */
+const [streamsMs, spreadMs] = [600_000, 30_000]
+
+interface Outliving {
+  readonly services: Services
+  readonly boundStreams: BoundStreams
+  readonly shed: ShedLog
+}
+
+/** The generation that takes requests, and those before it that still answer some. */
+class Generations {
+  readonly #log: Log
+  readonly #former = new Set<Generation>()
+  /** Set before anything listens. */
+  current!: Generation
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** From now on this generation takes the requests; the one before ends with its last. */
+  activate(generation: Generation): void {
+    const previous: Generation | undefined = this.current
+    this.current = generation
+    if (previous === undefined) return
+    this.#former.add(previous)
+    void previous
+      .retire()
+      .catch((err: unknown) => this.#log.error({ err }, 'an old generation could not be closed'))
+      .finally(() => this.#former.delete(previous))
+  }
+
+  draining(): Array<{ readonly generation: number; readonly requests: number }> {
+    return Array.from(this.#former, ({ number, requests }) => ({
+      generation: number,
+      requests: requests()
+    }))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#former, this.current].map(generation => generation.end()))
+  }
+}
+
 export function createPublicServer(config: Config, log: Log) {
   tuneV8()
   const services = createServices(config, log)
@@ -36,14 +85,14 @@ export function createPublicServer(config: Config, log: Log) {
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const shed = createShedLog(services.metrics, log)
+  const outliving = { services, boundStreams, shed }
   const generations = new Generations(log)
-  const listeners = createListeners(config, { generations, services, shed })
+  const listeners = createListeners(config, { ...outliving, generations })
   return {
     services,
     generations,
-    /** @throws when it cannot be built */
     create: (number: number, next: Config): Promise<Generation> =>
-      createGeneration(number, next, { services, boundStreams, shed }),
+      createGeneration(number, next, outliving),
     activate: (generation: Generation): void => {
       const { serverTls } = generation.config
       if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
@@ -66,16 +115,93 @@ export function createPublicServer(config: Config, log: Log) {
   }
 }
 
-type Behind = Pick<PublicServer, 'generations' | 'services'> & { readonly shed: ShedLog }
+/** @throws when the config cannot be built; everything opened before is closed again */
+async function createGeneration(
+  number: number,
+  config: Config,
+  { services, boundStreams, shed }: Outliving
+) {
+  const idle = Promise.withResolvers<void>()
+  let closed: Promise<void> | undefined
+  const running = createActiveRequests<{ readonly destroy: () => unknown }>(() => {
+    if (closed !== undefined) idle.resolve()
+  })
+  const lease = services.upstreams.lease(config.authorities)
+  const streams = boundStreams.scope()
+  const app = await buildApp(config, {
+    ...services,
+    shed,
+    upstream: lease.upstream,
+    running: running.enter,
+    bindStream: streams.add
+  }).catch(async (error: unknown) => {
+    await lease.release()
+    throw error
+  })
 
-function createListeners(config: Config, { generations, services, shed }: Behind) {
+  async function close(): Promise<void> {
+    const limit = setTimeout(() => streams.drain(spreadMs), streamsMs - spreadMs).unref()
+    if (running.size() === 0) idle.resolve()
+    await idle.promise
+    clearTimeout(limit)
+    await app.close()
+    await lease.release()
+  }
+
+  return {
+    number,
+    config,
+    handle: (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
+    requests: running.size,
+    vouching: createVouching(app.gateway),
+    signOut: (ended: readonly Session[]) => signOutAtSource(app.gateway, ended, services),
+    /** Closes when the last request has ended; streams are told to end after ten minutes. */
+    retire: () => (closed ??= close()),
+    end: async (): Promise<void> => {
+      streams.drain(0)
+      for (const member of running.list()) member.destroy()
+      await (closed ??= close())
+    }
+  }
+}
+
+/**
+ * In-flight requests as a swap-remove array. A Set would do the same, but keeps deleted entries
+ * alive: when it is full it moves to another table, and the old tables, each of which points to
+ * the next, hold on to all their members until the next full garbage collection.
+ * perf: signed-in −36 % (−31 to −43; `npm run bench -- --against`, by turns); without it: a Set.
+ */
+export function createActiveRequests<T>(onEmpty = () => {}) {
+  const places: Array<{ readonly member: T; at: number }> = []
+  return {
+    /** @returns a function to call once when the request has ended */
+    enter: (member: T) => {
+      const place = { member, at: places.length }
+      places.push(place)
+      return (): void => {
+        const last = places.pop()
+        if (last !== undefined && last !== place) {
+          last.at = place.at
+          places[place.at] = last
+        }
+        if (places.length === 0) onEmpty()
+      }
+    },
+    size: () => places.length,
+    list: () => places.map(({ member }) => member)
+  }
+}
+
+function createListeners(
+  config: Config,
+  { generations, services, shed }: Outliving & Pick<PublicServer, 'generations'>
+) {
   const { gateway } = config
   const { server: settings } = gateway
-  const connections = createConnections({
-    max: settings.maxConnections,
-    trustedProxies: settings.trustedProxies,
-    onRefused: address => shed.count('connections', { address })
-  })
+  const { maxConnections, trustedProxies } = settings
+  const connections = createConnections(maxConnections, trustedProxies, address =>
+    shed('connections', { address })
+  )
   const handle: Handler = (request, response) => generations.current.handle(request, response)
   const server = createListener(config, handle, services)
   const redirect = settings.tls?.redirect
@@ -146,10 +272,7 @@ async function closeServer(server: Server, lingerMs: number): Promise<void> {
   await closed.promise
 }
 
-/**
- * The sockets of sd_listen_fds(3), by their names. Programs that this process starts must not take
- * them too.
- */
+/** The sockets of sd_listen_fds(3), by name. Programs that this one starts must not take them. */
 export function takeListenFds(environment = process.env, pid = process.pid): HeldSockets {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES = '' } = environment
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete environment[name]
@@ -164,10 +287,8 @@ export function takeListenFds(environment = process.env, pid = process.pid): Hel
 }
 
 /**
- * Sets V8's memory flags, for good. Its defaults suit programs that keep their objects; most
- * objects of a proxy end with their request.
- * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench case transfer,
- * by turns).
+ * V8's defaults suit programs that keep their objects; most of a proxy's end with their request.
+ * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench: transfer).
  */
 export function tuneV8(): void {
   // Objects of requests survive a few collections while the heap is small: later ones would be

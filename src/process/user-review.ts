@@ -1,4 +1,3 @@
-/** Reviews the sessions of changed users at a reload and at the start, and logs the results. */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   changedUsers,

@@ -25,7 +25,7 @@ export function openLedger(
     key: auditKey(newest),
     maxFileBytes,
     keepMs: audit.keep,
-    heads: redis && chainHeads({ redis, prefix, folder }),
+    heads: redis && chainHeads(redis, prefix, folder),
     log
   })
   metrics.read({
@@ -36,14 +36,11 @@ export function openLedger(
   return ledger
 }
 
-interface Place extends Background {
-  readonly redis: Redis | Cluster
-  /** Of the files; `stdout` for none. */
-  readonly folder: string
-}
-
-/** The ends of chains: a hash, by chain its `mac` and where its file is. */
-export function chainHeads({ redis, prefix, folder }: Place) {
+/**
+ * The ends of chains: a hash, by chain its `mac` and where its file is.
+ * @param folder of the files; `stdout` for none
+ */
+export function chainHeads(redis: Redis | Cluster, prefix: string, folder: string) {
   const key = `${prefix}audit-heads`
   const here = `${hostname()} ${folder}`
   return {
@@ -59,7 +56,6 @@ export function chainHeads({ redis, prefix, folder }: Place) {
   }
 }
 
-/** Each session that was ended, and by whom. */
 export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
   return ({ user, by, address, requestId, reason, sessions }) => {
     const { id: userId, username, source } = user

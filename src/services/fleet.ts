@@ -3,15 +3,18 @@ import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
-import type { ReplicaState } from './present.ts'
+import type { GatewayState } from './gateway-state.ts'
+import type { Present } from './present.ts'
+import type { Services } from './services.ts'
 import type { Background } from './shared.ts'
 
 interface Options extends Background {
   readonly id: string
   readonly seal: Seal
-  readonly describe: () => ReplicaState
-  /** With each beat, and soon after the start: the maintenance that replicas share. */
-  readonly onMaintenance: (sealed: string | null) => void
+  readonly state: () => GatewayState
+  readonly present: Pick<Present, 'read'>
+  /** Gets what replicas share of it with each beat, and soon after the start. */
+  readonly maintenance: Pick<Services['maintenance'], 'take'>
 }
 
 const noRedis = 'No Redis is configured: this replica knows of no other.'
@@ -40,19 +43,19 @@ return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
 export type Fleet = ReturnType<typeof createFleet>
 
 export function createFleet(options: Options) {
-  const { id, redis, prefix, seal, describe, onMaintenance } = options
+  const { id, redis, prefix, seal, state, present, maintenance } = options
   const key = `${prefix}replicas`
   let told = ''
   let beating: Promise<void> | undefined
   const first = Promise.withResolvers<void>()
-  const describeOwn = () => ({ id, host: hostname(), ...describe() })
+  const describeOwn = () => ({ id, host: hostname(), ...describe(state(), present) })
 
   async function tell(): Promise<void> {
     const before = told
     told = seal.close(key, JSON.stringify(describeOwn()))
     try {
       const args = [key, `${prefix}maintenance`, before, told, forgetMs]
-      onMaintenance((await redis?.eval(beatScript, 2, ...args)) as string | null)
+      maintenance.take((await redis?.eval(beatScript, 2, ...args)) as string | null)
       first.resolve()
     } catch {
       // Redis is away, which its client logs.
@@ -105,5 +108,27 @@ export function createFleet(options: Options) {
       await beating
       await redis?.zrem(key, told).catch(() => {})
     }
+  }
+}
+
+function describe(
+  { version, startedAt, ready, config }: GatewayState,
+  present: Options['present']
+) {
+  const { generation, hash: configHash, files, restartNeeded } = config
+  const { requestsPerSecond, errorShare, p99Ms } = present.read()
+  return {
+    version,
+    pid: process.pid,
+    startedAt,
+    ready,
+    generation,
+    configHash,
+    files: files.state,
+    ...(files.state === 'refused' && { fault: files.faults[0] }),
+    restartNeeded: [...restartNeeded],
+    requestsPerSecond,
+    errorShare,
+    p99Ms
   }
 }

@@ -5,22 +5,15 @@ import type { Config } from '../config/schema/config.ts'
 import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
 
-/** The state of the config files, compared with the running config. */
 export type FilesState =
   | { readonly state: 'running'; readonly faults?: never }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
 
-/** When and why the running config came, with its changes in words. */
-export interface Taken {
-  readonly at: string
-  readonly by: string
-  readonly changes: readonly string[]
-}
-
 export interface ReloadState {
   readonly files: FilesState
   readonly restartNeeded: readonly string[]
-  readonly taken: Taken
+  /** When and why the running config came, with its changes in words. */
+  readonly taken: { readonly at: string; readonly by: string; readonly changes: readonly string[] }
 }
 
 interface Running {
@@ -55,7 +48,6 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     },
     redis,
     upstreams: upstreams.addresses(),
-    /** Credential sources that did not answer when they were asked last. */
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     ledger,
     refusing: refusingOf(config, services),

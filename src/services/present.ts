@@ -1,14 +1,12 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
 import { boundsMs, RequestRates, RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'
-import type { GatewayState } from './gateway-state.ts'
 import type { Services } from './services.ts'
 
 interface Sample {
   readonly at: number
   /** Since the sample before. */
   readonly routes: ReadonlyMap<string, RouteCounts>
-  /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
 }
 
@@ -87,28 +85,6 @@ function upstreamsSince(upstreams: Services['upstreams'], first: Sample, seconds
     const queued = waiting.get(upstream) ?? 0
     return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
   })
-}
-
-export type ReplicaState = ReturnType<typeof describeReplica>
-
-export function describeReplica(
-  { version, startedAt, ready, config }: GatewayState,
-  present: Present
-) {
-  const { generation, hash: configHash, files, restartNeeded } = config
-  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = present.read()
-  return {
-    version,
-    pid: process.pid,
-    startedAt,
-    ready,
-    generation,
-    configHash,
-    files: files.state,
-    ...(files.state === 'refused' && { since: files.since, fault: files.faults[0] }),
-    restartNeeded: [...restartNeeded],
-    ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
-  }
 }
 
 function keyOf({ upstream, address }: AddressUse): string {

@@ -6,7 +6,6 @@ export class RedisHealth {
   hasConnected = false
   /** Why it refuses what is needed, though it answers, and what to do. */
   fault: string | undefined = undefined
-  /** Of its last answer. */
   latencyMs: number | undefined = undefined
 
   set(up: boolean): void {

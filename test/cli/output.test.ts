@@ -7,6 +7,9 @@ t.test('columns stand under each other where characters are wide', t => {
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  t.equal(table(['USER', 'ID'], rows, new PassThrough()), 'USER    ID\n张三丰  1\nalice   2\n')
+  t.equal(
+    table(rows, { USER: ([user]) => user ?? '', ID: ([, id]) => id ?? '' }, new PassThrough()),
+    'USER    ID\n张三丰  1\nalice   2\n'
+  )
   t.end()
 })

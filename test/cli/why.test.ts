@@ -21,7 +21,7 @@ t.test('an id that was used twice names both requests; one of 64 characters is f
   }
   const { out } = await why(id)
   t.match(out, /^The id was used by 2 requests\./)
-  t.match(out, /GET \/api\/account\/profile → 401[^]*GET \/api\/nowhere → 404/)
+  t.match(out, /GET \/api\/nowhere → 404[^]*GET \/api\/account\/profile → 401/)
 })
 
 t.test('names and paths of clients reach no terminal', async t => {

@@ -71,7 +71,7 @@ type Request = FoundRequests['requests'][number]
 const idOf = ({ headers }: Called) => headers.get('x-request-id') ?? ''
 
 async function remembered(id: string): Promise<Request | undefined> {
-  const response = await gateway.ops(`/ops/api/requests/${id}`)
+  const response = await gateway.ops(`/ops/api/requests?id=${id}`)
   return ((await response.json()) as FoundRequests).requests[0]
 }
 

@@ -59,7 +59,7 @@ async function isTold(
   t.match(JSON.parse(body), { errorCode: code, requestId: id }, title)
   if (status < 400) return
   await until('why has it', async () => {
-    const asked = await gateway.ops(`/ops/api/requests/${id}`)
+    const asked = await gateway.ops(`/ops/api/requests?id=${id}`)
     const { requests } = (await asked.json()) as { readonly requests: readonly object[] }
     return requests.length === 1
   })

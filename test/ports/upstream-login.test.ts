@@ -320,7 +320,7 @@ t.test(
       socket.on('close', () => clearInterval(timer))
     })
     const waits: number[] = []
-    const over = { logout: { path: '/logout', method: 'POST' } } as const
+    const over = { logout: { path: '/logout', method: 'POST', sendCredential: true } } as const
     for (const [url, code, status] of [
       [`http://127.0.0.1:${await freePort()}`, 'refused', 502],
       [reset.url, 'reset', 502],
@@ -343,8 +343,10 @@ t.test(
   }
 )
 
-const refresh = { path: '/refresh', method: 'POST', body: {}, token: 'token' } as const
-const out = { path: '/out', method: 'POST' } as const
+const posted = { method: 'POST', sendCredential: true } as const
+const empty = { format: 'json', body: {}, query: {}, headers: {} } as const
+const refresh = { ...posted, ...empty, path: '/refresh', token: 'token' } as const
+const out = { ...posted, path: '/out' } as const
 const get = { ...out, method: 'GET' } as const
 
 /** A renewal or a sign-out: config, the request, its body, and the upstream's way with tokens. */

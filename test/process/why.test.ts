@@ -21,7 +21,7 @@ t.test('any replica answers, also after the end of the one that had the request'
   const { url } = await other.listens()
   const asked = await testGateway(t.after, replicaOn(redis.url), environment)
   const find = async (id: string) => {
-    const response = await asked.ops(`/ops/api/requests/${id}`)
+    const response = await asked.ops(`/ops/api/requests?id=${id}`)
     return (await response.json()) as FoundRequests
   }
   const first = idOf(await fetch(`${url}/api/nowhere`))
@@ -46,7 +46,7 @@ t.test('while Redis is away they are in memory, and go there when it is back', a
   await one.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
   const id = idOf(await one.call('/api/nowhere'))
   const find = async (gateway: typeof one) =>
-    (await (await gateway.ops(`/ops/api/requests/${id}`)).json()) as FoundRequests
+    (await (await gateway.ops(`/ops/api/requests?id=${id}`)).json()) as FoundRequests
   await until('it is found here', async () => (await find(one)).requests.length === 1)
   t.match(await find(one), { problem: /only requests of this replica/ })
   await redis.start()

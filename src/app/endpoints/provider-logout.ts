@@ -45,60 +45,57 @@ export function createLogoutUrl(gateway: Gateway) {
   }
 }
 
-/** `GET …/logout`, to which a sign-out sends the browser; without a ticket to the console. */
-export function addLogoutPage(scope: FastifyInstance): void {
-  const { gateway } = scope
-  const tickets = createTickets(gateway)
-  for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
-    const { name, path, config } = source
-    scope.get<{ Querystring: { ticket?: unknown } }>(
-      `${path}/logout`,
-      { config: { route: 'logout', access: 'public', page: `${gateway.mount}/` } },
-      async (request, reply) => {
-        const { ticket } = request.query
-        const idToken = await tickets.use(name, String(ticket))
-        const endpoint = await endpointOf(source)
-        if (idToken === undefined || endpoint === undefined) {
-          return reply.redirect(`${gateway.mount}/`, 303)
-        }
-        sendForm(reply, endpoint, {
-          ...(idToken !== '' && { id_token_hint: idToken }),
-          client_id: config.clientId,
-          post_logout_redirect_uri: `${publicOrigin(request)}${gateway.mount}/`
-        })
-        return reply
-      }
-    )
-  }
+export function addProviderLogout(scope: FastifyInstance): void {
+  const sources = scope.gateway.sources.filter(each => each instanceof OidcSource)
+  const { use } = createTickets(scope.gateway)
+  for (const source of sources) addPage(scope, source, use)
+  scope.register(async inner => {
+    readForms(inner, '')
+    for (const source of sources) addBackChannel(inner, source)
+  })
 }
 
-async function endpointOf({ provider }: OidcSource): Promise<string | undefined> {
-  const configuration = await provider.configuration().catch(() => undefined)
-  return configuration?.serverMetadata().end_session_endpoint
+/** `GET …/logout`, to which a sign-out sends the browser; without a ticket to the console. */
+function addPage(
+  scope: FastifyInstance,
+  { name, path, config, provider }: OidcSource,
+  idTokenOf: (source: string, ticket: string) => Promise<string | undefined>
+): void {
+  const page = `${scope.gateway.mount}/`
+  const options = { config: { route: 'logout', access: 'public', page } } as const
+  scope.get(`${path}/logout`, options, async (request, reply) => {
+    const { ticket } = request.query as { readonly ticket?: unknown }
+    const idToken = await idTokenOf(name, String(ticket))
+    const configuration = await provider.configuration().catch(() => undefined)
+    const endpoint = configuration?.serverMetadata().end_session_endpoint
+    if (idToken === undefined || endpoint === undefined) return reply.redirect(page, 303)
+    sendForm(reply, endpoint, {
+      ...(idToken !== '' && { id_token_hint: idToken }),
+      client_id: config.clientId,
+      post_logout_redirect_uri: publicOrigin(request) + page
+    })
+    return reply
+  })
 }
 
 /** Far more than a form with a token needs. */
 const maxBody = 16 * 1024
 
-export function addBackChannelLogout(scope: FastifyInstance): void {
-  const { gateway } = scope
-  readForms(scope, '')
-  for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
-    scope.route({
-      method: 'POST',
-      url: `${source.path}/backchannel-logout`,
-      bodyLimit: maxBody,
-      // Providers read the status.
-      config: { route: 'backchannel-logout', access: 'public', maxBody, errorStatus: 'own' },
-      handler: async (request, reply) => {
-        const ended = await logout(request, source)
-        const fields = { event: 'logout.provider', source: source.name, closed: ended.length }
-        request.log.info(fields, 'the provider has signed a user out')
-        signOutAtSource(gateway, ended, request)
-        return reply.send()
-      }
-    })
-  }
+function addBackChannel(scope: FastifyInstance, source: OidcSource): void {
+  scope.route({
+    method: 'POST',
+    url: `${source.path}/backchannel-logout`,
+    bodyLimit: maxBody,
+    // Providers read the status.
+    config: { route: 'backchannel-logout', access: 'public', maxBody, errorStatus: 'own' },
+    handler: async (request, reply) => {
+      const ended = await logout(request, source)
+      const fields = { event: 'logout.provider', source: source.name, closed: ended.length }
+      request.log.info(fields, 'the provider has signed a user out')
+      signOutAtSource(scope.gateway, ended, request)
+      return reply.send()
+    }
+  })
 }
 
 /** @returns the sessions that were alive. @throws GatewayError `request.*`, `session.*` */

@@ -107,7 +107,7 @@ export function addCheck(scope: FastifyInstance): void {
   const { identity, server } = config.gateway
   addOwn(scope, 'check', {
     config: { keys: config.routes.endpoints.check?.keys ?? false },
-    handler: (request: FastifyRequest, reply: FastifyReply) => {
+    handler: (request, reply) => {
       const { headers, trail, raw } = request
       // A proxy asks with GET, and names the method of the client's request in a header.
       const methods = [headers['x-forwarded-method'], headers['x-original-method']].flat()
@@ -134,7 +134,7 @@ export function addLogout(scope: FastifyInstance): void {
   const logoutUrlOf = createLogoutUrl(gateway)
   addOwn(scope, 'logout', {
     config: { access: 'public' },
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+    handler: async (request, reply) => {
       // A page of another origin must not sign out, by GET as well.
       requireOrigin(request, config.gateway.server.origins)
       const session = request.live?.session

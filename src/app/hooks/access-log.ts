@@ -1,5 +1,5 @@
 /** The log line and the metrics of a request that ended. Never queries, cookies or bodies. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { toRouterPath } from '../../config/schema/public-path.ts'
 import { fullRequestJson, isRemarkable, requestJson } from '../../observability/request-json.ts'
@@ -30,23 +30,23 @@ export function addAccessLog(app: FastifyInstance): void {
     // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
     // disconnects.
     const address = clientAddress(request)
-    request.trail = new Trail(request.id, request.method, request.originalUrl, address)
+    const trail = new Trail(request.id, request.method, request.originalUrl, address)
     const trace = tracer.begin(request.raw.headers)
-    request.trail.trace = trace
     const routeConfig = request.routeOptions.config
-    request.routeConfig = routeConfig
-    request.trail.route = routeConfig.route ?? unknownRoute
-    request.trail.upstream = routeConfig.upstream
-    if (aliases.size > 0) request.trail.alias = aliases.get(routeConfig.url)
-    if (trace?.isLogged === true) request.log = request.log.child({ traceId: trace.traceId })
-    rates.inFlight++
     const endings = [running(reply.raw)]
+    trail.trace = trace
+    trail.route = routeConfig.route ?? unknownRoute
+    trail.upstream = routeConfig.upstream
+    if (aliases.size > 0) trail.alias = aliases.get(routeConfig.url)
+    if (trace?.isLogged === true) request.log = request.log.child({ traceId: trace.traceId })
+    request.trail = trail
+    request.routeConfig = routeConfig
     request.onResponseClose = endings
+    rates.inFlight++
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
       rates.inFlight--
-      complete(request, reply)
-      const { trail } = request
+      complete(trail, reply)
       failures.add(trail)
       if (trace?.isRecorded === true) {
         tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
@@ -83,7 +83,7 @@ function writeLine(log: Logger, trail: Trail): void {
   writeLines(log, `${line}\n`)
 }
 
-function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
+function complete(trail: Trail, reply: FastifyReply): void {
   // A 101 is written by another hand.
   const isAnswered = reply.raw.writableFinished || reply.statusCode === 101
   trail.ms = performance.now() - trail.startedAt
@@ -91,7 +91,7 @@ function complete({ trail }: FastifyRequest, reply: FastifyReply): void {
   trail.status = isAnswered ? reply.statusCode : 499
   if (!isAnswered && stalled.has(reply.raw)) trail.code = 'request.timeout'
   // Of a stream without a length, and of HEAD, nothing is known.
-  const length = reply.request.method === 'HEAD' ? undefined : reply.getHeader('content-length')
+  const length = trail.method === 'HEAD' ? undefined : reply.getHeader('content-length')
   const announced = length === undefined ? undefined : Number(length)
   trail.sent = isAnswered ? (trail.sent ?? announced) : undefined
 }

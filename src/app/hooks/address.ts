@@ -15,16 +15,12 @@ type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefin
  * `unknown`, that of the nearest proxy counts: clients must not choose what limits count by.
  */
 export function clientAddress(request: Request): string {
-  request.address ??= addressIn(request.ip) ?? nearestProxy(request.ips)
+  const { ip, ips } = request
+  request.address ??= addressIn(ip) ?? ips?.map(addressIn).findLast(Boolean) ?? ''
   return request.address
 }
 
-function nearestProxy(ips: readonly string[] | null | undefined) {
-  return (ips ?? []).map(addressIn).findLast(address => address !== undefined) ?? ''
-}
-
-function addressIn(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
+function addressIn(text = ''): string | undefined {
   if (isIP(text) !== 0) return text
   const [, six, four] = withPort.exec(text) ?? []
   const address = six ?? four ?? ''
@@ -46,13 +42,10 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
   })
 }
 
-/** A customer usually has a /64. */
-const ipv6Prefix = 64
-
 /** perf: an IPv6 address takes 6 µs. */
-const toCounted = memoized(address => normalizeIP(address, ipv6Prefix))
+const toCounted = memoized(address => normalizeIP(address, 64))
 
-/** IPv4, also mapped to IPv6, as it is; of IPv6 the leading bits: a customer has a network. */
+/** IPv4, also mapped to IPv6, as it is; of IPv6 the network: a customer usually has a /64. */
 export function countedAddress(request: Request): string {
   const address = clientAddress(request)
   // It is empty once the socket is closed.

@@ -18,15 +18,15 @@ export function addAudit(app: FastifyInstance): void {
     const { signsIn = false } = request.routeConfig
     if (safeMethods.has(request.method) && !signsIn) return done()
     request.onResponseClose.push(() => {
-      const { trail } = request
+      const { status, code, attempts, ms } = request.trail
       const kind = kindOf(request)
       if (kind === undefined) return
       ledger.append({
         ...factsOf(request, kind),
-        status: trail.status,
-        code: trail.code,
-        upstream: trail.attempts?.at(-1)?.address,
-        ms: toHundredths(trail.ms),
+        status,
+        code,
+        upstream: attempts?.at(-1)?.address,
+        ms: toHundredths(ms),
         fields: kind === 'request' ? fieldsOf(request) : undefined
       })
     })
@@ -43,18 +43,8 @@ function kindOf({ routeConfig, trail }: FastifyRequest): AuditEntry['kind'] | un
 }
 
 function factsOf({ trail }: FastifyRequest, kind: AuditEntry['kind']): AuditEntry {
-  return {
-    kind,
-    user: trail.user,
-    userId: trail.userId,
-    source: trail.source,
-    session: trail.session,
-    address: trail.address,
-    route: trail.route,
-    method: trail.method,
-    path: trail.path,
-    requestId: trail.requestId
-  }
+  const { user, userId, source, session, address, route, method, path, requestId } = trail
+  return { kind, user, userId, source, session, address, route, method, path, requestId }
 }
 
 export function recordSignOut(request: FastifyRequest): void {
@@ -62,9 +52,6 @@ export function recordSignOut(request: FastifyRequest): void {
 }
 
 const maxBodyBytes = 64 * 1024
-const maxText = 256
-const shownEnd = 4
-const hashLength = 16
 
 function createFields({ fields, key: [key = ''] }: AuditConfig) {
   const membersOf = new Map(
@@ -88,11 +75,9 @@ function createFields({ fields, key: [key = ''] }: AuditConfig) {
 }
 
 function shownBy(how: HowToShow, key: string): (text: string) => string {
-  if (how === 'plain') return text => text.slice(0, maxText)
-  if (how === 'last4') {
-    return text => (text.length > 2 * shownEnd ? `…${text.slice(-shownEnd)}` : '…')
-  }
-  return text => createHmac('sha256', key).update(text).digest('base64url').slice(0, hashLength)
+  if (how === 'plain') return text => text.slice(0, 256)
+  if (how === 'last4') return text => (text.length > 8 ? `…${text.slice(-4)}` : '…')
+  return text => createHmac('sha256', key).update(text).digest('base64url').slice(0, 16)
 }
 
 /** Null for a body that cannot be read: the upstream decides what is wrong with it. */

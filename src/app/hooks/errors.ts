@@ -58,7 +58,7 @@ function record(
   if (cause !== undefined && code !== 'request.path') trail.reason = reasonOf(cause)
   trail.limit = limit
   trail.limitMax = limitMax
-  if (code === 'overloaded') shed.count(limit ?? 'other', { requestId: id, code, route })
+  if (code === 'overloaded') shed(limit ?? 'other', { requestId: id, code, route })
   if (code === 'gateway.fault') log.error({ code, route, err: cause }, 'internal error')
 }
 

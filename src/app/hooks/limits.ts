@@ -12,7 +12,6 @@ import type { RequestHook } from './context.ts'
 interface Counted extends Verdict {
   readonly limit: Limit
   readonly key: string
-  readonly isCounted: boolean
 }
 
 declare module 'fastify' {
@@ -27,7 +26,7 @@ const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && e
 const endedIdOf = ({ ended, trail }: FastifyRequest) => ended && trail.session
 
 /** The plugin's key is `request.counting`, the state: a text would not have the rate. */
-async function registerRateLimit(app: FastifyInstance): Promise<void> {
+async function createLimiter(app: FastifyInstance) {
   const { counts } = app.gateway
   app.decorateRequest('counting', undefined)
   await app.register(rateLimit, {
@@ -38,7 +37,7 @@ async function registerRateLimit(app: FastifyInstance): Promise<void> {
       incr(key: string, done: Parameters<FastifyRateLimitStore['incr']>[1]): void {
         const state = key as unknown as Counted
         const set = (verdict: Verdict) => {
-          Object.assign(state, verdict, { isCounted: true })
+          Object.assign(state, verdict)
           done(null, { current: Number(verdict.exceeded), ttl: verdict.resetMs })
         }
         const verdict = counts.hit(state.key, state.limit.rate)
@@ -51,14 +50,14 @@ async function registerRateLimit(app: FastifyInstance): Promise<void> {
       }
     }
   })
+  return app.createRateLimit()
 }
 
 export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
-  await registerRateLimit(app)
+  const count = await createLimiter(app)
   const { gateway } = app
   const { config, counts } = gateway
   const plan = compilePlan(config.limits)
-  const count = app.createRateLimit()
 
   /** In their order, by none after one that refuses; by that alone which is known to refuse. */
   async function countAll(request: FastifyRequest, states: readonly Counted[]): Promise<void> {
@@ -66,41 +65,41 @@ export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
     for (const state of known === undefined ? states : [known]) {
       request.counting = state
       await count(request)
-      if (isRefusal(state)) return
+      report(gateway, request, state)
+      if (isRefusal(state)) throw refusalOf(state)
     }
   }
 
   return function checkLimits(request, reply, done) {
     const session = request.live?.session
-    const address = countedAddress(request)
     const { trail, method } = request
     const { route } = trail
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
     const isPublic = request.routeConfig.access === 'public'
     const ended = session === undefined && !isPublic ? endedIdOf(request) : undefined
-    const full = acquireSlot(gateway, request, reply, ended)
-    if (full !== undefined) return done(full)
+    acquireSlot(request, reply, ended)
     const limits =
       ended === undefined ? plan.of(route, method, session) : plan.ofEnded(route, method)
     if (limits.length === 0) return done()
     const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
     trail.limitsAt = startedAt
+    const address = countedAddress(request)
     const states = limits.map((limit): Counted => {
       const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
-      return { limit, key, isCounted: false, ...counts.look(key, limit.rate) }
+      return { limit, key, ...counts.look(key, limit.rate) }
     })
     trail.limits = states
-    countAll(request, states).then(() => {
+    const end = (error?: Error) => {
       if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
-      const counted = states.filter(({ isCounted }) => isCounted)
-      for (const state of counted) report(gateway, request, state)
       setLimitHeaders(reply, states)
-      const refusal = counted.find(isRefusal)
-      if (refusal === undefined) return done()
-      const { limit, retryMs } = refusal
-      done(new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name }))
-    }, done)
+      done(error)
+    }
+    countAll(request, states).then(() => end(), end)
   }
+}
+
+function refusalOf({ limit, retryMs }: Counted): GatewayError {
+  return new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name })
 }
 
 function report(
@@ -138,50 +137,44 @@ function setLimitHeaders(reply: FastifyReply, all: readonly Counted[]): void {
   reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', states.join(', '))
 }
 
-/** @returns takes a place, and returns what gives it back, once; undefined where none is free */
-export function slotsIn(counts: Map<string, number>) {
-  return (key: string, max: number): (() => void) | undefined => {
-    const count = counts.get(key) ?? 0
-    if (count >= max) return undefined
-    counts.set(key, count + 1)
-    return () => {
-      const left = (counts.get(key) ?? 0) - 1
-      if (left > 0) counts.set(key, left)
-      else counts.delete(key)
-    }
+/** @returns what gives the place back, once; undefined where none is free */
+export function takeSlot(
+  counts: Map<string, number>,
+  key: string,
+  max: number
+): (() => void) | undefined {
+  const count = counts.get(key) ?? 0
+  if (count >= max) return undefined
+  counts.set(key, count + 1)
+  return () => {
+    const left = (counts.get(key) ?? 0) - 1
+    if (left > 0) counts.set(key, left)
+    else counts.delete(key)
   }
 }
 
-/** @returns what gives the place back, once; or the refusal */
+/** @returns what gives the place back, once. @throws GatewayError `limit.exceeded` */
 export function takePlace(
   { inFlight, counters }: Gateway,
   key: string,
   bound: { limit: string; limitMax: number; message: string }
-): (() => void) | GatewayError {
-  const release = slotsIn(inFlight)(key, bound.limitMax)
+): () => void {
+  const release = takeSlot(inFlight, key, bound.limitMax)
   if (release !== undefined) return release
   counters.onRefused(bound.limit)
-  return new GatewayError('limit.exceeded', { retryAfter: 1, ...bound })
+  throw new GatewayError('limit.exceeded', { retryAfter: 1, ...bound })
 }
 
-/** @returns the refusal */
-function acquireSlot(
-  gateway: Gateway,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  ended: string | undefined
-): GatewayError | undefined {
+function acquireSlot(request: FastifyRequest, reply: FastifyReply, ended: string | undefined) {
   // If the client left during the lookup, `close` has fired already and the slot would leak.
-  if (reply.raw.closed) return undefined
+  if (reply.raw.closed) return
+  const { gateway } = request.server
   const isSignIn = request.trail.route === signInRoute
   const limit = isSignIn ? 'inFlightSignIns' : 'inFlightPerUser'
   const limitMax = gateway.config.limits[limit]
   const message = 'Too many requests at the same time. Please wait for some to finish.'
   const key = ended === undefined ? inFlightKey(request, isSignIn) : `ended:${ended}`
-  const place = takePlace(gateway, key, { limit, limitMax, message })
-  if (place instanceof GatewayError) return place
-  request.onResponseClose.push(place)
-  return undefined
+  request.onResponseClose.push(takePlace(gateway, key, { limit, limitMax, message }))
 }
 
 function inFlightKey(request: FastifyRequest, isSignIn: boolean): string {

@@ -102,13 +102,10 @@ export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'wa
     ['reason']
   )
   let quietUntil = 0
-
-  return {
-    count: (reason: string, fields: Readonly<Record<string, unknown>>): void => {
-      counter.labels(reason).inc()
-      if (performance.now() < quietUntil) return
-      quietUntil = performance.now() + quietMs
-      log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
-    }
+  return (reason: string, fields: object): void => {
+    counter.labels(reason).inc()
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + quietMs
+    log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
   }
 }

@@ -12,15 +12,10 @@ export type SessionCookie = ReturnType<typeof sessionCookie>
 
 /** `__Host-` binds the cookie to this very host (RFC 6265bis §4.1.3.2); it needs Secure. */
 export function sessionCookie({ name, secure, sameSite }: GatewayConfig['session']['cookie']) {
+  const partitioned = sameSite === 'none'
   return {
     name: secure ? `__Host-${name}` : name,
-    options: {
-      path: '/',
-      secure,
-      httpOnly: true,
-      sameSite,
-      partitioned: sameSite === 'none'
-    }
+    options: { path: '/', secure, httpOnly: true, sameSite, partitioned }
   }
 }
 

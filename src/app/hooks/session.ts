@@ -3,7 +3,7 @@ import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { keyIn } from '../../login/keys.ts'
-import type { Trail } from '../../observability/trail.ts'
+import { OidcSource } from '../../login/oidc/source.ts'
 import {
   createSecretId,
   type EndReason,
@@ -32,7 +32,7 @@ export function addSessionReader(scope: FastifyInstance): void {
     } else if (header !== undefined && isAmbiguous(header)) {
       return done(new GatewayError('request.malformed', { message: twoSessions }))
     }
-    if (tokenOf !== undefined) return readToken(request, tokenOf, done)
+    if (tokenOf !== undefined) return void readToken(request, tokenOf).then(() => done(), done)
     const key = ofScript ?? (header === undefined ? undefined : sessionKeyIn(header))
     if (key === undefined || key === '') return done()
     const { trail } = request
@@ -44,35 +44,27 @@ export function addSessionReader(scope: FastifyInstance): void {
       return done()
     }
     trail.sessionAt = performance.now()
-    sessions.read(key).then(
-      found => {
-        endLookup(trail, 'live' in found ? 'store' : 'none')
-        if ('live' in found) setLive(request, found.live)
-        else if (request.hasKey === undefined) setEnded(request, key, found.ended)
-        done()
-      },
-      (error: Error) => {
-        endLookup(trail)
-        done(error)
-      }
-    )
+    const lookUp = async () => {
+      const found = await sessions.read(key)
+      trail.sessionFrom = 'live' in found ? 'store' : 'none'
+      if ('live' in found) setLive(request, found.live)
+      else if (request.hasKey === undefined) setEnded(request, key, found.ended)
+    }
+    const end = (error?: Error) => {
+      trail.sessionMs = performance.now() - trail.sessionAt
+      done(error)
+    }
+    lookUp().then(() => end(), end)
   })
 }
 
 /** One that is invalid is refused by the guard, after limits. */
-function readToken(
-  request: FastifyRequest,
-  tokenOf: () => Promise<Live>,
-  done: (error?: Error) => void
-): void {
-  tokenOf().then(
-    live => {
-      setLive(request, live)
-      done()
-    },
-    (error: Error) =>
-      done(error instanceof GatewayError && error.code === 'key.invalid' ? undefined : error)
-  )
+async function readToken(request: FastifyRequest, tokenOf: () => Promise<Live>): Promise<void> {
+  try {
+    setLive(request, await tokenOf())
+  } catch (error) {
+    if (!(error instanceof GatewayError && error.code === 'key.invalid')) throw error
+  }
 }
 
 /** The same for a scope that opens sessions: there the plugin sets the cookie. */
@@ -98,18 +90,11 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
   scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
     // Simple clients read only one cookie.
     const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
-    const rank = (text: string) => (text.startsWith(`${cookie.name}=`) ? 0 : 1)
-    reply.removeHeader('set-cookie')
-    const sorted = cookies.toSorted((one, other) => rank(one) - rank(other))
-    reply.header('set-cookie', sorted)
+    const isFirst = (text: string) => text.startsWith(`${cookie.name}=`)
+    const sorted = [...cookies.filter(isFirst), ...cookies.filter(each => !isFirst(each))]
+    reply.removeHeader('set-cookie').header('set-cookie', sorted)
     done()
   })
-}
-
-/** @param from undefined where the store did not answer */
-function endLookup(trail: Trail, from?: 'store' | 'none'): void {
-  trail.sessionMs = performance.now() - trail.sessionAt
-  trail.sessionFrom = from
 }
 
 function setLive(request: FastifyRequest, live: Live): void {
@@ -149,12 +134,6 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   return opened
 }
 
-/** Ends the session that a request has just opened. @throws StoreUnavailable */
-export async function abandonSession(request: FastifyRequest, opened: Live): Promise<void> {
-  request.session = null as never
-  await request.server.gateway.sessions.end(opened, 'revoked')
-}
-
 /** @throws StoreUnavailable; the cookie is kept then, since the session may live on */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { live, ended } = request
@@ -167,11 +146,10 @@ export async function closeSession(request: FastifyRequest, reply: FastifyReply)
 
 /** Clears the browser's cookie, at a sign-out. */
 export function clearSessionCookie(reply: FastifyReply): void {
-  const { cookie, config } = reply.server.gateway
+  const { cookie, sources } = reply.server.gateway
   const { name, options } = cookie
   reply.clearCookie(name, options)
-  const sources = Object.values(config.gateway.login.sources)
-  if (!sources.some(({ kind }) => kind === 'oidc')) return
+  if (!sources.some(each => each instanceof OidcSource)) return
   reply.setCookie(signedOutCookie, '1', { ...options, sameSite: 'lax', partitioned: false })
 }
 
@@ -182,16 +160,13 @@ export function expireTokenCookies(reply: FastifyReply): void {
 }
 
 export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
-  if (hasKey === true) {
-    // RFC 6750 §3.1
-    const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
-    return new GatewayError('key.invalid', { headers })
-  }
-  return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
+  if (hasKey !== true) return new GatewayError(`session.${ended?.reason ?? 'none'}`)
+  // RFC 6750 §3.1
+  const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
+  return new GatewayError('key.invalid', { headers })
 }
 
 export function mustLive(request: FastifyRequest): Live {
-  const { live } = request
-  if (live === undefined) throw sessionError(request)
-  return live
+  if (request.live === undefined) throw sessionError(request)
+  return request.live
 }

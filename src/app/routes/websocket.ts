@@ -60,7 +60,6 @@ export function createOpening(
     const offered = protocolsOf(raw)
     if (upgrade.isBroken) throw malformed(tooEarly)
     const release = takePlace(gateway, `websocket:${route.name}:${subject}`, maxPerUser)
-    if (release instanceof GatewayError) throw release
     let isKept = false
     try {
       const end = leavingOf(reply.raw)

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { SourceFaults } from '../../login/credential-source.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
@@ -93,11 +93,7 @@ export function createFlows({ secrets, store, secure, of, sourceFaults }: Option
       if (!isFirst) return { landing: flow?.landing }
       const completing = source.complete(flow, queryOf(request))
       return { landing: flow.landing, vouched: await sourceFaults.watch(source.name, completing) }
-    },
-    /** Whether the last session ended by a sign-out, or by an operator, and not by its time. */
-    wasSignedOut: ({ cookies, ended }: FastifyRequest): boolean =>
-      cookies[signedOutCookie] !== undefined || ended?.reason === 'revoked',
-    forgetSignOut: (reply: FastifyReply) => reply.clearCookie(signedOutCookie, options)
+    }
   }
 }
 
@@ -147,13 +143,8 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   const toLanding = createLanding(gateway.mount, isEndpoint)
   const { secrets, cookie, sourceFaults } = gateway
   const { store } = gateway.sessions
-  const flows = createFlows({
-    secrets,
-    store,
-    secure: cookie.options.secure,
-    of: 'console',
-    sourceFaults
-  })
+  const { secure } = cookie.options
+  const flows = createFlows({ secrets, store, secure, of: 'console', sourceFaults })
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
     const { path } = source
     const start = gateway.mount + path
@@ -163,9 +154,10 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
       if (isCrossSite(request)) return sendHop(reply, request.raw.url ?? start)
       const { returnTo } = request.query as Record<string, unknown>
       const redirectUri = `${publicOrigin(request)}${start}/callback`
-      const asksAgain = flows.wasSignedOut(request)
-      const landing = toLanding(returnTo)
-      const beginning = { redirectUri, landing, asksAgain }
+      // Its last session ended by a sign-out, or by an operator, and not by its time.
+      const asksAgain =
+        request.cookies[signedOutCookie] !== undefined || request.ended?.reason === 'revoked'
+      const beginning = { redirectUri, landing: toLanding(returnTo), asksAgain }
       return reply.redirect(await flows.begin(request, reply, source, beginning), 302)
     })
     scope.get(`${path}/callback`, { config }, (request, reply) =>
@@ -177,7 +169,7 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
       async (request, reply) => {
         request.trail.source = source.name
         const landing = await finish(request, reply, source, flows).catch(error =>
-          refuse(request, toGatewayError(error))
+          refuse(request, error)
         )
         return reply.redirect(landing ?? toLanding(undefined), 303)
       }
@@ -199,6 +191,7 @@ async function finish(
   const address = clientAddress(request)
   const session = { ...unopened, ...vouched, source: source.name, address }
   recordSignedIn(request, await open(request, session, leaving))
-  flows.forgetSignOut(reply)
+  const { options } = request.server.gateway.cookie
+  reply.clearCookie(signedOutCookie, { ...options, partitioned: false })
   return landing
 }

@@ -1,17 +1,9 @@
 /** `POST` sign-in: asks the sources, opens the session, and answers in the console's dialect. */
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  FastifySchemaValidationError
-} from 'fastify'
-import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loginBody } from '../../config/schema/own-endpoints.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { escapeStep } from '../../json/values.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
-import type { Live } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/answer.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
@@ -31,12 +23,10 @@ export function addLogin(scope: FastifyInstance): void {
     schema: { body: loginBody(config.login.fields) },
     attachValidation: true,
     config: { access: 'public', maxBody: maxSignInBody },
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+    handler: async (request, reply) => {
       // Those of the former session.
       Object.assign(request.trail, { userId: undefined, source: undefined })
-      return await signIn(request, reply, guard).catch(error =>
-        refuse(request, toGatewayError(error))
-      )
+      return await signIn(request, reply, guard).catch(error => refuse(request, error))
     }
   })
 }
@@ -72,13 +62,10 @@ async function signIn(
   }
   const vouched = await mustVouch(sources, signingIn, attempt, { log: request.log, sourceFaults })
   trail.source = vouched.source
-  let opened: Live
-  try {
-    opened = await open(request, { ...vouched, remembered: remember }, leaving)
-  } finally {
-    // An unreachable store must not count as a failed sign-in.
-    await attempt.refund()
-  }
+  // An unreachable store must not count as a failed sign-in.
+  const opened = await open(request, { ...vouched, remembered: remember }, leaving).finally(
+    attempt.refund
+  )
   attempt.remember(reply)
   expireTokenCookies(reply)
   recordSignedIn(request, opened)
@@ -90,18 +77,18 @@ async function signIn(
   const authority = authorityOf(opened.session.identity)
   // The kind that the console sent, such as with a password or by a text message.
   const { type } = request.body as Record<string, unknown>
-  return envelope.login({
-    type: typeof type === 'string' ? type.slice(0, 64) : 'account',
-    authority
-  })
+  const kind = typeof type === 'string' ? type.slice(0, 64) : 'account'
+  return envelope.login({ type: kind, authority })
 }
 
-/** @throws GatewayError `request.malformed`, which names the first member that is wrong */
+/** @throws GatewayError `request.malformed` */
 function readBody({ body, validationError, server }: FastifyRequest) {
   const { config, tokenNames } = server.gateway
   const { fields } = config.gateway.login
   if (validationError !== undefined) {
-    const message = needOf(validationError.validation, fields)
+    const message =
+      `Sign-in needs a JSON object with "${fields.username}", a text of 1 to 255 characters, and ` +
+      `"${fields.password}", one of 1 to 1024; "${fields.remember}" is true or false.`
     throw new GatewayError('request.malformed', { message })
   }
   const {
@@ -111,32 +98,14 @@ function readBody({ body, validationError, server }: FastifyRequest) {
     ...others
   } = body as Record<string, unknown>
   const { cipher } = fields
+  const text = password as string
   return {
     username: username as string,
-    password:
-      cipher === undefined ? (password as string) : decryptPassword(password as string, cipher),
+    password: cipher === undefined ? text : decryptPassword(text, cipher),
     remember: remember === true,
     // Back-ends read a member of a form as they read the query parameter of its name.
     extra: Object.fromEntries(
       Object.entries(others).filter(([name]) => tokenNames.query?.isToken(name) !== true)
     )
   }
-}
-
-function needOf(
-  faults: readonly FastifySchemaValidationError[],
-  { username, password, remember }: GatewayConfig['login']['fields']
-): string {
-  const needs = [
-    [username, `Sign-in needs "${username}", a text of 1 to 255 characters.`],
-    [password, `Sign-in needs "${password}", a text of 1 to 1024 characters.`],
-    [remember, `"${remember}" is true or false.`]
-  ] as const
-  const wrong = needs.find(([name]) =>
-    faults.some(
-      ({ instancePath, params }) =>
-        params['missingProperty'] === name || instancePath === `/${escapeStep(name)}`
-    )
-  )
-  return wrong?.[1] ?? 'Sign-in needs a JSON object.'
 }

@@ -13,7 +13,7 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { abandonSession, openSession } from '../hooks/session.ts'
+import { openSession } from '../hooks/session.ts'
 import type { AttemptHandle } from './guard.ts'
 
 /** Members of a session that are set when it is opened. */
@@ -115,9 +115,10 @@ export async function open(
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
     if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
-    if (leaving.aborted) await abandonSession(request, opened)
-    leaving.throwIfAborted()
-    return opened
+    if (!leaving.aborted) return opened
+    request.session = null as never
+    await sessions.end(opened, 'revoked')
+    throw leaving.reason
   } catch (error) {
     // Nobody else would ever end it.
     signOutAtSource(gateway, opened?.session ?? session, request)
@@ -140,13 +141,13 @@ const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.expired-password': 'expired-password'
 }
 
-export function refuse(request: FastifyRequest, error: GatewayError): never {
+/** @throws `error` */
+export function refuse(request: FastifyRequest, error: unknown): never {
   const { trail } = request
-  const { code } = error
+  const { code, status } = toGatewayError(error)
   const outcome = outcomes[code]
-  const isFailure = error.status >= 500 || error.status === 409
-  const other = isFailure ? 'failed' : 'malformed'
-  const counted = outcome ?? (error.status === 429 ? 'limited' : other)
+  const other = status >= 500 || status === 409 ? 'failed' : 'malformed'
+  const counted = outcome ?? (status === 429 ? 'limited' : other)
   request.server.gateway.counters.onSignIn(trail.source ?? '', counted)
   // It signed nobody in.
   trail.source = undefined

@@ -9,8 +9,7 @@ export function addDailyCommands(program: CliCommand): void {
 
 function addFiles(program: CliCommand): void {
   program
-    .command('start', { isDefault: true })
-    .description('run the gateway (the default)')
+    .subcommand('start', 'run the gateway (the default)', { isDefault: true })
     .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
     .checks(({ lastGood, state }) =>
@@ -24,8 +23,7 @@ Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`)
   program
-    .command('demo [dir]')
-    .description('run an example console and back-end with a gateway between them')
+    .subcommand('demo [dir]', 'run an example console and back-end with a gateway between them')
     .runs(async () => (await import('../demo.ts')).demo).details(`
 Says what to try. Its config is in DIR, which is written if it is not there (default: a
 temporary folder, removed at the end), and may be changed while it runs.
@@ -33,8 +31,7 @@ temporary folder, removed at the end), and may be changed while it runs.
 Examples:
   console-gateway demo`)
   program
-    .command('check')
-    .description('report all faults of the config, without starting')
+    .subcommand('check', 'report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
     .option('--live', 'connect to upstreams, Redis and directories too')
     .option('--user <name>', 'with --live: look up a user in LDAP directories, without a password')
@@ -48,8 +45,7 @@ Examples:
   console-gateway check --live -c /etc/console-gateway
 Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`)
   program
-    .command('reload')
-    .description('make a running gateway read its config files again, and print the changes')
+    .subcommand('reload', 'make a running gateway read its config again, and print the changes')
     .option('--yes', 'allow the change to end most sessions of file users')
     .asksGateway()
     .runs(async () => (await import('../status.ts')).reload).details(`
@@ -61,18 +57,15 @@ Examples:
 
 function addState(program: CliCommand): void {
   program
-    .command('status')
-    .description('show the state of a running gateway: its config and its faults')
+    .subcommand('status', 'show the state of a running gateway: its config and its faults')
     .option('--all', 'all replicas that were seen within 10 s: who runs what')
     .asksGateway()
     .runs(async () => (await import('../status.ts')).status).details(`
 Examples:
-  console-gateway status --json | jq .files.state
   console-gateway status --all
 Exit codes: 3 if the config files were refused, or a replica does not answer.`)
   program
-    .command('health')
-    .description('say whether a running gateway takes requests, for health checks')
+    .subcommand('health', 'say whether a running gateway takes requests, for health checks')
     .asksGateway()
     .runs(async () => (await import('../status.ts')).health).details(`
 It takes them as long as the cookie's sessions can be found; a back-end that is down is
@@ -82,8 +75,7 @@ Examples:
   console-gateway health -c /etc/console-gateway
 Exit codes: 1 if it is not ready, or none runs.`)
   program
-    .command('ops')
-    .description('print a link that opens the operators’ page of a running gateway')
+    .subcommand('ops', 'print a link that opens the operators’ page of a running gateway')
     .asksGateway()
     .runs(async () => (await import('../status.ts')).ops).details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
@@ -92,8 +84,7 @@ gateway's socket (ops.socket) is an operator.
 Examples:
   docker compose exec gateway console-gateway ops`)
   program
-    .command('why [request-id]')
-    .description('tell the story of a request: what was decided, by what, and what to do about it')
+    .subcommand('why [request-id]', 'tell what became of a request, why, and what to do about it')
     .option('--user <name>', 'requests of this user name or id')
     .option('--last <n>', 'the newest N, at most 500 (default: 5)')
     .option('--status <status>', 'failed, 4xx or 404')
@@ -109,16 +100,16 @@ last 2000 requests that failed, took more than a second or were no GET: in Redis
 all replicas; without Redis, until the process ends. More than 10 have one line each.
 
 Examples:
-  console-gateway why                              # the last five
   console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11
   console-gateway why --user alice --status failed
 Exit codes: 3 if no request was found.`)
 }
 
 function addMaintenance(program: CliCommand): void {
-  const maintenance = program
-    .command('maintenance')
-    .description('show what is closed, close routes for a time, and open them again').details(`
+  const maintenance = program.subcommand(
+    'maintenance',
+    'show what is closed, close routes for a time, and open them again'
+  ).details(`
 A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
 ahead. Without --route all routes are meant, without --method all methods. The same
 routes and methods again take the new end and message.
@@ -127,13 +118,11 @@ Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
   console-gateway maintenance end --route orders`)
   maintenance
-    .command('show', { isDefault: true })
-    .description('what is closed (the default)')
+    .subcommand('show', 'what is closed (the default)', { isDefault: true })
     .asksGateway()
     .runs(async () => (await import('../maintenance.ts')).showMaintenance)
   maintenance
-    .command('begin')
-    .description('close routes')
+    .subcommand('begin', 'close routes')
     .requiredOption('--until <time>', 'the end')
     .option('--from <time>', 'the beginning; at once without it')
     .option('--message <text>', 'the message for users')
@@ -143,38 +132,34 @@ Examples:
     .asksGateway()
     .runs(async () => (await import('../maintenance.ts')).beginMaintenance)
   maintenance
-    .command('end')
-    .description('open routes again')
+    .subcommand('end', 'open routes again')
     .repeatable('--route <route>', 'a route to open')
     .asksGateway()
     .runs(async () => (await import('../maintenance.ts')).endMaintenance)
 }
 
 function addLimits(program: CliCommand): void {
-  const limits = program
-    .command('limits')
-    .description('show how limits are used; show or reset the counts of one caller').details(`
+  const limits = program.subcommand(
+    'limits',
+    'show how limits are used; show or reset the counts of one caller'
+  ).details(`
 A caller is an IP address, or a user by name or id. Locks of sign-in are not limits: see
 lockouts.
 
 Examples:
-  console-gateway limits
   console-gateway limits show anna
   console-gateway limits reset 203.0.113.7
 Exit codes: 0 nobody is over a limit, 3 somebody is.`)
   limits
-    .command('use', { isDefault: true })
-    .description('how all limits are used (the default)')
+    .subcommand('use', 'how all limits are used (the default)', { isDefault: true })
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).showUse)
   limits
-    .command('show <caller>')
-    .description('the counts of all limits for a caller')
+    .subcommand('show <caller>', 'the counts of all limits for a caller')
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).showCaller)
   limits
-    .command('reset <caller>')
-    .description('set them to zero, in all replicas within a second')
+    .subcommand('reset <caller>', 'set them to zero, in all replicas within a second')
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).resetCaller)
 }

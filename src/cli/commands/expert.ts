@@ -8,8 +8,7 @@ export function addExpertCommands(program: CliCommand): void {
 
 function addExplain(program: CliCommand): void {
   program
-    .command('explain <method> <path>')
-    .description('explain a request: what the gateway does with it, with file and line')
+    .subcommand('explain <method> <path>', 'say what becomes of a request, with file and line')
     .option('--as <user>', 'signed in as this user')
     .repeatable('--role <role>', 'signed in with this role')
     .option('--from <ip>', 'the address of the client (default: 127.0.0.1)')
@@ -37,8 +36,7 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
 
 function addPlan(program: CliCommand): void {
   program
-    .command('plan [new-dir]')
-    .description('list what a new config folder would change, and the risks of it')
+    .subcommand('plan [new-dir]', 'list what a new config folder would change, and the risks of it')
     .asksGateway(words => words.length === 0)
     .checks(({ url }, [folder]) =>
       folder !== undefined && url !== undefined ? 'Give NEW-DIR, or --url URL.' : undefined
@@ -54,20 +52,16 @@ Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
 
 function addDocuments(program: CliCommand): void {
   program
-    .command('openapi')
-    .description('write an OpenAPI 3.1 document of all that the console can call')
+    .subcommand('openapi', 'write an OpenAPI 3.1 document of all that the console can call')
     .runs(async () => (await import('../openapi.ts')).openapi).details(`
 Examples:
   console-gateway openapi > openapi.json
   npx openapi-typescript openapi.json -o src/services/gateway.d.ts`)
-  const audit = program.command('audit').description('verify the audit ledger').details(`
+  const audit = program.subcommand('audit', 'verify the audit ledger').details(`
 Examples:
   console-gateway audit verify`)
   audit
-    .command('verify')
-    .description(
-      'say whether a line was changed, cut, moved or added, and whether a file is missing'
-    )
+    .subcommand('verify', 'say whether a line was changed, cut, moved or added, or a file is gone')
     .option('--folder <dir>', 'the folder of the ledger')
     .option('--key-file <file>', 'a file with the key, or with several in lines')
     .repeatable('--collected <file>', 'a log with lines of the ledger (audit.to: stdout)')

@@ -10,8 +10,7 @@ export function addSetupCommands(program: CliCommand): void {
 
 function addInit(program: CliCommand): void {
   program
-    .command('init [dir]')
-    .description('look at a back-end, and write a config folder for a console in front of it')
+    .subcommand('init [dir]', 'look at a back-end, and write a config folder for its console')
     .option('--console <dir-or-preset>', 'the folder of its built files, a preset, or none')
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
@@ -47,14 +46,14 @@ Examples:
   console-gateway init
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`)
-  const routes = program
-    .command('routes')
-    .description('look at a GET call of a back-end, and print a route and a shape for it').details(`
+  const routes = program.subcommand(
+    'routes',
+    'look at a GET call of a back-end, and print a route and a shape for it'
+  ).details(`
 Examples:
   console-gateway routes add GET /api/returns=/v2/refunds --user dora`)
   routes
-    .command('add <method> <path>')
-    .description('make the call GET PATH, and print its route and its shape')
+    .subcommand('add <method> <path>', 'make the call GET PATH, and print its route and its shape')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
     .passwordEnv()
@@ -65,29 +64,30 @@ routes.yaml.`)
 }
 
 function addPresets(program: CliCommand): void {
-  const presets = program
-    .command('presets')
-    .description('list and show the presets of consoles and back-ends').details(`
+  const presets = program.subcommand(
+    'presets',
+    'list and show the presets of consoles and back-ends'
+  ).details(`
 gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
 the same name: console/NAME, backend/NAME.
 
 Examples:
   console-gateway presets show ant-design-pro`)
   presets
-    .command('list', { isDefault: true })
-    .description('all presets (the default)')
+    .subcommand('list', 'all presets (the default)', { isDefault: true })
     .json()
     .runs(async () => (await import('../presets.ts')).listPresets)
   presets
-    .command('show <preset>')
-    .description('print the file of a preset')
+    .subcommand('show <preset>', 'print the file of a preset')
     .runs(async () => (await import('../presets.ts')).showPreset)
 }
 
 function addSecrets(program: CliCommand): void {
   program
-    .command('hash-password')
-    .description('read a password (prompt or standard input), print its argon2id hash')
+    .subcommand(
+      'hash-password',
+      'read a password (prompt or standard input), print its argon2 hash'
+    )
     .hidesWords(
       'A password on the command line is visible to everyone on this machine and kept in the ' +
         'shell’s history. Type it at the prompt, or pass it on standard input.'
@@ -96,20 +96,17 @@ function addSecrets(program: CliCommand): void {
 Examples:
   pass show console/alice | console-gateway hash-password`)
   program
-    .command('generate-secret [file]')
-    .description('print a secret for session.secrets; with a FILE, write it there unless it exists')
+    .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
     .runs(async () => (await import('../secrets.ts')).generateSecret).details(`
-32 random bytes, as text. Only its owner can read the new FILE.
+32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.
 
 Examples:
-  export SESSION_SECRET=$(console-gateway generate-secret)
   console-gateway generate-secret /run/secrets/session`)
 }
 
 function addForEditorsAndShells(program: CliCommand): void {
   program
-    .command('schemas')
-    .description('write JSON Schemas into a config folder, for completion and checks in editors')
+    .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
     .runs(async () => (await import('../schemas.ts')).schemas).details(`
 Writes schema/*.schema.json, and into each config file without one the first line
 "# yaml-language-server: $schema=…". Run it again after an update of the gateway.
@@ -117,13 +114,11 @@ Writes schema/*.schema.json, and into each config file without one the first lin
 Examples:
   console-gateway schemas -c /etc/console-gateway`)
   program
-    .command('completion')
-    .description('print a script that makes a shell complete commands and options')
+    .subcommand('completion', 'print a script that makes a shell complete commands and options')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
     .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
 Print it again after an update of the gateway.
 
 Examples:
-  source <(console-gateway completion bash)   # in ~/.bashrc
-  source <(console-gateway completion zsh)    # in ~/.zshrc`)
+  source <(console-gateway completion bash)   # in ~/.bashrc; likewise zsh`)
 }

@@ -9,21 +9,19 @@ export function addUserCommands(program: CliCommand): void {
 }
 
 function addSessions(program: CliCommand): void {
-  const sessions = program
-    .command('sessions')
-    .description('list the sessions of a user or of all, close one, all of a user, or everyone’s')
-    .details(`
+  const sessions = program.subcommand(
+    'sessions',
+    'list sessions, of a user or of all; close one, a user’s, or everyone’s'
+  ).details(`
 A user is a user name or an id. If several users match, nothing is done and they are
 listed. Who was signed out may sign in again: see users block.
 
 Examples:
-  console-gateway sessions list alice
   console-gateway sessions close alice --source users-file
 Exit codes: 3 if no user or several users match.`)
   const subcommand = (words: string, description: string) =>
     sessions
-      .command(words)
-      .description(description)
+      .subcommand(words, description)
       .addOption(
         new Option('--by <what>', 'whether USER is an id or a name (default: either)').choices([
           'id',
@@ -49,17 +47,17 @@ Exit codes: 3 if no user or several users match.`)
 }
 
 function addLockouts(program: CliCommand): void {
-  const lockouts = program
-    .command('lockouts')
-    .description('list and lift locks of sign-in after too many failures').details(`
+  const lockouts = program.subcommand(
+    'lockouts',
+    'list and lift locks of sign-in after too many failures'
+  ).details(`
 An address that tried many accounts is locked by itself: name both if both are locked.
 
 Examples:
   console-gateway lockouts lift --account alice --address 203.0.113.7`)
   const subcommand = (name: string, description: string) =>
     lockouts
-      .command(name)
-      .description(description)
+      .subcommand(name, description)
       .option('--account <name>', 'the user name, in any spelling')
       .option('--address <ip>', 'an address; of an IPv6 address its whole network')
       .asksGateway()
@@ -75,8 +73,7 @@ function addUsers(program: CliCommand): void {
   const wrongWords =
     'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
-    .command('users')
-    .description('add a user to the users file, set a password; block a user of any source')
+    .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
     .action((_values, command) => command.error(wrongWords)).details(`
 The password is asked for without echo, or read from standard input. A new password ends
 the user's sessions.
@@ -91,8 +88,7 @@ Examples:
 Exit codes: 3 if there is no such block (unblock).`)
   const ofFile = (words: string, description: string) =>
     users
-      .command(words)
-      .description(description)
+      .subcommand(words, description)
       .option('--file <file>', 'the users file, if there are several')
       .passwordEnv()
       .hidesWords(
@@ -108,7 +104,7 @@ Exit codes: 3 if there is no such block (unblock).`)
     async () => (await import('../users.ts')).setPassword
   )
   const ofGateway = (words: string, description: string) =>
-    users.command(words).description(description).asksGateway()
+    users.subcommand(words, description).asksGateway()
   ofGateway('block <user>', 'refuse sign-ins of a user')
     .option('--source <name>', 'at this credential source only')
     .option('--for <duration>', 'such as 30m, 2h or 7d')
@@ -122,18 +118,16 @@ Exit codes: 3 if there is no such block (unblock).`)
 }
 
 function addKeys(program: CliCommand): void {
-  const keys = program.command('keys').description('create, list and revoke keys for scripts')
-    .details(`
+  const keys = program.subcommand('keys', 'create, list and revoke keys for scripts').details(`
 A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. The key
 is printed once; the gateway keeps its hash alone. A revoked key ends within a second.
 
 Examples:
-  console-gateway keys create nightly-export --role user --for 90d
   console-gateway keys create ci --role importer > ci.key
   console-gateway keys revoke nightly-export
 Exit codes: 3 if there is no such key (revoke).`)
   const subcommand = (words: string, description: string) =>
-    keys.command(words).description(description).asksOneGateway()
+    keys.subcommand(words, description).asksOneGateway()
   subcommand('create <name>', 'print a new key')
     .repeatable('--role <role>', 'a role of the key')
     .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')

@@ -25,8 +25,8 @@ export interface Draft {
   /** The folder of the console's built files, as seen from the config folder. */
   readonly root: string | undefined
   readonly presets: { extends?: string; backend?: string }
-  /** In the place of the back-end's sign-in. */
-  other?: { readonly name: string; readonly source: object }
+  /** In the place of the back-end's sign-in; `secret` is a variable of `.env`. */
+  other?: { readonly name: string; readonly source: object; readonly secret?: string }
   users?: object
   /** Members of the source that is the back-end's sign-in, and of its upstream. */
   readonly source: Record<string, unknown>
@@ -34,8 +34,6 @@ export interface Draft {
   readonly routes: DraftRoute[]
   /** Comments of the files: guesses, and TODOs for what the back-end did not show. */
   readonly notes: Note[]
-  /** Of secrets that the operator has to put into `.env`. */
-  readonly variables: string[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]
 }
@@ -53,8 +51,8 @@ const limits = {
 }
 
 export function filesOf(draft: Draft): Readonly<Record<string, string>> {
-  const { users, variables } = draft
-  const todo = variables.map(name => `${name}=TODO\n`).join('')
+  const { users, other } = draft
+  const todo = other?.secret === undefined ? '' : `${other.secret}=TODO\n`
   const notes = [...comments, ...draft.notes]
   return {
     'gateway.yaml': fileText(gatewayOf(draft), notes),

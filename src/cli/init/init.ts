@@ -5,11 +5,17 @@ import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import { CommandError, headersOf, type Invocation, type Io, UsageError } from '../command.ts'
-import { askYes, readNewPassword } from '../prompt.ts'
+import {
+  CommandError,
+  fitting,
+  headersOf,
+  type Invocation,
+  type Io,
+  UsageError
+} from '../command.ts'
+import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
-import { Answers } from './answers.ts'
 import { createClient, fetchFrom } from './client.ts'
 import { type Draft, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
@@ -68,7 +74,6 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     upstream: {},
     routes: await askRoutes(answers),
     notes: [],
-    variables: [],
     secrets: []
   }
   const families = ['unknown', ...presetsOfKind('backend')]
@@ -165,9 +170,8 @@ async function askProvider(draft: Draft, answers: Answers): Promise<void> {
   const message = 'Issuer of the OpenID provider'
   const issuer = await answers.ask('issuer', { message, check: fitting(ofIssuer) })
   const clientId = await answers.ask('client-id', { message: 'Id of the client there' })
-  const clientSecret = '${OIDC_SECRET}'
-  draft.other = { name: 'sso', source: { kind: 'oidc', issuer, clientId, clientSecret } }
-  draft.variables.push('OIDC_SECRET')
+  const source = { kind: 'oidc', issuer, clientId, clientSecret: '${OIDC_SECRET}' }
+  draft.other = { name: 'sso', source, secret: 'OIDC_SECRET' }
   draft.notes.push(
     ['login', 'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.'],
     ['login', 'TODO OIDC_SECRET, in .env: the secret of the client.'],
@@ -182,16 +186,10 @@ async function askDirectory(draft: Draft, answers: Answers): Promise<void> {
   const below = 'Users are below, such as ou=people,dc=example,dc=com'
   const base = await answers.ask('ldap-base', { message: below, check: fitting(ofBase) })
   const bind = { dn: `cn=console-gateway,${base}`, password: '${LDAP_PASSWORD}' }
-  draft.other = { name: 'directory', source: { kind: 'ldap', urls: [url], bind, base } }
-  draft.variables.push('LDAP_PASSWORD')
+  const source = { kind: 'ldap', urls: [url], bind, base }
+  draft.other = { name: 'directory', source, secret: 'LDAP_PASSWORD' }
   draft.notes.push(
     ['login', 'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.'],
     ['login', 'TODO `groups`: those that give roles. Without them nobody has one.']
   )
-}
-
-function fitting(schema: object) {
-  const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
-  const allowed = new RegExp(pattern)
-  return (text: string) => (allowed.test(text) ? undefined : expected)
 }

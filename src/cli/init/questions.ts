@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { CommandError, UsageError } from '../command.ts'
-import type { Answers } from './answers.ts'
+import { url as urlKey } from '../../config/schema/primitives.ts'
+import { CommandError, fitting, UsageError } from '../command.ts'
+import type { Answers } from '../prompt.ts'
 import type { DraftRoute } from './files.ts'
 
 export async function askConsole(answers: Answers) {
@@ -19,12 +20,8 @@ export async function askConsole(answers: Answers) {
 }
 
 export async function askUrl(answers: Answers): Promise<string> {
-  const isUrl = (text: string) =>
-    /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(text) && URL.canParse(text)
-  const url = await answers.ask('backend-url', {
-    message: 'URL of the back-end',
-    check: text => (isUrl(text) ? undefined : 'a URL such as https://shop.internal:8443')
-  })
+  const message = 'URL of the back-end, such as https://shop.internal:8443'
+  const url = await answers.ask('backend-url', { message, check: fitting(urlKey('')) })
   const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
   if (isSafe || answers.values['allowPlainHttp'] === true) return url.replace(/\/$/, '')
   throw new CommandError(

@@ -1,14 +1,17 @@
-/** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
+/** Rules between keys and between files: every fault is reported, nothing is changed. */
+import { errorKinds } from '../../errors/errors.ts'
+import { isRecord } from '../../json/values.ts'
+import type { CheckedConfig, Named, Report } from '../schema/config.ts'
+import { nearest } from '../schema/faults.ts'
+import type { NamedThing } from '../schema/node.ts'
+import { endpointNames } from '../schema/own-endpoints.ts'
 import type { UsersConfig } from '../schema/users.ts'
-import { checkAdvice } from './advice.ts'
 import { checkAnswers } from './answers.ts'
 import { checkEnvelope } from './envelope.ts'
 import { checkGateway } from './gateway.ts'
 import { checkNames } from './names.ts'
 import { checkContracts, checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
-import { checkReferences } from './references.ts'
-import type { CheckedConfig, Report } from '../schema/config.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
@@ -28,8 +31,7 @@ const rules = [
   checkAnswers,
   checkShapes,
   checkContracts,
-  checkLimits,
-  checkAdvice
+  checkLimits
 ]
 
 export function checkConfig(config: CheckedConfig, report: Report): void {
@@ -66,6 +68,44 @@ function checkLimits({ limits: { limits } }: CheckedConfig, report: Report): voi
     }
     if (burst !== undefined && burst > max) {
       fault('burst', 'is more than max: the bucket would hold more than one window refills')
+    }
+  }
+}
+
+type Existing = Partial<Record<NamedThing, readonly string[]>>
+
+/** Of a tree that may have faults. What names of files name is known when they are read. */
+export function namesIn(tree: Readonly<Record<string, unknown>>): Existing {
+  const keysOf = (section: string) => Object.keys(isRecord(tree[section]) ? tree[section] : {})
+  const routes = keysOf('routes')
+  return {
+    'upstream': keysOf('upstreams'),
+    'shape': keysOf('shapes'),
+    'route in the ledger': routes,
+    'route or endpoint': [...endpointNames, ...routes],
+    'route or login': ['login', ...routes],
+    'error code': Object.keys(errorKinds)
+  }
+}
+
+export function checkNamed(named: readonly Named[], existing: Existing, report: Report): void {
+  for (const { what, name, path } of named) {
+    const names = existing[what] ?? [name]
+    if (names.includes(name)) continue
+    const [noun = ''] = what.split(/ (?:or|in) /)
+    // The ledger's routes stand in gateway.yaml, which needs a restart; routes do not.
+    const how = { warning: what === 'route in the ledger' }
+    report(path, `there is no ${noun} "${name}".${nearest(name, names)}`, how)
+  }
+}
+
+function checkReferences({ named, gateway, routes }: CheckedConfig, report: Report): void {
+  const existing = { ...namesIn(routes), source: Object.keys(gateway.login.sources) }
+  checkNamed(named, existing, report)
+  for (const what of ['upstream', 'shape'] as const) {
+    const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))
+    for (const name of existing[what]?.filter(each => !used.has(each)) ?? []) {
+      report([`${what}s`, name], `no route uses this ${what}`, { warning: true })
     }
   }
 }

@@ -1,8 +1,14 @@
-import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
-import { isLoopback, splitHostPort } from '../schema/host-port.ts'
+/** Rules of gateway.yaml, and warnings of settings that are unsafe, or useless in a browser. */
+import { statSync } from 'node:fs'
+import { relative, sep } from 'node:path'
 import type { CheckedConfig, Report } from '../schema/config.ts'
+import { usesRedis } from '../schema/gateway.ts'
+import { isLoopback, splitHostPort } from '../schema/host-port.ts'
+import { fileIn } from '../schema/resolved.ts'
 
-function checkSession(gateway: GatewayConfig, report: Report): void {
+type Rule = (config: CheckedConfig, report: Report, warn: Report) => void
+
+const checkSession: Rule = ({ gateway }, report, warn) => {
   const { secrets, idle, absolute, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
@@ -11,8 +17,7 @@ function checkSession(gateway: GatewayConfig, report: Report): void {
     report(['session', 'secrets'], message)
   }
   if (idle > absolute) {
-    const how = { warning: true, also: ['session', 'absolute'] }
-    report(['session', 'idle'], 'is longer than session.absolute, so it never applies', how)
+    warn(['session', 'idle'], 'is longer than session.absolute, so it never applies')
   }
   if (cookie.sameSite === 'none' && !cookie.secure) {
     const message = 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
@@ -20,44 +25,62 @@ function checkSession(gateway: GatewayConfig, report: Report): void {
   }
 }
 
-function checkOps({ ops, server }: GatewayConfig, report: Report): void {
-  if (server.listen === ops.listen && splitHostPort(ops.listen).port !== 0) {
+const checkOps: Rule = ({ gateway: { ops, server } }, report, warn) => {
+  const { host, port } = splitHostPort(ops.listen)
+  if (server.listen === ops.listen && port !== 0) {
     const message = 'is the same as server.listen: the operators’ listener needs a port of its own'
     report(['ops', 'listen'], message, { also: ['server', 'listen'] })
   }
-}
-
-function checkConsole({ console: pages, login }: GatewayConfig, report: Report): void {
-  const { signIn = '' } = pages ?? {}
-  const source = login.sources[signIn]
-  if (source === undefined || source.kind === 'oidc') return
-  report(['console', 'signIn'], 'has to be a source of kind oidc: others have no page to sign in')
-}
-
-function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
-  ops.sources.forEach((name, index) => {
-    const kind = login.sources[name]?.kind ?? 'users-file'
-    if (kind === 'users-file') return
+  if (isLoopback(host)) return
+  if (ops.secret === undefined) {
     const message =
-      'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
-      'they close sessions and reload config. Leave it out unless that is meant'
-    report(['ops', 'sources', index], message, { warning: true })
-  })
-  if (ops.role === undefined) return
-  const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
-  if (ops.sources.length === 0 && !hasUsersFile) {
-    const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
-    report(['ops', 'role'], message, { warning: true })
+      `${ops.listen} can be reached from other machines, and ops.secret is empty: they get ` +
+      'health checks only. Set ops.secret, or listen on 127.0.0.1'
+    warn(['ops', 'listen'], message)
   }
-  const isEncrypted = ops.tls !== undefined || ops.trustedProxies.length > 0
-  if (isEncrypted || isLoopback(splitHostPort(ops.listen).host)) return
+  if (ops.role === undefined || ops.tls !== undefined || ops.trustedProxies.length > 0) return
   const message =
     `passwords of operators would cross the network in clear: ops.listen is "${ops.listen}". ` +
     'Set `ops.tls`, or `ops.trustedProxies` to the proxy that ends TLS, or listen on 127.0.0.1'
   report(['ops', 'role'], message)
 }
 
-function checkRedis({ redis }: GatewayConfig, report: Report): void {
+const checkOperators: Rule = ({ gateway: { ops, login } }, _, warn) => {
+  ops.sources.forEach((name, index) => {
+    const kind = login.sources[name]?.kind ?? 'users-file'
+    if (kind === 'users-file') return
+    const message =
+      'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
+      'they close sessions and reload config. Leave it out unless that is meant'
+    warn(['ops', 'sources', index], message)
+  })
+  const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
+  if (ops.role === undefined || ops.sources.length > 0 || hasUsersFile) return
+  const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
+  warn(['ops', 'role'], message)
+}
+
+const checkConsole: Rule = (config, report, warn) => {
+  const { console: pages, login } = config.gateway
+  if (pages === undefined) return
+  const kind = login.sources[pages.signIn ?? '']?.kind ?? 'oidc'
+  if (kind !== 'oidc') {
+    report(['console', 'signIn'], 'has to be a source of kind oidc: others have no page to sign in')
+  }
+  const place = ['console', 'root']
+  const root = fileIn(config, pages.root)
+  const fromRoot = relative(root, config.folder)
+  if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
+    const message =
+      'contains the config folder: anyone could download users.yaml with its password ' +
+      'hashes. Name only the folder of the built console'
+    report(place, message)
+  } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    warn(place, `there is no such folder: ${root}`)
+  }
+}
+
+const checkRedis: Rule = ({ gateway: { redis } }, report) => {
   if (redis === undefined) return
   const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
   if (kinds.filter(Boolean).length > 1) {
@@ -65,29 +88,73 @@ function checkRedis({ redis }: GatewayConfig, report: Report): void {
   }
 }
 
-function checkIdentity({ identity }: GatewayConfig, report: Report): void {
+const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
   const { id, username, roles, source } = identity
   const names = [id, username, roles, ...(source === undefined ? [] : [source])]
   if (new Set(names).size === names.length) return
-  const parts = source === undefined ? 'username and roles' : 'username, roles and source'
-  report(['identity'], `id, ${parts} need a different header each`)
+  report(['identity'], 'each of its headers needs a name of its own')
 }
 
-const memberPath = /^[^.\s]+(\.[^.\s]+)*$/
 const secretNames = /password|passwd|secret|token|credential|pwd/i
 
-function checkLedger({ audit }: GatewayConfig, report: Report): void {
-  if (audit === undefined) return
-  for (const [route, members] of Object.entries(audit.fields)) {
+const checkLedger: Rule = ({ gateway: { audit } }, _, warn) => {
+  for (const [route, members] of Object.entries(audit?.fields ?? {})) {
     for (const [member, how] of Object.entries(members)) {
-      const place = ['audit', 'fields', route, member]
-      if (!memberPath.test(member)) {
-        report(place, 'expected names joined by dots, such as customer.iban')
-      } else if (secretNames.test(member) && how !== 'hash') {
-        const message = 'looks like a secret, which must not stand in a ledger'
-        report(place, message, { warning: true })
-      }
+      if (!secretNames.test(member) || how === 'hash') continue
+      const message = 'looks like a secret, which must not stand in a ledger'
+      warn(['audit', 'fields', route, member], message)
     }
+  }
+}
+
+/** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
+const adviseOnCookie: Rule = ({ gateway: { session, server } }, _, warn) => {
+  if (!session.cookie.secure) {
+    const message = 'the session cookie travels without https; fine on loopback, nowhere else'
+    return warn(['session', 'cookie', 'secure'], message)
+  }
+  if (server.hosts.length === 0) {
+    const message = 'is empty, so every well-formed Host is accepted: name your own'
+    warn(['server', 'hosts'], message)
+  }
+  if (server.tls !== undefined || server.trustedProxies.length > 0) return
+  const message =
+    'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
+    'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +
+    'development without one set session.cookie.secure: false'
+  warn(['server', 'trustedProxies'], message)
+}
+
+const adviseOnProxies: Rule = ({ gateway: { server }, limits }, _, warn) => {
+  server.trustedProxies.forEach((block, index) => {
+    const [address = '', bits] = block.split('/')
+    // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
+    const minBits = address.includes(':') ? 7 : 8
+    if (bits === undefined || Number(bits) >= minBits) return
+    const message =
+      `${block} is a large part of the internet: clients there can forge the address ` +
+      'that limits and lockouts count. Name only your load balancers'
+    warn(['server', 'trustedProxies', index], message)
+  })
+  const isCounted = Object.values(limits.limits).some(
+    ({ by, mode }) => mode !== 'off' && by.includes('address')
+  )
+  if (isLoopback(splitHostPort(server.listen).host) || !isCounted) return
+  if (server.trustedProxies.length > 0) return
+  const message =
+    'is empty: if a load balancer stands in front, all clients count as one address; name it'
+  warn(['server', 'trustedProxies'], message)
+}
+
+const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, _, warn) => {
+  const isAddressCounted = Object.values(limits).some(
+    ({ mode, by, routes }) =>
+      mode === 'enforce' && by.join() === 'address' && routes.includes('login')
+  )
+  for (const whom of ['address', 'account'] as const) {
+    if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue
+    const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
+    warn(['lockout', whom], message)
   }
 }
 
@@ -98,9 +165,13 @@ const rules = [
   checkConsole,
   checkRedis,
   checkIdentity,
-  checkLedger
+  checkLedger,
+  adviseOnCookie,
+  adviseOnProxies,
+  adviseOnGuessing
 ]
 
-export function checkGateway({ gateway }: CheckedConfig, report: Report): void {
-  for (const rule of rules) rule(gateway, report)
+export function checkGateway(config: CheckedConfig, report: Report): void {
+  const warn: Report = (path, message) => report(path, message, { warning: true })
+  for (const rule of rules) rule(config, report, warn)
 }

@@ -2,29 +2,39 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
-import type { ServerTls, CheckedConfig, Report } from '../schema/config.ts'
+import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
 import { ownMember, type Path } from '../schema/node.ts'
+import { urlsOf } from '../schema/upstreams.ts'
 
 export function checkTls(config: CheckedConfig, report: Report): void {
-  checkListener('server', config, report)
-  checkListener('ops', config, report)
-  checkRedirect(config, report)
+  const { gateway, routes, authorities } = config
+  for (const name of ['server', 'ops'] as const) {
+    const pair = config[`${name}Tls`]
+    const certificate = pair && checkPair(pair, [name, 'tls'], report)
+    if (certificate) checkValidity(certificate, name, gateway[name].hosts, report)
+  }
+  checkRedirect(gateway, report)
   checkAuthority(['redis', 'ca'], config.redisCa, report)
-  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
+  const pemOf = (file = '') => ownMember(authorities, file)
+  for (const [name, source] of Object.entries(gateway.login.sources)) {
     if (source.kind !== 'ldap') continue
-    checkAuthority(['login', 'sources', name, 'ca'], pemOf(config, source.ca), report)
+    checkAuthority(['login', 'sources', name, 'ca'], pemOf(source.ca), report)
   }
-  for (const [name, { tls }] of Object.entries(config.routes.upstreams)) {
+  for (const [name, upstream] of Object.entries(routes.upstreams)) {
+    const { ca, certificate, key } = upstream.tls ?? {}
     const place = ['upstreams', name, 'tls']
-    checkAuthority([...place, 'ca'], pemOf(config, tls?.ca), report)
-    const certificate = pemOf(config, tls?.certificate)
-    if (certificate === undefined || tls?.key === undefined) continue
-    checkPair({ certificate, key: tls.key }, place, report)
+    checkAuthority([...place, 'ca'], pemOf(ca), report)
+    if (upstream.tls !== undefined && urlsOf(upstream).some(url => url.startsWith('http:'))) {
+      report(place, 'has no effect: the address begins with http://, not https://')
+    }
+    if (certificate !== undefined && key !== undefined) {
+      checkPair({ certificate: pemOf(certificate) ?? '', key }, place, report)
+    } else if (certificate !== key) {
+      const missing = key === undefined ? 'key' : 'certificate'
+      report(place, `the key "${missing}" is missing: a certificate needs its private key`)
+    }
   }
-}
-
-function pemOf({ authorities }: CheckedConfig, file: string | undefined): string | undefined {
-  return file === undefined ? undefined : ownMember(authorities, file)
 }
 
 /** TLS itself takes any text, and then trusts nobody: each connection would fail. */
@@ -41,24 +51,15 @@ function parsed<T>(parse: () => T): T | undefined {
   }
 }
 
-function checkListener(name: 'server' | 'ops', config: CheckedConfig, report: Report): void {
-  const pair = config[`${name}Tls`]
-  if (pair === undefined) return
-  const certificate = checkPair(pair, [name, 'tls'], report)
-  if (certificate === undefined) return
-  checkValidity(certificate, name, config.gateway[name].hosts, report)
-}
+export const privateKeyOf = (pem: string) => parsed(() => createPrivateKey(pem))
 
 function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate | undefined {
-  const [place, keyPlace] = [
-    [...at, 'certificate'],
-    [...at, 'key']
-  ]
+  const place = [...at, 'certificate']
+  const keyPlace = [...at, 'key']
   const certificate = parsed(() => new X509Certificate(pair.certificate))
-  const key = parsed(() => createPrivateKey(pair.key))
+  const key = privateKeyOf(pair.key)
   if (certificate === undefined) {
-    const message = 'the file does not begin with a certificate: expected PEM, the own one first'
-    report(place, message)
+    report(place, 'the file does not begin with a certificate: expected PEM, the own one first')
   }
   if (key === undefined) report(keyPlace, 'is not a private key: expected PEM without a password')
   if (certificate === undefined || key === undefined) return certificate
@@ -98,18 +99,14 @@ function checkValidity(
   }
 }
 
-function checkRedirect({ gateway: { server, ops } }: CheckedConfig, report: Report): void {
+function checkRedirect({ server, ops }: GatewayConfig, report: Report): void {
   const redirect = server.tls?.redirect
   if (redirect === undefined) return
   const place = ['server', 'tls', 'redirect']
-  const { port } = splitHostPort(redirect)
-  if (port !== 0 && [server.listen, ops.listen].includes(redirect)) {
+  if (splitHostPort(redirect).port !== 0 && [server.listen, ops.listen].includes(redirect)) {
     report(place, 'is the address of another listener: it needs a port of its own')
   }
-  if (server.hosts.length === 0) {
-    const message =
-      'needs `server.hosts`: only names that are listed there are redirected, ' +
-      'since a name that the client made up could lead to another site'
-    report(place, message)
-  }
+  if (server.hosts.length > 0) return
+  const message = 'needs `server.hosts`: with other names, clients could be led to another site'
+  report(place, message)
 }

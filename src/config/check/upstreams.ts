@@ -1,31 +1,27 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { userNames } from '../schema/answer.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf, type JwtConfig } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
+import { privateKeyOf } from './tls.ts'
 
 type ReportKeys = (keys: Path, message: string) => void
 
-export function checkUpstreams(config: CheckedConfig, report: Report): void {
-  for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
+export function checkUpstreams({ routes }: CheckedConfig, report: Report): void {
+  for (const [name, upstream] of Object.entries(routes.upstreams)) {
     const reportKeys: ReportKeys = (keys, message) => report(['upstreams', name, ...keys], message)
     checkAddresses(urlsOf(upstream), reportKeys)
-    checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
+    // Each half of paging is checked by itself: the other one may come from a preset.
+    const { page, offset } = upstream.paging ?? {}
+    if (upstream.paging !== undefined && (page === undefined) === (offset === undefined)) {
+      reportKeys(['paging'], 'needs one of page and offset')
+    }
+    if (offset !== undefined && routes.paging && routes.paging.defaultSize === undefined) {
+      report(['paging'], `needs \`defaultSize\`, since the upstream "${name}" takes an offset`)
+    }
   }
-  checkSharedPaging(config.routes, report)
-}
-
-function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
-  if (tls === undefined) return
-  if (urlsOf(upstream).some(url => url.startsWith('http:'))) {
-    report(['tls'], 'has no effect: the address begins with http://, not https://')
-  }
-  if ((tls.certificate === undefined) === (tls.key === undefined)) return
-  const missing = tls.key === undefined ? 'key' : 'certificate'
-  report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
 }
 
 /** A placeholder that is none would be sent as it is written. */
@@ -39,37 +35,16 @@ function checkPlaceholders({ headers = {} }: UpstreamConfig, report: ReportKeys)
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */
 function checkAddresses(addresses: readonly string[], report: ReportKeys): void {
   const [first, ...others] = addresses.map(address => new URL(address))
-  if (first === undefined) {
-    return report(['url'], 'is missing: name the back-end’s address')
-  }
+  if (first === undefined) return report(['url'], 'is missing: name the back-end’s address')
   const seen = new Set([first.origin])
   for (const [index, { origin, protocol, pathname }] of others.entries()) {
     const keys = ['url', index + 1]
     if (protocol !== first.protocol || pathname !== first.pathname) {
-      report(
-        keys,
-        `must begin with ${first.protocol}// and have the path "${first.pathname}", ` +
-          'as the first address does'
-      )
+      const { protocol: scheme, pathname: path } = first
+      report(keys, `must begin with ${scheme}// and have the path "${path}", as the first does`)
     }
     if (seen.has(origin)) report(keys, `${origin} stands there twice`)
     seen.add(origin)
-  }
-}
-
-/** Each half is checked by itself: the other one may come from a preset. */
-function checkSharedPaging({ paging, upstreams }: CheckedConfig['routes'], report: Report): void {
-  for (const [name, { paging: taken }] of Object.entries(upstreams)) {
-    if (taken === undefined) continue
-    if ((taken.page === undefined) === (taken.offset === undefined)) {
-      report(['upstreams', name, 'paging'], 'needs one of page and offset')
-    }
-    if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
-      const message =
-        `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
-        'console may send a page without a size'
-      report(['paging'], message)
-    }
   }
 }
 
@@ -104,25 +79,13 @@ function checkJwt({ secret, keys, claims }: JwtConfig, place: Path, report: Repo
     report(place, 'needs either `secret` (HS256) or `keys` (ES256)')
   }
   for (const [index, pem] of (keys ?? []).entries()) {
-    if (curveOf(pem) === 'prime256v1') continue
-    report(
-      [...place, 'keys', index],
-      'is no private key of the curve P-256: expected PEM without a password'
-    )
+    if (privateKeyOf(pem)?.asymmetricKeyDetails?.namedCurve === 'prime256v1') continue
+    const message = 'is no private key of the curve P-256: expected PEM without a password'
+    report([...place, 'keys', index], message)
   }
   for (const name of reserved) {
     if (!Object.hasOwn(claims, name)) continue
     report([...place, 'claims', name], 'is set by the gateway itself: remove it')
   }
   checkTemplate(claims, [...place, 'claims'], userNames, report)
-}
-
-function curveOf(pem: string): string | undefined {
-  let key: KeyObject
-  try {
-    key = createPrivateKey(pem)
-  } catch {
-    return undefined
-  }
-  return key.asymmetricKeyDetails?.namedCurve
 }

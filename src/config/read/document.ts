@@ -3,8 +3,8 @@ import * as yaml from 'yaml'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { displayName, type Fault, faultOfFile } from '../schema/faults.ts'
 import type { Path } from '../schema/node.ts'
-import { runSteps, type Steps } from '../schema/steps.ts'
-import { type Inputs, NotUtf8Error } from './inputs.ts'
+import type { Steps } from '../schema/steps.ts'
+import { faultOfReading, type Inputs } from './inputs.ts'
 
 interface Place {
   /** The name of the file for people. */
@@ -43,9 +43,6 @@ interface ReadContext {
 }
 
 /** @param name for the message of {@link ReadContext.namedBy} */
-export const readDocument = (...args: Parameters<typeof documentSteps>) =>
-  runSteps(documentSteps(...args))
-
 export function* documentSteps(
   file: string,
   name: string,
@@ -91,13 +88,12 @@ function readSource(file: string, name: string, { inputs, faults, namedBy, prese
   try {
     return preset === undefined ? inputs.readDocument(file) : inputs.read(file)
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-    if (error instanceof RangeError) {
-      const line = error instanceof NotUtf8Error ? error.line : 0
-      faults.push(faultOfFile(file, error.message, line))
-    } else if (namedBy === undefined) {
-      faults.push(faultOfFile(file, `the file cannot be read (${reason})`))
-    } else namedBy(`the file "${name}" cannot be read (${reason})`)
+    if (namedBy === undefined || error instanceof RangeError) {
+      faults.push(faultOfReading(file, error))
+    } else {
+      const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+      namedBy(`the file "${name}" cannot be read (${reason})`)
+    }
     return undefined
   }
 }

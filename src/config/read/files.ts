@@ -1,37 +1,20 @@
 /** The files that config names: users files, certificates, own code, contracts. */
 import { resolve } from 'node:path'
 import type { TSchema, Static } from 'typebox'
-import type { Named } from '../schema/config.ts'
+import type { Named, Report } from '../schema/config.ts'
 import { ConfigError } from '../schema/faults.ts'
 import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
-import { asNode, type Node, type Path } from '../schema/node.ts'
+import { asNode, type Node } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
-import { documentSteps, faultAt, readDocument, type Tree, treeOf } from './document.ts'
-import { createInputs, type Inputs, withEnvFile } from './inputs.ts'
-import { type FolderReading, folderSteps } from './presets.ts'
+import { documentSteps, faultAt, type Tree, treeOf } from './document.ts'
+import { type FolderReading, openFolder } from './inputs.ts'
+import { folderSteps, mergedTree } from './presets.ts'
 import { read } from './read.ts'
 import type { Environment } from './references.ts'
 
 /** A config folder, or several of which a later one wins. */
 export type Folders = string | readonly string[]
-
-/** @throws ConfigError for a `.env` that cannot be read */
-export function openFolder(
-  folders: Folders,
-  environment: Environment,
-  inputs: Inputs = createInputs()
-): FolderReading {
-  const all = [folders].flat().map(folder => resolve(folder))
-  const withFile = (known: Environment, folder: string) => withEnvFile(folder, known, inputs)
-  return {
-    folder: all.at(-1) ?? '',
-    bases: all.slice(0, -1),
-    environment: all.reduceRight(withFile, environment),
-    inputs,
-    faults: []
-  }
-}
 
 /** @param named gets the names that stand in the tree */
 export function readTree(schema: Node, tree: Tree, reading: FolderReading, named: Named[] = []) {
@@ -45,22 +28,15 @@ export function readTree(schema: Node, tree: Tree, reading: FolderReading, named
   })
 }
 
-export interface LoadedFile<T> {
-  readonly tree: Tree
-  readonly value: T
-}
-
-type ReportName = (path: Path, message: string) => void
-
 /** Each file once, by its name. One with faults is left out. */
 export function* readMappings<T extends TSchema>(
   named: readonly Named[],
   schema: T,
   reading: FolderReading,
-  report: ReportName
-): Steps<Record<string, LoadedFile<Static<T>>>> {
+  report: Report
+): Steps<Record<string, { readonly tree: Tree; readonly value: Static<T> }>> {
   const { inputs, faults } = reading
-  const files: Record<string, LoadedFile<Static<T>>> = {}
+  const files: Record<string, { readonly tree: Tree; readonly value: Static<T> }> = {}
   for (const { what, name, path } of named) {
     if (Object.hasOwn(files, name)) continue
     const before = faults.length
@@ -82,7 +58,7 @@ export function* readMappings<T extends TSchema>(
 export function readTexts(
   named: readonly Named[],
   readText: (name: string) => string,
-  report: ReportName
+  report: Report
 ): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const { name, path } of named) {
@@ -115,17 +91,13 @@ export function readUsersFiles(folders: Folders, environment: Environment): stri
 
 /** `ops.socket`; undefined for its default. The files may be faulty, for the same reason. */
 export function readOpsSocket(folders: Folders, environment: Environment) {
-  const all = [folders].flat()
-  const written = all.map(folder => opsSocketIn(folder, environment))
-  const socket = written.findLast(each => each !== undefined)
-  return typeof socket === 'string' ? resolve(all.at(-1) ?? '', socket) : socket
-}
-
-function opsSocketIn(folder: string, environment: Environment): string | false | undefined {
-  const reading = openFolder(folder, environment)
-  const layer = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', reading)
+  const reading = openFolder(folders, environment)
+  const file = 'gateway.yaml'
   // Presets do not set `ops`.
-  const gateway = layer && readTree(asNode(gatewaySchema), treeOf(layer), reading)
-  const socket: unknown = ((gateway ?? {}) as Partial<GatewayConfig>).ops?.socket
-  return typeof socket === 'string' || socket === false ? socket : undefined
+  const layers = [...reading.bases, reading.folder].flatMap(
+    folder => runSteps(documentSteps(resolve(folder, file), file, reading)) ?? []
+  )
+  const gateway = readTree(asNode(gatewaySchema), mergedTree(layers), reading)
+  const { socket } = (gateway as Partial<GatewayConfig>).ops ?? {}
+  return typeof socket === 'string' ? resolve(reading.folder, socket) : socket
 }

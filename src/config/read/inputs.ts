@@ -3,24 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { ConfigError, faultOfFile } from '../schema/faults.ts'
+import { ConfigError, type Fault, faultOfFile } from '../schema/faults.ts'
 import type { Environment } from './references.ts'
 
 const maxFileBytes = 1024 * 1024
-
-export interface Inputs {
-  /** Without a byte order mark. @throws as {@link readBytes}; NotUtf8Error */
-  readonly read: (file: string) => string
-  /** @throws the system's error; RangeError for a file over 1 MiB */
-  readonly readBytes: (file: string) => Buffer
-  /** A file that is missing is watched too. */
-  readonly isThere: (file: string) => boolean
-  /** As `read`, of a YAML file of config or own code: its text is kept. */
-  readonly readDocument: (file: string) => string
-  /** By absolute path: as `fingerprintOf`, before it was read first. */
-  readonly fingerprints: () => Readonly<Record<string, string>>
-  readonly documents: () => Readonly<Record<string, string>>
-}
 
 export class NotUtf8Error extends RangeError {
   readonly line: number
@@ -33,40 +19,49 @@ export class NotUtf8Error extends RangeError {
 
 /** Two names could become one else. @throws NotUtf8Error */
 export function decodeText(content: Buffer): string {
-  if (!isUtf8(content)) throw new NotUtf8Error(firstLineNotUtf8(content))
-  return content.toString('utf8')
+  const text = content.toString('utf8')
+  if (isUtf8(content)) return text
+  // What is no UTF-8 has become this character.
+  const [before = ''] = text.split('\ufffd', 1)
+  throw new NotUtf8Error(before.split('\n').length)
 }
 
-function firstLineNotUtf8(content: Buffer): number {
-  let start = 0
-  for (let line = 1; ; line += 1) {
-    const end = content.indexOf('\n', start)
-    if (end === -1 || !isUtf8(content.subarray(start, end))) return line
-    start = end + 1
-  }
-}
+export type Inputs = ReturnType<typeof createInputs>
 
 /** @param texts by absolute path, instead of the files */
-export function createInputs(texts: ReadonlyMap<string, string> = new Map()): Inputs {
+export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
   const fingerprints: Record<string, string> = {}
   const documents: Record<string, string> = {}
   const fingerprint = (file: string) => (fingerprints[file] ??= fingerprintOf(file))
+  /** @throws the system's error; RangeError for a file over 1 MiB */
   const readBytes = (file: string): Buffer => {
     fingerprint(file)
     return contentOf(file, texts.get(file))
   }
+  /** Without a byte order mark. @throws as `readBytes`; NotUtf8Error */
   const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
   return {
     read,
     readBytes,
-    isThere: file => texts.has(file) || fingerprint(file) !== '',
-    readDocument: file => (documents[file] = read(file)),
+    /** A file that is missing is watched too. */
+    isThere: (file: string) => texts.has(file) || fingerprint(file) !== '',
+    /** As `read`, of a YAML file of config or own code: its text is kept. */
+    readDocument: (file: string) => (documents[file] = read(file)),
+    /** By absolute path: as `fingerprintOf`, before it was read first. */
     fingerprints: () => ({ ...fingerprints }),
     documents: () => ({ ...documents })
   }
 }
 
-/** A text that changes whenever a file is replaced or written to; empty for one that is not there. */
+export function faultOfReading(file: string, error: unknown) {
+  const { code, message } = error as NodeJS.ErrnoException
+  const line = error instanceof NotUtf8Error ? error.line : 0
+  const isOfContent = error instanceof RangeError
+  const reason = isOfContent ? message : `the file cannot be read (${code ?? message})`
+  return faultOfFile(file, reason, line)
+}
+
+/** Another text whenever a file is replaced or written to; empty where there is none. */
 export function fingerprintOf(file: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
@@ -83,17 +78,34 @@ function contentOf(file: string, text: string | undefined): Buffer {
 }
 
 /** The environment wins. @throws ConfigError for a file that cannot be read */
-export function withEnvFile(folder: string, environment: Environment, inputs: Inputs): Environment {
+function withEnvFile(folder: string, environment: Environment, inputs: Inputs): Environment {
   const file = resolve(folder, '.env')
   try {
     return { ...parseEnv(inputs.read(file)), ...environment }
   } catch (error) {
-    if (error instanceof NotUtf8Error) {
-      throw new ConfigError([faultOfFile(file, error.message, error.line)])
-    }
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code } = error as NodeJS.ErrnoException
     // ENOTDIR: the folder is none, which the files that it has to have say.
     if (code === 'ENOENT' || code === 'ENOTDIR') return environment
-    throw new ConfigError([faultOfFile(file, `the file cannot be read (${code ?? message})`)])
+    throw new ConfigError([faultOfReading(file, error)])
+  }
+}
+
+export type FolderReading = ReturnType<typeof openFolder>
+
+/** @param folders of which a later one wins @throws ConfigError for a `.env` that cannot be read */
+export function openFolder(
+  folders: string | readonly string[],
+  environment: Environment,
+  inputs = createInputs()
+) {
+  const all = [folders].flat().map(folder => resolve(folder))
+  const withFile = (known: Environment, folder: string) => withEnvFile(folder, known, inputs)
+  const faults: Fault[] = []
+  return {
+    folder: all.at(-1) ?? '',
+    bases: all.slice(0, -1),
+    environment: all.reduceRight(withFile, environment),
+    inputs,
+    faults
   }
 }

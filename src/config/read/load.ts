@@ -1,8 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import type { JsonRecord } from '../../json/values.ts'
-import { checkConfig, checkUsers } from '../check/check.ts'
+import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
 import { contractSteps } from '../check/parts.ts'
-import { checkNamed, namesIn } from '../check/references.ts'
 import { installChanges } from '../diff.ts'
 import {
   type Config,
@@ -23,9 +22,9 @@ import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
-import { type Folders, openFolder, readMappings, readTexts, readTree } from './files.ts'
-import type { Inputs } from './inputs.ts'
-import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
+import { type Folders, readMappings, readTexts, readTree } from './files.ts'
+import { type FolderReading, type Inputs, openFolder } from './inputs.ts'
+import { folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
 
 interface Options {

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
-import { type ConfigFile, fileOfKey, schemaOf } from '../schema/config.ts'
-import { ConfigError, type Fault } from '../schema/faults.ts'
+import { type ConfigFile, fileOfKey } from '../schema/config.ts'
+import { ConfigError } from '../schema/faults.ts'
 import { asNode } from '../schema/node.ts'
 import {
   type PresetChoice,
@@ -16,20 +16,12 @@ import {
 } from '../schema/presets.ts'
 import type { Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, type Layer, placeAt, type Tree, treeOf } from './document.ts'
-import type { Inputs } from './inputs.ts'
+import type { FolderReading } from './inputs.ts'
 import { read } from './read.ts'
 import type { Environment } from './references.ts'
 
 export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')
-}
-
-export interface FolderReading {
-  readonly folder: string
-  readonly bases: readonly string[]
-  readonly environment: Environment
-  readonly inputs: Inputs
-  readonly faults: Fault[]
 }
 
 /** The files of the folder over its presets. @throws ConfigError when one cannot be read */
@@ -49,7 +41,7 @@ export function* folderSteps(
   return mergedTree([...presets, ...own])
 }
 
-function mergedTree(layers: readonly Layer[]): Tree {
+export function mergedTree(layers: readonly Layer[]): Tree {
   const ownName = (name: string) =>
     layers.findLast(({ file, preset }) => preset === undefined && basename(file) === name)?.file
   return {
@@ -77,9 +69,8 @@ function mergeMappings(base: JsonRecord, over: JsonRecord): JsonRecord {
 }
 
 export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
-  const keysOf = (file: ConfigFile) =>
-    Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
-  const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
+  const pick = (file: ConfigFile) =>
+    Object.fromEntries(Object.entries(value).filter(([key]) => fileOfKey(key) === file))
   return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
 }
 
@@ -133,9 +124,7 @@ function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading)
 
 /** Which presets the folder names; faults of the two keys are reported when it is read. */
 function choiceOf({ value }: Tree, environment: Environment): PresetChoice {
-  const { extends: extended, backend } = value
-  const written = { extends: extended, backend }
-  const choice = read(asNode(presetChoiceSchema), written, {
+  const choice = read(asNode(presetChoiceSchema), value, {
     environment,
     fileOf: path => path,
     readText: () => '',

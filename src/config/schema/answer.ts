@@ -22,39 +22,29 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
-export const userNames: readonly SessionName[] = [
-  'id',
-  'username',
-  'name',
-  'roles',
-  'role',
-  'permissions',
-  'profile'
-]
+const ofUser = ['id', 'username', 'name', 'roles', 'role', 'permissions', 'profile'] as const
+export const userNames: readonly SessionName[] = ofUser
 
-const anyValue = (description: string, examples: unknown[]) =>
-  Type.Unknown({ description, examples })
+const placeholders = Object.keys(sessionNames).map(name => `\`{${name}}\``)
 
 const answer = {
   json: s.maybe(
-    anyValue(
-      'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
-        `type: ${Object.keys(sessionNames)
-          .map(name => `\`{${name}}\``)
-          .join(', ')}, \`{profile.MEMBER}\`. Default: null.`,
-      [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
-    )
+    Type.Unknown({
+      description:
+        'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
+        `type: ${placeholders.join(', ')}, \`{profile.MEMBER}\`. Default: null.`,
+      examples: [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
+    })
   ),
   byRole: s.may.pairs(
-    anyValue('The value for users with this role.', [['*:*:*']]),
+    Type.Unknown({ description: 'The value for users with this role.' }),
     'Values by role, in place of `json`. The first in this list that a user has wins; ' +
       'names that are whole numbers count as the first.',
     { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
   inEnvelope: s.may.oneOf(
     ['data', 'flat', 'none'],
-    'Where the value goes: under `data` (the default), beside the code and the message ' +
-      '(`flat`), or as the whole body (`none`).'
+    'Where it goes: under `data` (the default), beside code and message, or as the whole body.'
   )
 }
 
@@ -63,10 +53,9 @@ export const answerSchema = (description: string) => s.optional(answer, descript
 export const routeAnswerSchema = s.closed(
   {
     ...answer,
-    status: s.may.whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599 })
+    status: s.may.whole('The status. Default: 200.', { minimum: 200, maximum: 599 })
   },
-  'The response: menus, permission codes. Names of the session need a route that is not ' +
-    'public. A request’s body is ignored.'
+  'The response: menus, permission codes. A public route has no names of the session.'
 )
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>

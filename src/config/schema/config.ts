@@ -47,7 +47,7 @@ export interface Config {
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
-  /** The text of each YAML file but presets, and of own code, by absolute path. No secret is in it. */
+  /** The texts of YAML files but presets, and of own code, by absolute path. No secret is in them. */
   readonly documents: Readonly<Record<string, string>>
   /** PEM texts of the authorities of upstreams and directories, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
@@ -76,7 +76,7 @@ export interface LoadedConfig extends Config {
   readonly fault: (path: Path, message: string) => Fault
 }
 
-/** @param how `also`: the other place of a clash in the same file, whose line the message then names */
+/** @param how `also`: the other place of a clash in the same file; the message names its line */
 export type Report = (
   path: Path,
   message: string,

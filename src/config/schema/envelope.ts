@@ -14,13 +14,10 @@ export const errorStatuses = ['own', 'ok'] as const
 export type ResponseCode = number | string
 
 const responseCode = (description: string, more: object = {}) =>
-  Type.Unsafe<ResponseCode>(
-    Type.Union([Type.Integer(), Type.String({ minLength: 1, maxLength: 64 })], {
-      expected: 'a whole number or a text',
-      description,
-      ...more
-    })
-  )
+  s.either([Type.Integer(), Type.String({ minLength: 1, maxLength: 64 })], description, {
+    expected: 'a whole number or a text',
+    ...more
+  })
 
 /** Whether some console takes the two for the same: by `===`, `==`, as texts or as numbers. */
 export function readsAs(a: ResponseCode, b: ResponseCode): boolean {
@@ -28,14 +25,13 @@ export function readsAs(a: ResponseCode, b: ResponseCode): boolean {
 }
 
 const memberName = (standard: string | false, description: string) =>
-  Type.Unsafe<string | false>(
-    Type.Union(
-      [
-        Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
-        Type.Boolean({ enum: [false] })
-      ],
-      { default: standard, expected: 'a member name, or false', description }
-    )
+  s.either(
+    [
+      Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
+      Type.Unsafe<false>(Type.Boolean({ enum: [false] }))
+    ],
+    description,
+    { default: standard, expected: 'a member name, or false' }
   )
 
 const members = s.section(
@@ -47,32 +43,23 @@ const members = s.section(
     requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
     errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
   },
-  'The names of the members; `false`: the envelope has no such member.'
+  'Names; `false`: the envelope has no such member.'
 )
 
 const errorEntry = s.closed(
   {
     code: s.maybe(responseCode('The code in the envelope.')),
-    status: s.maybe(
-      Type.Integer({
-        minimum: 200,
-        maximum: 599,
-        description: 'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`.'
-      })
-    )
+    status: s.may.whole('The status: 200, or 400 to 599. It wins over `errorStatus`.', {
+      minimum: 200,
+      maximum: 599
+    })
   },
   'The code and HTTP status of these errors.',
   { minProperties: 1 }
 )
 
-/** `session.idle`, all of `session.*`, or every other with `*`. */
-const errorCodePattern = '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$'
-
 const errors = Type.Record(
-  Type.String({
-    pattern: errorCodePattern,
-    expected: 'an error code, a prefix such as session.*, or *'
-  }),
+  Type.String({ pattern: '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$' }),
   errorEntry,
   {
     default: {},
@@ -87,10 +74,7 @@ const customEnvelope = s.optional(
   {
     members,
     successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
-    alsoSuccess: s.list(
-      responseCode('A code.'),
-      'Other codes that the console takes for a success; no error carries one.'
-    ),
+    alsoSuccess: s.list(responseCode('A code.'), 'Other codes of success; no error carries one.'),
     refreshCodes: s.list(
       responseCode('A code.'),
       'Codes on which the console refreshes. A back-end’s own number never becomes one.'
@@ -100,16 +84,15 @@ const customEnvelope = s.optional(
   'The envelope of `dialect: custom`.'
 )
 
-const cookieName = Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' })
-const parameterName = Type.String({
+const plainName = Type.String({
   pattern: '^[A-Za-z0-9_.-]+$',
-  expected: 'the name of a query parameter'
+  expected: 'a name of letters, digits, _, - and dots'
 })
 
 export const envelope = s.section(
   {
     dialect: s.oneOf(
-      [...dialects],
+      dialects,
       'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
         '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
       { default: 'dual' }
@@ -119,25 +102,19 @@ export const envelope = s.section(
       { default: 0, examples: [0, 200, 20000, '0000'] }
     ),
     errorStatus: s.oneOf(
-      [...errorStatuses],
-      'The HTTP status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
+      errorStatuses,
+      'The status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
       { default: 'own' }
     ),
     language: s.oneOf(
       ['auto', 'en', 'zh'],
-      'The language of the gateway’s own messages. `auto`: the first of `Accept-Language`, ' +
-        'if it is one of these; else English.',
+      'The language of its own messages. `auto`: the first of `Accept-Language`, else English.',
       { default: 'auto' }
     ),
-    messages: s.pairs(
-      Type.String({ minLength: 1 }),
-      'Your own messages, by error code, in the place of the built-in ones.',
-      {
-        keysName: 'error code',
-        default: {},
-        examples: [{ 'login.refused': 'Wrong user name or password.' }]
-      }
-    ),
+    messages: s.pairs(s.anyText, 'Your own messages, by error code, in place of the built-in.', {
+      keysName: 'error code',
+      examples: [{ 'login.refused': 'Wrong user name or password.' }]
+    }),
     custom: customEnvelope,
     fieldErrors: memberName(
       'fieldErrors',
@@ -149,23 +126,15 @@ export const envelope = s.section(
       expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
       description:
         'The token that sign-in answers, for consoles that insist on one. It opens nothing. ' +
-        'Name where it comes in the three keys below.'
+        'The three keys below name where consoles send it; no back-end gets those.'
     }),
-    tokenHeaders: s.list(
-      s.header('A request header.'),
-      'Headers in which a console sends its own token. They go to no back-end, also not by ' +
-        'WebSocket (`sec-websocket-protocol`).'
+    tokenHeaders: s.headerNames(
+      'Headers with a console’s own token, such as `sec-websocket-protocol`.'
     ),
-    tokenCookies: s.list(
-      cookieName,
-      'Cookies with a console’s own token: deleted at sign-in and sign-out, for no back-end.',
-      { default: ['TOKEN__'] }
-    ),
-    tokenQuery: s.list(
-      parameterName,
-      'Query parameters in which a console sends its own token, in any case, also as members ' +
-        'of the sign-in body. No back-end gets them.'
-    )
+    tokenCookies: s.list(plainName, 'Cookies with it, deleted at sign-in and sign-out.', {
+      default: ['TOKEN__']
+    }),
+    tokenQuery: s.list(plainName, 'Query parameters and members of the sign-in body with it.')
   },
   'The format of responses.'
 )

@@ -1,7 +1,7 @@
 /** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
 import { isIP } from 'node:net'
 import { isPort, splitHostPort, splitPublicHost } from './host-port.ts'
-import { hasDotSegments, hasDotSegmentsUpstream } from './public-path.ts'
+import { hasDotSegments } from './public-path.ts'
 
 const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
 const nameOfHost = 'a host name alone, without scheme, port or path'
@@ -23,10 +23,7 @@ const formats: Readonly<Record<string, Format>> = {
     return unless(isPort(port), 'a port of at most 65535')
   },
   'x-addresses': block => unless(isBlock(block), 'an address or a CIDR block such as 10.0.0.0/8'),
-  'x-url': url => unless(URL.canParse(url), 'a valid URL such as http://orders.internal:8080'),
-  'x-redis-url': url =>
-    unless(url === '' || URL.canParse(url), 'a valid URL such as redis://redis.internal:6379'),
-  'x-ldap-url': url => unless(URL.canParse(url), 'a valid URL such as ldaps://ldap.internal:636'),
+  'x-url': url => unless(url === '' || URL.canParse(url), 'a valid URL'),
   'x-origin': origin => {
     if (!URL.canParse(origin)) return 'a valid URL such as https://console.example.com'
     const canonical = new URL(origin).origin
@@ -34,7 +31,8 @@ const formats: Readonly<Record<string, Format>> = {
   },
   'x-public-path': path => unless(!hasDotSegments(path), 'a path without empty or dot segments'),
   'x-upstream-path': path =>
-    unless(!hasDotSegmentsUpstream(path), 'a path without empty or dot segments')
+    // As Django's do, it may end with a slash.
+    unless(!hasDotSegments(path.replace(/(?!^)\/$/, '')), 'a path without empty or dot segments')
 }
 
 export function expectationOfFormat(format: string | undefined, value: unknown) {

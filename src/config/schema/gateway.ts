@@ -10,21 +10,15 @@ const howToShow = s.oneOf(
   '`plain`: the value. `last4`: its last 4 characters. `hash`: a keyed hash of it.'
 )
 
-const day = 86_400_000
-
 export const audit = s.optional(
   {
-    to: s.oneOf(
-      ['files', 'stdout'],
-      '`files`: into `folder`. `stdout`: to standard output, among the lines of the log.',
-      { default: 'files' }
-    ),
-    folder: s.text('The folder of the files. Several processes may share it.', {
-      default: 'audit'
+    to: s.oneOf(['files', 'stdout'], 'Into `folder`, or into the log.', {
+      default: 'files'
     }),
+    folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
     key: s.oneOrMany<string>(
       s.signingSecret('At least 32 characters.'),
-      'The key that signs the lines. To rotate it, write a list with the new key first.',
+      'The key that signs the lines.',
       {
         ofMany: 'To rotate the key: the new one first.',
         expected: 'a reference to at least 32 characters, or a list of them'
@@ -33,15 +27,14 @@ export const audit = s.optional(
     keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
       default: '0s',
       minimum: 0,
-      maximum: 3700 * day
+      maximum: 3700 * 86_400_000
     }),
     fields: s.named(
       s.pairs(howToShow, 'Members of the body, as names joined by dots.', {
         minProperties: 1,
         maxProperties: 16
       }),
-      'By route: members of JSON bodies up to 64 KiB that are recorded, 256 characters of ' +
-        'each. Never name passwords or tokens.',
+      'By route: members of bodies that are recorded. Never name passwords or tokens.',
       {
         keysName: 'route in the ledger',
         examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
@@ -58,11 +51,10 @@ const session = s.section(
   {
     secrets: s.list(
       s.signingSecret('At least 32 characters.'),
-      'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. ' +
-        'Add one as the second at every replica, then make it the first.'
+      'They protect cookies and data. Add a new one as the second, then make it the first.'
     ),
     idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
-    absolute: s.lifetime('A session ends this long after sign-in, even if it is in use.', {
+    absolute: s.lifetime('A session ends this long after sign-in in any case.', {
       default: '8h'
     }),
     remembered: s.section(
@@ -74,7 +66,7 @@ const session = s.section(
     ),
     perUser: s.section(
       {
-        max: s.whole('The maximum number of sessions of one user at the same time.', {
+        max: s.whole('Sessions of one user at the same time.', {
           minimum: 1,
           maximum: 1000,
           default: 5
@@ -89,13 +81,12 @@ const session = s.section(
     ),
     cookie: s.section(
       {
-        name: Type.String({
+        name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
           pattern: '^[A-Za-z0-9_-]{1,40}$',
           default: 'console_sid',
-          expected: 'letters, digits, _ and -',
-          description: 'The name of the cookie. With `secure` it gets the prefix `__Host-`.'
+          expected: 'letters, digits, _ and -'
         }),
-        secure: s.flag('Send it over https only. `false` is for development on loopback.', {
+        secure: s.flag('Send it over https only. `false` is for loopback only.', {
           default: true
         }),
         sameSite: s.oneOf(
@@ -113,7 +104,7 @@ const session = s.section(
 const redis = s.optional(
   {
     url: Type.String({
-      format: 'x-redis-url',
+      format: 'x-url',
       default: '',
       pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
       expected:
@@ -122,30 +113,27 @@ const redis = s.optional(
       description: 'One Redis server; `rediss://` uses TLS.'
     }),
     sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
-    primary: s.text('The name of the primary in the Sentinels’ configuration.', {
+    primary: s.text('The name of the primary at the Sentinels.', {
       default: 'mymaster'
     }),
     sentinelPassword: s.may.secret('The password of the Sentinels.'),
-    cluster: s.list(
-      s.hostPort('HOST:PORT.'),
-      'Some nodes of a Redis Cluster. All keys are on one shard.'
-    ),
+    cluster: s.list(s.hostPort('HOST:PORT.'), 'Nodes of a Redis Cluster: keys are on one shard.'),
     tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
     username: s.may.text('The user name of the Redis ACL.'),
     password: s.may.secret('The password of the Redis server.'),
-    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    ca: s.authorities,
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',
       expected: 'letters, digits, : _ and -',
-      description: 'The prefix of every key, in braces (`{cg}:`): one for each gateway of a Redis.'
+      description: 'Of every key, in braces: one for each gateway of a Redis.'
     }),
     commandTimeout: s.duration(
       'How long a command may take: then sessions get 503. Connecting: a second at least.',
       { default: '400ms' }
     )
   },
-  'The store of sessions and counters. Default: memory, for one process and development only.'
+  'The store. Default: memory, for one process and development only.'
 )
 
 const log = s.section(
@@ -155,11 +143,9 @@ const log = s.section(
       'The lowest level that is logged.',
       { default: 'info' }
     ),
-    format: s.oneOf(
-      ['auto', 'json', 'pretty'],
-      '`auto`: readable text on a terminal, otherwise JSON.',
-      { default: 'auto' }
-    )
+    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on terminals.', {
+      default: 'auto'
+    })
   },
   'Logs are written to standard output.'
 )
@@ -167,8 +153,7 @@ const log = s.section(
 const drain = s.section(
   {
     notice: s.duration(
-      'How long requests are still accepted while `/readyz` answers 503: longer than the ' +
-        'interval of the health check. `0s`: not at all.',
+      'How long requests are still accepted while `/readyz` answers 503. `0s`: not at all.',
       { default: '5s', minimum: 0 }
     ),
     grace: s.duration('How long running requests may then take to finish. `0s`: they are ended.', {
@@ -181,7 +166,7 @@ const drain = s.section(
 
 const reload = s.section(
   {
-    watch: s.flag('Reload when a config file, or one that it names, was changed two seconds ago.', {
+    watch: s.flag('Reload two seconds after a change of the files.', {
       default: true
     })
   },
@@ -190,20 +175,17 @@ const reload = s.section(
 
 const identity = s.section(
   {
-    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
-    username: s.header('The header with the user name.', { default: 'x-user-name' }),
-    roles: s.header('The header with the roles, separated by commas.', { default: 'x-user-roles' }),
-    source: s.may.header(
-      'The header with the name of the credential source, for sources that may use one id ' +
-        'for different people. Default: none.'
-    ),
+    id: s.header('The user’s id.', { default: 'x-user-id' }),
+    username: s.header('The user name.', { default: 'x-user-name' }),
+    roles: s.header('The roles, separated by commas.', { default: 'x-user-roles' }),
+    source: s.may.header('The name of the credential source. Default: none.'),
     prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
   },
   'Headers that tell upstreams who is signed in, and that no client can send, in any ' +
     'spelling. Values outside ASCII are percent-encoded.'
 )
 
-export const gatewaySchema = Type.Object(
+export const gatewaySchema = s.closed(
   {
     ...presetChoice,
     server,
@@ -219,13 +201,8 @@ export const gatewaySchema = Type.Object(
     identity,
     console: consoleFiles
   },
-  {
-    additionalProperties: false,
-    restart: true,
-    default: {},
-    title: 'gateway.yaml',
-    description: 'Settings of the installation. A change needs a restart.'
-  }
+  'Settings of the installation. A change needs a restart.',
+  { title: 'gateway.yaml', restart: true }
 )
 
 export type GatewayConfig = Static<typeof gatewaySchema>
@@ -240,8 +217,6 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
 }
 
 export function usesRedis({ redis: settings }: GatewayConfig): boolean {
-  return (
-    settings !== undefined &&
-    (settings.url !== '' || settings.sentinels.length > 0 || settings.cluster.length > 0)
-  )
+  const { url = '', sentinels = [], cluster = [] } = settings ?? {}
+  return url !== '' || sentinels.length > 0 || cluster.length > 0
 }

@@ -13,42 +13,37 @@ const whom = s.text('One kind of caller.', {
   pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
   expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
 })
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const number = { minimum: 1, maximum: 1_000_000_000 }
+const concurrent = { minimum: 1, maximum: 10_000 }
 
 const limit = s.closed(
   {
     by: s.oneOrMany<Whom>(
       whom,
       'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
-        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts. ' +
-        'A list: each combination.',
+        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
       {
         ofMany: 'Several: each combination is counted separately.',
         expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
-    max: s.whole(
-      'How many requests a window allows. One becomes free each `window` divided by `max`.',
-      { minimum: 1, maximum: 1_000_000_000 }
-    ),
+    max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
     window: s.lifetime('The length of the window.'),
-    burst: s.may.whole('How many requests may come at once. Default: `max`.', {
-      minimum: 1,
-      maximum: 1_000_000_000
-    }),
+    burst: s.may.whole('Requests at once. Default: `max`.', number),
     mode: s.oneOf(
       ['enforce', 'shadow', 'off'],
       '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
       { default: 'enforce' }
     ),
     routes: s.list(
-      s.name('The name of a route, or of an endpoint such as `login` or `profile`.', {
+      s.name('A route, or an endpoint such as `login`.', {
         names: 'route or endpoint'
       }),
-      'Only these routes. Default: all public paths.'
+      'Default: all public paths.'
     ),
-    methods: s.list(s.oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
-    roles: s.list(s.anyText, 'Only users with these roles. Default: everyone.')
+    methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Default: all.'),
+    roles: s.list(s.anyText, 'Of users. Default: everyone.')
   },
   'One limit.'
 )
@@ -60,36 +55,29 @@ const sizes = s.section(
       maximum: s.maxStreamedBytes
     }),
     url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-    shape: s.size('Of a response that is shaped, as received and after decompression.', {
+    shape: s.size('Of a shaped response, also decompressed.', {
       default: '2MiB',
       maximum: maxShaped
     })
   },
-  'Maximum sizes. All headers of a request are limited to 16 KiB and 100 lines.'
+  'Maximum sizes. Headers: 16 KiB and 100 lines.'
 )
 
-const lock = (failures: number, every: string, of: string) =>
-  Type.Union(
-    [
-      Type.Literal('off'),
-      s.closed(
-        {
-          failures: s.whole('How many wrong passwords may follow each other at once.', {
-            minimum: 1,
-            maximum: 100_000,
-            default: failures
-          }),
-          every: s.lifetime('After these, one more in each such time.', { default: every })
-        },
-        of
-      )
-    ],
-    {
-      default: {},
-      expected: '`off`, or `failures` and `every`',
-      description: `${of} Default: ${failures}, then one each ${every}.`
-    }
+function lock(failures: number, every: string, of: string) {
+  const bucket = {
+    failures: s.whole('Wrong passwords that may follow each other.', {
+      minimum: 1,
+      maximum: 100_000,
+      default: failures
+    }),
+    every: s.lifetime('After these, one more in each such time.', { default: every })
+  }
+  return s.either(
+    [Type.Literal('off'), s.closed(bucket, of)],
+    `${of} Default: ${failures}, then one each ${every}.`,
+    { default: {}, expected: '`off`, or `failures` and `every`' }
   )
+}
 
 const lockout = s.section(
   {
@@ -97,25 +85,23 @@ const lockout = s.section(
     address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
     account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
     knownBrowser: s.flag(
-      'Count a browser that signed in to the account in the last 90 days by itself, so that ' +
-        `nobody else locks its owner out. It has the cookie \`${knownBrowserCookie}\`.`,
+      'Count browsers that signed in within 90 days apart, so that nobody locks the owner out.',
       { default: true }
     )
   },
-  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429.'
+  'Slows guessing down: with no failures left, sign-in is 429.'
 )
 
-export const limitsSchema = Type.Object(
+export const limitsSchema = s.closed(
   {
     sizes,
     lockout,
-    inFlightPerUser: s.whole(
-      'The maximum of concurrent requests of a user, or an address without a session.',
-      { minimum: 1, maximum: 10_000, default: 48 }
-    ),
-    inFlightSignIns: s.whole('The maximum number of concurrent sign-ins from one address.', {
-      minimum: 1,
-      maximum: 10_000,
+    inFlightPerUser: s.whole('Concurrent requests of a user, or an address without a session.', {
+      ...concurrent,
+      default: 48
+    }),
+    inFlightSignIns: s.whole('Concurrent sign-ins from one address.', {
+      ...concurrent,
       default: 200
     }),
     limits: s.named(limit, 'Limits, by name. Several can apply to one request.', {
@@ -125,12 +111,8 @@ export const limitsSchema = Type.Object(
       }
     })
   },
-  {
-    additionalProperties: false,
-    default: {},
-    title: 'limits.yaml',
-    description: 'Limits, lockout and sizes. A change takes effect without a restart.'
-  }
+  'Limits, lockout and sizes. A change takes effect without a restart.',
+  { title: 'limits.yaml' }
 )
 
 export type LimitsConfig = Static<typeof limitsSchema>

@@ -8,68 +8,52 @@ const claims = s.section(
       'The claim with the user’s id, which never changes or goes to others, as mail does.',
       { default: 'sub' }
     ),
-    username: s.dotted('The path of the user name. Without a value: the id.', {
+    username: s.dotted('The user name. Without a value: the id.', {
       default: 'preferred_username'
     }),
-    name: s.dotted('The path of the display name. Without a value: the user name.', {
+    name: s.dotted('The display name. Without a value: the user name.', {
       default: 'name'
     }),
-    roles: s.may.dotted('The path of roles, also through lists. Default: none.', {
+    roles: s.may.dotted('Roles, also through lists. Default: none.', {
       examples: ['groups', 'realm_access.roles']
     }),
-    roleMap: s.pairs(
-      Type.String(),
-      'Roles of the console for those of the provider. Others stay.',
-      { default: {}, examples: [{ 'console-admins': 'admin' }] }
-    ),
-    profile: s.list(s.anyText, 'Claims that are kept for the profile, by their names.', {
+    roleMap: s.pairs(Type.String(), 'The console’s roles for the provider’s. Others stay.', {
+      examples: [{ 'console-admins': 'admin' }]
+    }),
+    profile: s.list(s.anyText, 'Claims that are kept.', {
       default: ['email', 'picture', 'phone_number']
     })
   },
   'Which claims tell who signed in, by their paths.'
 )
 
-export const oidc = Type.Object(
-  {
-    kind: Type.Literal('oidc', {
-      description: 'An OpenID Connect provider (code flow with PKCE).'
-    }),
-    issuer: s.url('The issuer, with `/.well-known/openid-configuration` below it.', {
-      examples: ['https://sso.example.com/realms/staff']
-    }),
-    clientId: s.text('The id of the client that is registered at the provider.'),
-    clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
-    scopes: s.list(
-      s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
-      'The scopes beside `openid`. Some providers need `offline_access` for a refresh token.',
-      { default: ['profile'] }
-    ),
-    path: s.maybe(
-      s.path(
-        'Where sign-in begins; the redirect URI is below, `/callback`. Default: `/api/auth/oidc/NAME`.',
-        { format: 'x-public-path' }
-      )
-    ),
-    userInfo: s.flag('Read claims from UserInfo too. `false`: all are in the ID token.', {
-      default: true
-    }),
-    audience: s.may.text(
-      'Access tokens with this audience may call routes with `keys: true`. Default: none.'
-    ),
-    user: claims,
-    require: s.pairs(
-      Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-        minItems: 1,
-        description: 'The values of which the claim must have one.'
-      }),
-      'Claims that users must have, also at a renewal, by their paths.',
-      { default: {}, examples: [{ groups: ['console-users'], email_verified: [true] }] }
-    )
-  },
-  { additionalProperties: false, title: 'oidc' }
-)
+export const oidc = s.source('oidc', 'An OpenID Connect provider (code flow with PKCE).', {
+  issuer: s.url('The issuer, with `/.well-known/openid-configuration` below it.', {
+    examples: ['https://sso.example.com/realms/staff']
+  }),
+  clientId: s.text('The id of the client at the provider.'),
+  clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
+  scopes: s.list(
+    s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
+    'Beside `openid`. Some providers need `offline_access` for a refresh token.',
+    { default: ['profile'] }
+  ),
+  path: s.maybe(
+    s.path('Where sign-in begins. Default: `/api/auth/oidc/NAME`.', {
+      format: 'x-public-path'
+    })
+  ),
+  userInfo: s.flag('Read claims from UserInfo too.', { default: true }),
+  audience: s.may.text('Access tokens with this audience may call routes with `keys: true`.'),
+  user: claims,
+  require: s.pairs(
+    s.someOf(s.scalar, 'The values of which the claim must have one.'),
+    'Claims that users must have, also at a renewal, by their paths.',
+    { examples: [{ groups: ['console-users'], email_verified: [true] }] }
+  )
+})
 
-/** Where a source's sign-in begins: a public path. Others of the source are below it. */
+/** Where a source's sign-in begins: a public path. */
 export function oidcPath(name: string, { path: own }: Pick<OidcConfig, 'path'>): string {
   return own ?? `/api/auth/oidc/${name}`
 }
@@ -86,7 +70,7 @@ export const oidcPaths = {
 export type OidcConfig = Static<typeof oidc>
 
 const ldapUrl = s.textOf({
-  format: 'x-ldap-url',
+  format: 'x-url',
   pattern: '^ldaps?://[^\\s/?#@]+$',
   expected: 'ldap://HOST:PORT or ldaps://HOST:PORT, without a path'
 })
@@ -110,7 +94,7 @@ const entry = s.section(
     profile: s.pairs(
       attribute('An attribute. One with several values becomes a list.'),
       'Members of the profile, and the attributes that they are read from.',
-      { default: {}, examples: [{ email: 'mail', phone: 'telephoneNumber' }] }
+      { examples: [{ email: 'mail', phone: 'telephoneNumber' }] }
     )
   },
   'What the entry of a user has.'
@@ -119,94 +103,72 @@ const entry = s.section(
 const groups = s.optional(
   {
     base: dn('Groups are searched below it.'),
-    member: attribute(
-      'The members: entries (`member`, `uniqueMember`) or user names (`memberUid`).',
-      { default: 'member' }
-    ),
+    member: attribute('Entries (`member`) or user names (`memberUid`).', {
+      default: 'member'
+    }),
     nested: s.flag('Members of a group in a group are members of both.'),
     required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
-    roles: s.may.pairs(
-      Type.String({ minLength: 1 }),
-      'Roles by group, by name or DN; others give none. Default: each group is a role.',
-      {
-        examples: [{ 'Console Admins': 'admin', 'cn=staff,ou=groups,dc=example,dc=com': 'user' }]
-      }
-    )
+    roles: s.may.pairs(s.anyText, 'Roles by group, by name or DN. Default: each is a role.', {
+      examples: [{ 'Console Admins': 'admin', 'cn=staff,ou=groups,dc=example,dc=com': 'user' }]
+    })
   },
   'The groups that give roles, read at each sign-in. Default: no roles.'
 )
 
-export const ldap = Type.Object(
-  {
-    kind: Type.Literal('ldap', { description: 'An LDAP directory.' }),
-    urls: s.someOf(
-      ldapUrl('`ldaps://` is TLS from the start, `ldap://` becomes TLS by StartTLS.'),
-      'Its servers. The one that answered last is asked first.',
-      { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
-    ),
-    startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
-    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
-    bind: s.closed(
-      { dn: dn('The name of its entry.'), password: s.secret('Its password.') },
-      'The account of the gateway, which reads users and groups.'
-    ),
-    base: dn('Users are searched below it.'),
-    user: entry,
-    groups
-  },
-  { additionalProperties: false, title: 'ldap' }
-)
+export const ldap = s.source('ldap', 'An LDAP directory.', {
+  urls: s.someOf(
+    ldapUrl('`ldaps://` is TLS from the start, `ldap://` becomes TLS by StartTLS.'),
+    'Its servers. The one that answered last is asked first.',
+    { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
+  ),
+  startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
+  ca: s.authorities,
+  bind: s.closed(
+    { dn: dn('The name of its entry.'), password: s.secret('Its password.') },
+    'The account of the gateway, which reads users and groups.'
+  ),
+  base: dn('Users are searched below it.'),
+  user: entry,
+  groups
+})
 
 export type LdapConfig = Static<typeof ldap>
 
 /** The source of sessions that are keys for scripts; no source of config has this name. */
 export const keySource = 'keys'
 
-const usersFile = Type.Object(
-  {
-    kind: Type.Literal('users-file', {
-      description: 'Users in a YAML file, with argon2id hashes of their passwords.'
-    }),
-    file: s.text('The users file.', { names: 'users file', default: 'users.yaml' })
-  },
-  { additionalProperties: false, title: 'users-file' }
-)
+const usersFile = s.source('users-file', 'Users in a YAML file, with hashes of their passwords.', {
+  file: s.text('The users file.', { names: 'users file', default: 'users.yaml' })
+})
 
 const cipher = s.optional(
   {
-    key: Type.String({
+    key: s.text('The key in the console’s source, which is no secret.', {
       pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
-      expected: '16, 24 or 32 characters of ASCII',
-      description: 'The key in the console’s source, which is no secret.'
+      expected: '16, 24 or 32 characters of ASCII'
     }),
-    iv: s.maybe(
-      Type.String({
-        pattern: '^[ -~]{16}$',
-        expected: '16 characters of ASCII',
-        description: 'The initialization vector: AES in CBC. Without it: ECB.'
-      })
-    )
+    iv: s.may.text('The initialization vector: AES in CBC. Without it: ECB.', {
+      pattern: '^[ -~]{16}$',
+      expected: '16 characters of ASCII'
+    })
   },
-  'How the console encrypts the password (AES, PKCS #7, base64). A plain text stays.'
+  'The console encrypts it so (AES, PKCS #7, base64). A plain text stays.'
 )
 
 export const login = s.section(
   {
     fields: s.section(
       {
-        username: s.text('The member with the user name.', { default: 'username' }),
-        password: s.text('The member with the password.', { default: 'password' }),
-        remember: s.text('The member that asks for a cookie that outlives the browser.', {
-          default: 'autoLogin'
-        }),
+        username: s.text('The user name.', { default: 'username' }),
+        password: s.text('The password.', { default: 'password' }),
+        remember: s.text('The member that asks to be remembered.', { default: 'autoLogin' }),
         cipher
       },
       'The members of the console’s sign-in body.'
     ),
     sources: s.named(
-      Type.Union([usersFile, upstreamLogin, ldap, oidc], { description: 'A credential source.' }),
-      'The credential sources, asked in this order. Under a new name its users are signed ' +
-        'out. Default: the users file `users.yaml`.',
+      s.either([usersFile, upstreamLogin, ldap, oidc], 'A credential source.'),
+      'The credential sources, asked in this order. A new name signs its users out.',
       { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
     )
   },

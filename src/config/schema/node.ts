@@ -15,36 +15,27 @@ export type NamedThing =
   | 'module'
   | 'contract file'
 
+type Text = 'type' | 'title' | 'format' | 'pattern' | 'expected' | 'description'
+type Count = 'minItems' | 'maxItems' | 'minProperties' | 'maxProperties'
+type Bound = 'minLength' | 'maxLength' | 'minimum' | 'maximum'
+type Members = Readonly<Record<string, Node>>
+type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, number>>>
+
 /** A schema: keywords of JSON Schema and our own. */
-export interface Node {
-  readonly type?: string
-  readonly title?: string
-  readonly examples?: readonly unknown[]
-  readonly format?: string
-  readonly pattern?: string
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly expected?: string
+export interface Node extends Plain {
   /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
   readonly instead?: string
-  readonly description?: string
+  readonly examples?: readonly unknown[]
   readonly default?: unknown
   readonly const?: unknown
   readonly enum?: readonly unknown[]
   readonly required?: readonly string[]
-  readonly properties?: Readonly<Record<string, Node>>
-  readonly patternProperties?: Readonly<Record<string, Node>>
-  readonly additionalProperties?: boolean
-  readonly minProperties?: number
-  readonly maxProperties?: number
-  readonly minItems?: number
-  readonly maxItems?: number
+  readonly properties?: Members
+  readonly patternProperties?: Members
   readonly uniqueItems?: boolean
-  readonly minimum?: number
-  readonly maximum?: number
   readonly items?: Node
   readonly anyOf?: readonly Node[]
-  /** Of a file, whether a change needs a restart; of a key, where it is otherwise than in its file. */
+  /** Whether a change of the file needs a restart; of a key, where it is otherwise. */
   readonly restart?: boolean
   readonly names?: NamedThing
   readonly keysName?: NamedThing
@@ -86,24 +77,13 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-const expressions = new Map<string, RegExp>()
-
-export function expressionOf(pattern: string): RegExp {
-  const known = expressions.get(pattern)
-  if (known !== undefined) return known
-  const made = new RegExp(pattern)
-  expressions.set(pattern, made)
-  return made
-}
-
 /** Of a union that of the first branch that has it; undefined for an unknown key. */
 export function memberSchema(schema: Node, key: string): Node | undefined {
   const { properties, patternProperties = {}, anyOf } = schema
   if (anyOf !== undefined) return anyOf.map(each => memberSchema(each, key)).find(Boolean)
   if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key]
-  for (const pattern of Object.keys(patternProperties)) {
-    if (expressionOf(pattern).test(key)) return patternProperties[pattern]
-  }
+  const pattern = Object.keys(patternProperties).find(each => new RegExp(each).test(key))
+  if (pattern !== undefined) return patternProperties[pattern]
   return isAnything(schema) ? schema : undefined
 }
 

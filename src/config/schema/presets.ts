@@ -33,7 +33,7 @@ export const presetChoice = {
   ),
   backend: s.may.oneOf(
     presetsOfKind('backend'),
-    'The preset of the upstream `backend`, applied after `extends`.'
+    'The preset of the upstream `backend`, after `extends`.'
   )
 }
 

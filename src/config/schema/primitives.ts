@@ -1,5 +1,6 @@
 /** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
+import type { Node } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
@@ -83,20 +84,17 @@ export const signingSecret = textOf({
 })
 export const text = textOf({ minLength: 1 })
 export const anyText = Type.String({ minLength: 1 })
+export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 const anything = (description: string) => Type.Unknown({ description })
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
   Type.Integer({ minimum: 0, description, ...more })
-const address = {
+export const hostPort = textOf({
   format: 'x-port',
-  pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$'
-}
-export const listen = textOf({
-  ...address,
+  pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
   expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080'
 })
-export const hostPort = textOf({ ...address, expected: 'HOST:PORT' })
 export const url = textOf({
   format: 'x-url',
   pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
@@ -124,6 +122,9 @@ export const dotted = textOf({
   expected: 'names joined by dots, such as result.items'
 })
 export const pemFile = textOf({ minLength: 1, names: 'PEM file' })
+export const authorities = Type.Optional(
+  pemFile('A PEM file of authorities, in the place of those of the system.')
+)
 /** A file of own code below the config folder. */
 const moduleFile = textOf({
   names: 'module',
@@ -136,18 +137,26 @@ export const header = textOf({
 })
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
-/** The same, or a reference to a secret. */
-export const valueOrSecret = (description: string) =>
-  headerValue(description, { format: 'x-maybe-secret' })
+/** Headers whose values may be references to secrets. */
+export const headers = (description: string, more: Keywords = {}) =>
+  Type.Record(
+    Type.String({ pattern: headerPattern }),
+    headerValue('Its value.', { format: 'x-maybe-secret' }),
+    { description, ...more }
+  )
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
 const shapeName = textOf({ ...ofName, names: 'shape' })
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
+export const headerNames = (description: string, more: Keywords = {}) =>
+  list(header('A header.'), description, more)
+export const addresses = (description: string) =>
+  list(text('An address or CIDR block.', { format: 'x-addresses' }), description)
 export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
-export const oneOf = <const T extends string[]>(
+export const oneOf = <const T extends readonly string[]>(
   values: T,
   description: string,
   more: Keywords = {}
@@ -155,6 +164,12 @@ export const oneOf = <const T extends string[]>(
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
+/** One of several forms. */
+export const either = <T extends TSchema[]>(
+  forms: [...T],
+  description: string,
+  more: Keywords = {}
+) => Type.Union(forms, { description, ...more })
 /** One value or a list; config loading makes it a list. */
 export const oneOrMany = <T>(
   item: TSchema,
@@ -165,19 +180,30 @@ export const oneOrMany = <T>(
   const items = someOf(item, ofMany, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
-export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
-  format === 'x-one-or-many'
+export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
 export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
-  Type.Record(Type.String({ pattern: '^.+$' }), value, { description, ...more })
+  Type.Record(Type.String({ pattern: '^.+$' }), value, { default: {}, description, ...more })
+const somePairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
+  pairs(value, description, { default: undefined, ...more })
 
 export const closed = <T extends TProperties>(
   properties: T,
   description: string,
   more: Keywords = {}
 ) => Type.Object(properties, { additionalProperties: false, description, ...more })
+/** A credential source of one kind. */
+export const source = <const K extends string, T extends TProperties>(
+  kind: K,
+  description: string,
+  properties: T
+) =>
+  Type.Object(
+    { kind: Type.Literal(kind, { description }), ...properties },
+    { additionalProperties: false, title: kind }
+  )
 /** A mapping whose default is the defaults of its members. */
 export const section = <T extends TProperties>(properties: T, description: string) =>
   closed(properties, description, { default: {} })
@@ -198,11 +224,11 @@ export const may = {
   duration: orNone(duration),
   header: orNone(header),
   lifetime: orNone(lifetime),
-  listen: orNone(listen),
+  hostPort: orNone(hostPort),
   moduleFile: orNone(moduleFile),
   name: orNone(name),
   oneOf: orNone(oneOf),
-  pairs: orNone(pairs),
+  pairs: orNone(somePairs),
   pathTemplate: orNone(pathTemplate),
   pemFile: orNone(pemFile),
   secret: orNone(secret),
@@ -232,14 +258,8 @@ export function inUnits(format: MeasureName, value: number): string {
   return `${value / factor}${unit}`
 }
 
-interface Bounds {
-  readonly format?: string
-  readonly minimum?: number
-  readonly maximum?: number
-}
-
 /** The bound that a written duration or size is beyond, in words. */
-export function brokenBound({ format, minimum = 0, maximum = Infinity }: Bounds, written: unknown) {
+export function brokenBound({ format, minimum = 0, maximum = Infinity }: Node, written: unknown) {
   if (typeof written !== 'string' || !isMeasure(format)) return undefined
   const value = amountOf(format, written)
   if (value < minimum) return `at least ${inUnits(format, minimum)}`

@@ -3,14 +3,12 @@ import * as s from './primitives.ts'
 
 const contract = s.closed(
   {
-    file: s.text(
-      'A file with a JSON Schema (2020-12) of what is under `data`, or of the response.',
-      { names: 'contract file' }
-    ),
+    file: s.text('A JSON Schema of `data`, or of the response.', {
+      names: 'contract file'
+    }),
     mode: s.oneOf(
       ['observe', 'strict', 'off'],
-      '`observe`: differences are counted and logged, of one response a second. `strict`: ' +
-        'such a response is also replaced by 502 `contract.broken`.',
+      '`observe`: differences are counted and logged. `strict`: they are 502 `contract.broken`.',
       { default: 'observe' }
     )
   },
@@ -27,9 +25,7 @@ export const proxied = {
     'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.',
     { format: 'x-upstream-path' }
   ),
-  timeout: s.may.duration(
-    'How long the response may be silent. Default: `responseTimeout` of the upstream.'
-  ),
+  timeout: s.may.duration('How long the response may be silent. Default: as the upstream says.'),
   shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
   contract: s.maybe(contract)
 }
@@ -42,9 +38,7 @@ const part = s.closed(
       { format: 'x-upstream-path' }
     ),
     shape: s.may.shapeName('A shape of this file, for this part only.'),
-    into: s.may.dotted(
-      'Where its value goes, before the route’s shape. Default: its members are added.'
-    ),
+    into: s.may.dotted('Where its value goes, before the route’s shape. Default: all are added.'),
     required: s.flag(
       'Whether the request fails with it. `false`: it is left out, and named in `missing`.',
       { default: true }

@@ -91,10 +91,5 @@ export function hasDotSegments(path: string): boolean {
   return path !== '/' && segments.some(segment => ['', '.', '..'].includes(segment))
 }
 
-/** As `hasDotSegments`; a path at the upstream may end with a slash, as Django's do. */
-export function hasDotSegmentsUpstream(path: string): boolean {
-  return hasDotSegments(path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
-}
-
 export const withHead = (methods: readonly string[]): string[] =>
   methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

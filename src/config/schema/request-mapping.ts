@@ -2,14 +2,15 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-const parameter = (description: string, examples: string[]) => s.text(description, { examples })
+const parameter = (description: string, example: string) =>
+  s.text(description, { examples: [example] })
 const firstPage = (whose: string) =>
   s.whole(`The number of the first page ${whose}: 0 or 1.`, { maximum: 1, default: 1 })
 
 export const consolePaging = s.optional(
   {
-    page: parameter('The console’s parameter with the page number.', ['current']),
-    size: s.maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
+    page: parameter('The console’s page number.', 'current'),
+    size: s.maybe(parameter('The console’s page size.', 'pageSize')),
     firstPage: firstPage('for the console'),
     defaultSize: s.may.whole('The page size if the console sends none.', { minimum: 1 })
   },
@@ -18,26 +19,23 @@ export const consolePaging = s.optional(
 
 export const upstreamPaging = s.optional(
   {
-    page: s.maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
-    offset: s.maybe(parameter('The upstream’s parameter with how many items to skip.', ['skip'])),
-    size: s.maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
+    page: s.maybe(parameter('The upstream’s page number.', 'page')),
+    offset: s.maybe(parameter('How many items to skip.', 'skip')),
+    size: s.maybe(parameter('The upstream’s page size.', 'limit')),
     firstPage: firstPage('for the upstream')
   },
-  'How the upstream takes page number and size: `page` or `offset`, and `size`. It needs ' +
-    '`paging` at the top of this file.'
+  'How the upstream takes `page` or `offset`, and `size`. `paging` at the top is needed, too.'
 )
 
 export const querySchema = s.optional(
   {
-    rename: s.may.pairs(
-      s.text('The upstream’s name.'),
-      'Rename parameters: the console’s name to the upstream’s.',
-      { examples: [{ keyword: 'q' }] }
-    ),
-    drop: s.may.someOf(s.anyText, 'Parameters of the console that the upstream does not get.'),
+    rename: s.may.pairs(s.text('The upstream’s name.'), 'The console’s name to the upstream’s.', {
+      examples: [{ keyword: 'q' }]
+    }),
+    drop: s.may.someOf(s.anyText, 'Parameters that it does not get.'),
     set: s.may.pairs(
       Type.String({ description: 'The value.' }),
-      'Parameters that the upstream always gets, in place of the client’s.',
+      'Parameters that it always gets, in place of the client’s.',
       { examples: [{ expand: 'lines' }] }
     ),
     paging: s.maybe(

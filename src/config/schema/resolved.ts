@@ -21,38 +21,25 @@ export function routeSettings(
   name: string,
   route: Partial<RouteConfig>
 ) {
+  // Requests that a page repeats by itself must not keep its session alive.
+  const isRepeated = name === 'notices' || route.websocket !== undefined
   return {
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
     /** Whether a call keeps the session from going idle. */
-    touch: (route.touch ?? defaultTouch(name, route)) === 'always'
+    touch: route.touch === undefined ? !isRepeated : route.touch === 'always'
   }
-}
-
-/** Requests that a page repeats by itself must not keep its session alive. */
-function defaultTouch(name: string, { websocket }: Partial<RouteConfig>): 'always' | 'never' {
-  return name === 'notices' || websocket !== undefined ? 'never' : 'always'
-}
-
-/** How the query of a route is changed, for requests that read and for all others. */
-export interface QueryMaps {
-  readonly reads?: QueryConfig
-  readonly others?: QueryConfig
 }
 
 /** The route's own map; reads also get the paging on which console and upstream agree. */
 export function queryMapsOf(
   { paging: sent, upstreams }: Pick<RoutesConfig, 'paging' | 'upstreams'>,
   { query, upstream }: Pick<RouteConfig, 'query' | 'upstream'>
-): QueryMaps | undefined {
-  const { paging: isPaged = true, ...others } = query ?? {}
-  const taken = upstreams[upstream ?? '']?.paging
-  const isAgreed = isPaged && sent !== undefined && taken !== undefined
-  const isSame =
-    sent?.page === taken?.page && sent?.size === taken?.size && sent?.firstPage === taken?.firstPage
-  if (isAgreed && !isSame) {
-    const reads = { ...others, paging: { ...sent, to: taken } }
-    return query === undefined ? { reads } : { reads, others }
-  }
-  return query === undefined ? undefined : { reads: others, others }
+): { readonly reads?: QueryConfig | undefined; readonly others?: QueryConfig | undefined } {
+  const { paging: isPaged = true, ...own } = query ?? {}
+  const others = query && own
+  const to = upstreams[upstream ?? '']?.paging
+  if (!isPaged || sent === undefined || to === undefined) return { reads: others, others }
+  const isSame = sent.page === to.page && sent.size === to.size && sent.firstPage === to.firstPage
+  return { reads: isSame ? others : { ...own, paging: { ...sent, to } }, others }
 }

@@ -1,19 +1,19 @@
 /** How a back-end's response is recognised: by its status, by a member, or by where it leads. */
-import { type Static, type TProperties, Type } from 'typebox'
+import type { Static, TProperties } from 'typebox'
 import * as s from './primitives.ts'
 
 const conditions = {
   status: s.may.someOf(
     s.whole('A status.', { minimum: 100, maximum: 599 }),
-    'HTTP statuses that match.'
+    'Statuses that match.'
   ),
   path: s.may.dotted('The path of a member of the JSON response.'),
   in: s.may.someOf(
-    Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+    s.scalar,
     'Values of it. Without `in` and `startsWith` it must be there, not null or false.',
     { examples: [[0, 200]] }
   ),
-  startsWith: s.may.someOf(s.anyText, 'Beginnings of that member, a text, that match too.', {
+  startsWith: s.may.someOf(s.anyText, 'Beginnings of it that match.', {
     examples: [['captcha']]
   })
 }

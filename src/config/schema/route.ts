@@ -5,35 +5,21 @@ import * as s from './primitives.ts'
 import { neededParts, partsSchema, proxied } from './proxied.ts'
 import { bodySchema, querySchema } from './request-mapping.ts'
 
-type SetCookie = string | { readonly name: string; readonly sealed: true }
-
-const cookieName = s.anyText
-
-const setCookiesSchema = s.list(
-  Type.Unsafe<SetCookie>(
-    Type.Union(
-      [
-        cookieName,
-        s.closed(
-          {
-            name: cookieName,
-            sealed: Type.Literal(true, {
-              description:
-                'The browser gets the value encrypted. The upstream gets its own value back where ' +
-                '`passCookies` of a route or sign-in names the cookie.'
-            })
-          },
-          'A cookie that only the upstream reads, such as that of a captcha.'
-        )
-      ],
-      {
-        expected: 'the name of a cookie, or { name, sealed: true }',
-        description: 'A cookie.'
-      }
-    )
-  ),
-  'Cookies that the upstream may set in the browser. Others are dropped.'
+const sealedCookie = s.closed(
+  {
+    name: s.anyText,
+    sealed: Type.Literal(true, {
+      description:
+        'The browser gets the value encrypted; where `passCookies` names it, the upstream its own.'
+    })
+  },
+  'A cookie that only the upstream reads, such as that of a captcha.'
 )
+const setCookie = s.either([s.anyText, sealedCookie], 'A cookie.', {
+  expected: 'the name of a cookie, or { name, sealed: true }'
+})
+
+type SetCookie = Static<typeof setCookie>
 
 export const nameOfCookie = (each: SetCookie): string =>
   typeof each === 'string' ? each : each.name
@@ -46,37 +32,26 @@ export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
   return setCookies.flatMap(each => (typeof each === 'string' ? [] : [each.name]))
 }
 
-interface SettingRoute {
-  readonly upstream?: string | undefined
-  readonly setCookies?: readonly SetCookie[] | undefined
-}
-
 /** What the browser keeps sealed for an upstream, by whichever route. */
 export function sealedCookiesOf(
-  { routes }: { readonly routes: Readonly<Record<string, SettingRoute>> },
+  { routes }: { readonly routes: Readonly<Record<string, RouteConfig>> },
   upstream: string
 ): Set<string> {
   const ofUpstream = Object.values(routes).filter(route => route.upstream === upstream)
   return new Set(ofUpstream.flatMap(({ setCookies = [] }) => sealedCookies(setCookies)))
 }
 
-const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
-  Type.Union(
-    [
-      Type.String({ enum: ['public', 'session'] }),
-      Type.Object(
-        { roles: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }) },
-        { additionalProperties: false }
-      )
-    ],
-    {
-      default: 'session',
-      expected: 'public, session, or roles: [NAME, …]',
-      instead: '{ roles: [VALUE] }',
-      description:
-        'Who may call it: anyone, every signed-in user, or those with one of these roles.'
-    }
-  )
+const access = s.either(
+  [
+    Type.Unsafe<'public' | 'session'>(Type.String({ enum: ['public', 'session'] })),
+    Type.Object({ roles: Type.Array(s.anyText, { minItems: 1 }) }, { additionalProperties: false })
+  ],
+  'Who may call it: anyone, every signed-in user, or those with one of these roles.',
+  {
+    default: 'session',
+    expected: 'public, session, or roles: [NAME, …]',
+    instead: '{ roles: [VALUE] }'
+  }
 )
 
 const common = {
@@ -96,10 +71,7 @@ const common = {
       '`notices` or with `websocket`, else `always`.'
   ),
   keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
-  errorStatus: s.may.oneOf(
-    [...errorStatuses],
-    'The HTTP status of its errors. Default: that of `envelope`.'
-  )
+  errorStatus: s.may.oneOf(errorStatuses, 'The status of its errors. Default: as `envelope` says.')
 }
 
 const fallback = s.closed(
@@ -117,7 +89,7 @@ const fallback = s.closed(
 
 const websocket = s.optional(
   {
-    maxMessage: s.size('The largest message, either way. A larger one ends the connection.', {
+    maxMessage: s.size('A larger message, either way, ends the connection.', {
       default: '1MiB'
     })
   },
@@ -129,7 +101,7 @@ const upstreamRoute = s.closed(
     ...common,
     parts: partsSchema,
     into: s.may.dotted(
-      'With `parts`: where the route’s own response goes. Default: the parts are added to it.'
+      'Where, with `parts`, its own response goes. Default: they are added to it.'
     ),
     ...proxied,
     fallback: s.maybe(fallback),
@@ -141,15 +113,13 @@ const upstreamRoute = s.closed(
     query: querySchema,
     body: bodySchema,
     websocket,
-    maxBody: s.may.size('The maximum size of a request body; `0B`: none. Default: `sizes.body`.', {
+    maxBody: s.may.size('Of a request body; `0B`: none. Default: `sizes.body`.', {
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list(s.anyText, 'Cookies of the client that it gets. Others are dropped.'),
-    passHeaders: s.list(
-      s.header('The full name of a request header.'),
-      'Headers of the client that are normally dropped: `authorization`, and those that ' +
-        'back-ends trust as set by a proxy (`check` warns).',
+    passCookies: s.list(s.anyText, 'Cookies that it gets. Others are dropped.'),
+    passHeaders: s.headerNames(
+      'Headers of the client that are else dropped, as those that back-ends trust a proxy for.',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: s.flag(
@@ -161,12 +131,10 @@ const upstreamRoute = s.closed(
       'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
         'as the console’s: only for an upstream that you trust.'
     ),
-    setCookies: setCookiesSchema,
-    redirects: s.oneOf(
-      ['refuse', 'pass'],
-      'Of a redirect to another host: `refuse` is 502. Those to the upstream itself are mapped.',
-      { default: 'refuse' }
-    )
+    setCookies: s.list(setCookie, 'Those that the upstream may set. Others are dropped.'),
+    redirects: s.oneOf(['refuse', 'pass'], 'To another host: `refuse` is 502.', {
+      default: 'refuse'
+    })
   },
   'A route to an upstream.',
   { chosenBy: 'upstream' }
@@ -176,13 +144,9 @@ const answerRoute = s.closed({ ...common, answer: routeAnswerSchema }, 'A consta
   chosenBy: 'answer'
 })
 
+const { shape, contract } = proxied
 const partsRoute = s.closed(
-  {
-    ...common,
-    parts: neededParts,
-    shape: proxied.shape,
-    contract: proxied.contract
-  },
+  { ...common, parts: neededParts, shape, contract },
   'A response that is made of parts alone.',
   { chosenBy: 'parts' }
 )
@@ -191,14 +155,12 @@ export type FallbackConfig = Static<typeof fallback>
 type OfUpstream = Static<typeof upstreamRoute>
 type Common = Pick<OfUpstream, keyof typeof common>
 
-export type RouteConfig = Common &
-  Partial<Omit<OfUpstream, keyof Common>> &
-  Partial<Omit<Static<typeof answerRoute>, keyof Common>>
+export type RouteConfig = Common & Partial<OfUpstream & Static<typeof answerRoute>>
 
 export const route = Type.Unsafe<RouteConfig>(
-  Type.Union([upstreamRoute, answerRoute, partsRoute], {
-    expected: 'a mapping with upstream, answer or parts',
-    description:
-      'A public path, which `upstream`, `answer` or `parts` answers; an upstream may have parts.'
-  })
+  s.either(
+    [upstreamRoute, answerRoute, partsRoute],
+    'A public path, which `upstream`, `answer` or `parts` answers.',
+    { expected: 'a mapping with upstream, answer or parts' }
+  )
 )

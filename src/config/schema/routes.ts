@@ -7,7 +7,7 @@ import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 
-const methods = (initial: Array<'GET' | 'POST'>) =>
+const methods = (initial: string[]) =>
   s.list(s.oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
     default: initial,
     minItems: 1,
@@ -17,29 +17,18 @@ const methods = (initial: Array<'GET' | 'POST'>) =>
 const publicPath = (description: string, initial?: string) =>
   s.path(description, { format: 'x-public-path', default: initial })
 
-const refresh = s.optional(
-  {
-    path: publicPath('The path of the refresh call (POST). Its body is not read.'),
-    answer: answerSchema('The response. Default: that of `endpoints.session`.')
-  },
-  'The call (POST) with which consoles renew their own token. No use of the session.'
-)
-
 const endpoints = s.section(
   {
     login: s.section(
       {
-        path: publicPath('The path of the sign-in call (POST).', '/api/auth/admin/login'),
-        answer: answerSchema(
-          'The response to a sign-in, without a credential of the session (else ' +
-            '`upstream.invalid`). Default: what consoles of the dialect read.'
-        )
+        path: publicPath('The sign-in call (POST).', '/api/auth/admin/login'),
+        answer: answerSchema('The response. Default: what consoles of the dialect read.')
       },
       'The sign-in endpoint.'
     ),
     logout: s.section(
       {
-        path: publicPath('The path of the sign-out call.', '/api/account/logout'),
+        path: publicPath('The sign-out call.', '/api/account/logout'),
         methods: methods(['GET', 'POST']),
         answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
       },
@@ -47,77 +36,71 @@ const endpoints = s.section(
     ),
     profile: s.section(
       {
-        path: publicPath('The path of the current user’s profile.', '/api/account/profile'),
+        path: publicPath('The current user’s profile.', '/api/account/profile'),
         methods: methods(['GET']),
-        upstream: s.may.upstreamName(
-          'The upstream that knows the user, called with GET. Default: sign-in told all.'
-        ),
+        upstream: s.may.upstreamName('The one that knows the user, called with GET.'),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
         shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
-        answer: answerSchema(
-          'The response, in place of the user. `{profile}` is the user after `parts` and ' +
-            '`shape`; the other names are of the session.'
-        ),
+        answer: answerSchema('The response. `{profile}` is the user after `parts` and `shape`.'),
         contract: proxied.contract,
         parts: partsSchema
       },
       'The endpoint of the current user.'
     ),
-    refresh,
+    refresh: s.optional(
+      {
+        path: publicPath('The refresh call (POST). Its body is not read.'),
+        answer: answerSchema('The response. Default: that of `endpoints.session`.')
+      },
+      'The call with which consoles renew their own token. No use of the session.'
+    ),
     check: s.optional(
       {
-        path: publicPath('The path of the check (GET).', '/api/auth/check'),
+        path: publicPath('The check (GET).', '/api/auth/check'),
         keys: s.flag('Let requests with a key for scripts pass, too.')
       },
       'For proxies that ask before they pass a request on: 204 with the headers of ' +
-        '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`). ' +
-        'Default: none.'
+        '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`).'
     ),
     jwks: s.optional(
-      { path: publicPath('The path of the key set (GET).', '/.well-known/jwks.json') },
-      'The public keys of all `jwt.keys` as a JSON Web Key Set. Default: none.'
+      { path: publicPath('The key set (GET).', '/.well-known/jwks.json') },
+      'The public keys of all `jwt.keys` as a JSON Web Key Set.'
     ),
     session: s.section(
       {
         path: s.path(
-          'The path of the session endpoint: GET tells how long it lasts. Below it: `/extend` ' +
-            '(POST), `/list` (GET) and `/close` (POST).',
+          'GET tells how long it lasts. Below: `/extend` (POST), `/list` (GET), `/close` (POST).',
           { format: 'x-public-path', default: '/api/session' }
         )
       },
       'The session endpoint.'
     )
   },
-  'Endpoints of the gateway itself. Change a path if the console calls another one.'
+  'Endpoints of the gateway itself.'
 )
 
 const expectation = s.closed(
   {
-    request: s.text(
-      'The method and the path, with `server.mount`, letters outside ASCII encoded.',
-      {
-        pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
-        expected: 'a method and a path, such as GET /api/orders?page=2'
-      }
-    ),
-    roles: s.may.someOf(s.anyText, 'The roles of the signed-in user. Without it: not signed in.', {
+    request: s.text('The method and the path, with `server.mount`, encoded.', {
+      pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
+      expected: 'a method and a path, such as GET /api/orders?page=2'
+    }),
+    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', {
       minItems: 0
     }),
-    headers: s.pairs(Type.String(), 'The request’s headers.', {
-      default: {}
-    }),
+    headers: s.pairs(Type.String(), 'The request’s headers.'),
     body: s.may.anything('The request’s body. It is sent as JSON.'),
-    times: s.whole('How often it is sent, to test a limit. The last response is compared.', {
+    times: s.whole('How often it is sent. The last response counts.', {
       minimum: 1,
       maximum: 1000,
       default: 1
     }),
     answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
-    status: s.may.whole('The expected HTTP status.', { minimum: 100, maximum: 599 }),
+    status: s.may.whole('The expected status.', { minimum: 100, maximum: 599 }),
     code: s.may.text('The expected error code.', { names: 'error code' }),
-    upstream: s.may.upstreamName('The upstream that is expected to get it.'),
-    upstreamPath: s.may.text('The path, with its query, that the upstream is expected to get.', {
+    upstream: s.may.upstreamName('The upstream that gets it.'),
+    upstreamPath: s.may.text('The path and query that it gets.', {
       pattern: '^/[!-~]*$',
       expected: 'a path'
     }),
@@ -133,15 +116,14 @@ const expectation = s.closed(
 
 const expectSchema = s.named(
   expectation,
-  'Tests of this config, by name, which `check`, every start and every reload run. If ' +
-    'one fails, the config is refused. Upstreams only record the request, stores are ' +
-    'empty, and every sign-in is refused.',
+  'Tests of this config, which `check`, starts and reloads run; one that fails refuses it. ' +
+    'Upstreams record the request, stores are empty, and sign-ins are refused.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 
 export type Expectation = Static<typeof expectation>
 
-export const routesSchema = Type.Object(
+export const routesSchema = s.closed(
   {
     upstreams: s.named(upstream, 'The back-ends, by name.'),
     endpoints,
@@ -150,28 +132,22 @@ export const routesSchema = Type.Object(
       s.pathTemplate('The path of a route or endpoint.'),
       {
         default: {},
-        description:
-          'More public paths of a route or endpoint, with the same access, limits and name.',
+        description: 'More public paths of a route or endpoint.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: s.named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
+    routes: s.named(route, 'By name, for logs, metrics and limits.'),
     permissions: s.pairs(
       s.list(s.anyText, 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers. Consoles show by them; ' +
-        '`access` of a route decides.',
-      { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
+      'The permissions of each role, for `{permissions}` in answers. They open no route.',
+      { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,
     shapes: shapesSchema,
     expect: expectSchema
   },
-  {
-    additionalProperties: false,
-    default: {},
-    title: 'routes.yaml',
-    description: 'Upstreams, routes and shapes. A change takes effect without a restart.'
-  }
+  'Upstreams, routes and shapes. A change takes effect without a restart.',
+  { title: 'routes.yaml' }
 )
 
 /** The form of a credential, and its source; without `from` the only source that has one. */

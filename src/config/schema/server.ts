@@ -3,7 +3,7 @@ import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */
 const certificatePair = {
-  certificate: s.pemFile('A PEM file with the certificate, and after it those of its issuers.', {
+  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', {
     restart: false
   }),
   key: s.secret('Its private key, as PEM text without a password.', { restart: false })
@@ -11,7 +11,7 @@ const certificatePair = {
 
 export const server = s.section(
   {
-    listen: s.listen('Where the console reaches the gateway. `0.0.0.0`: on all IPv4 addresses.', {
+    listen: s.hostPort('Where the console reaches it. `0.0.0.0`: at all addresses.', {
       default: '127.0.0.1:8080'
     }),
     hosts: s.list(
@@ -21,21 +21,11 @@ export const server = s.section(
     ),
     origins: s.list(
       s.origin('An origin.'),
-      'Other origins whose pages may call with credentials (CORS). Another *site* also needs ' +
-        '`session.cookie.sameSite: none`.'
+      'Origins whose pages may call (CORS); another *site* needs `session.cookie.sameSite: none`.'
     ),
-    exposeHeaders: s.list(
-      s.header('A response header.'),
-      'More response headers that pages of `origins` may read, beside the usual ones.'
-    ),
-    compress: s.flag(
-      'Compress text of more than 1 KiB with br or gzip, if no proxy does. Compressed files ' +
-        'of the console are used in any case.'
-    ),
-    trustedProxies: s.list(
-      s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'The proxies in front. Only their `X-Forwarded-For` and `X-Forwarded-Proto` are used.'
-    ),
+    exposeHeaders: s.headerNames('Of responses: more that pages of `origins` may read.'),
+    compress: s.flag('Compress text of more than 1 KiB with br or gzip, if no proxy does.'),
+    trustedProxies: s.addresses('The proxies in front. Only their `X-Forwarded-…` are used.'),
     mount: s.may.text(
       'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
       {
@@ -46,9 +36,7 @@ export const server = s.section(
     tls: s.optional(
       {
         ...certificatePair,
-        redirect: s.may.listen(
-          'Where http is redirected to https (308), for the names and ports in `server.hosts`.'
-        )
+        redirect: s.may.hostPort('Where http is redirected to https (308), for `server.hosts`.')
       },
       'https by the gateway itself: TLS 1.2 and newer, HTTP/1.1.'
     ),
@@ -56,17 +44,18 @@ export const server = s.section(
       'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
-    idleTimeout: s.duration('How long a client may take nothing of a response.', {
+    idleTimeout: s.duration('How long a client may read nothing.', {
       default: '30s'
     }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
       { default: '72s' }
     ),
-    maxConnections: s.whole(
-      'The maximum of connections; an address that is no trusted proxy gets a quarter.',
-      { minimum: 16, maximum: 1_000_000, default: 10_000 }
-    )
+    maxConnections: s.whole('Connections; an address that is no trusted proxy gets a quarter.', {
+      minimum: 16,
+      maximum: 1_000_000,
+      default: 10_000
+    })
   },
   'The public listener.'
 )
@@ -78,7 +67,7 @@ export const consoleFiles = s.optional(
       'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name('A source of kind `oidc`, where visitors without a session sign in.', {
+    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', {
       names: 'source'
     })
   },
@@ -90,25 +79,19 @@ export const opsCookie = 'console_ops'
 
 export const ops = s.section(
   {
-    listen: s.listen('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
+    listen: s.hostPort('Where probes, `/metrics` and operators are.', {
       default: '127.0.0.1:9090'
     }),
-    secret: s.may.signingSecret(
-      'What scrapers and commands with `--url` send as bearer token: 32 characters at least.',
-      {
-        pattern: '^[\\x21-\\x7e]{32,}$',
-        expected:
-          'at least 32 visible ASCII characters without blanks; make one with ' +
-          '`console-gateway generate-secret`'
-      }
-    ),
+    secret: s.may.signingSecret('The bearer token of scrapers and of commands with `--url`.', {
+      pattern: '^[\\x21-\\x7e]{32,}$',
+      expected: 'at least 32 visible ASCII characters; `console-gateway generate-secret` makes some'
+    }),
     socket: s.maybe(
-      Type.Union([Type.String(), Type.Literal(false)], {
-        minLength: 1,
-        description:
-          'The folder of the Unix socket for commands. Default: the first usual one. `false`: ' +
-          'none, so that commands need `--url`.'
-      })
+      s.either(
+        [Type.String(), Type.Literal(false)],
+        'The folder of the Unix socket for commands. `false`: none, so that they need `--url`.',
+        { minLength: 1 }
+      )
     ),
     hosts: s.list(
       s.text('A host name, without port.', { format: 'x-host' }),
@@ -117,14 +100,12 @@ export const ops = s.section(
     role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),
     sources: s.list(
       s.text('The name of a credential source.', { names: 'source' }),
-      'The credential sources of operators. Default: those of kind `users-file`. Whoever ' +
-        'gives roles at another one makes operators. An OpenID provider needs the redirect URI ' +
-        '`/ops/sign-in/NAME/callback` at this listener.'
+      'The credential sources of operators. Default: those of kind `users-file`. An OpenID ' +
+        'provider needs the redirect URI `/ops/sign-in/NAME/callback` at this listener.'
     ),
     tls: s.optional(certificatePair, 'https for this listener: TLS 1.2 and newer.'),
-    trustedProxies: s.list(
-      s.text('An address or CIDR block.', { format: 'x-addresses' }),
-      'Proxies that end TLS in front of it. Beyond loopback `role` needs this or `tls`.'
+    trustedProxies: s.addresses(
+      'Proxies that end TLS. Beyond loopback `role` needs this or `tls`.'
     ),
     openMetrics: s.flag('Answer `/metrics` without `ops.secret`, in a private network.')
   },

@@ -1,12 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { asNode, ownMember } from './node.ts'
+import { ownMember } from './node.ts'
 import * as s from './primitives.ts'
 
-const scalar = Type.Unsafe<string | number | boolean | null>(
-  Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()], {
-    expected: 'a text, a number, true, false or null',
-    description: 'A value.'
-  })
+const scalarOrNull = s.either(
+  [Type.String(), Type.Number(), Type.Boolean(), Type.Null()],
+  'A value.',
+  { expected: 'a text, a number, true, false or null' }
 )
 const member = s.text('The name of a member.')
 
@@ -15,56 +14,51 @@ export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as 
 
 const operations = {
   open: s.may.oneOf(
-    [...openDialects],
-    'Must be first. Reads success or failure, and goes on with `data`; a failure becomes ' +
-      'an error with its HTTP status and message.'
+    openDialects,
+    'Must be first. Goes on with `data`; a failure becomes an error.'
   ),
   status: s.optional(
     {
-      path: s.dotted('The path of the member that tells success or failure.'),
-      ok: s.someOf(scalar, 'The values that mean success. A missing member counts as null.'),
+      path: s.dotted('The member that tells success or failure.'),
+      ok: s.someOf(scalarOrNull, 'The values that mean success. A missing member counts as null.'),
       statuses: s.may.pairs(
-        s.whole('An HTTP status.', { minimum: 400, maximum: 599 }),
-        'The HTTP status of failures. Values from 400 to 599 are it themselves.',
+        s.whole('A status.', { minimum: 400, maximum: 599 }),
+        'The status of failures. Values from 400 to 599 are it themselves.',
         { examples: [{ 40001: 404 }] }
       ),
-      otherwise: s.whole('The HTTP status of all other values.', {
+      otherwise: s.whole('The status of all other values.', {
         minimum: 400,
         maximum: 599,
         default: 502
       }),
-      message: s.may.dotted('The path of the back-end’s message for users.')
+      message: s.may.dotted('The back-end’s message for users.')
     },
     'Must be first. The same as `open` for a back-end of another format.'
   ),
-  unwrap: s.may.dotted('Continue with the value at this path, or null if it does not exist.'),
+  unwrap: s.may.dotted('Go on with the value at this path, or null.'),
   pick: s.may.someOf(member, 'Keep only these members.'),
   drop: s.may.someOf(member, 'Remove these members.'),
-  rename: s.may.pairs(s.text('The new name.'), 'Rename members: old name to new name.', {
+  rename: s.may.pairs(s.text('The new name.'), 'Old name to new name.', {
     examples: [{ subject: 'title' }]
   }),
   move: s.may.pairs(
     s.dotted('The new path.'),
-    'Move values: old path to new path. Missing objects are created.',
+    'Old path to new path. Missing objects are created.',
     { examples: [{ 'user.name': 'author' }] }
   ),
-  lift: s.may.dotted(
-    'The members of the object at this path go up into its holder, whose own members stay.'
-  ),
+  lift: s.may.dotted('The members of the object at this path go up; those beside it stay.'),
   nest: s.optional(
     {
       as: s.text('The name of the member.'),
-      count: s.may.text('The name of another member: how many items the list has.'),
-      countHeader: s.may.header(
-        'The response’s header with that number, such as x-total-count or content-range.'
-      )
+      count: s.may.text('Another member: how many items the list has.'),
+      countHeader: s.may.header('The header with that number: x-total-count or content-range.')
     },
     'Put the value into a new object, for a back-end that answers a bare list.'
   ),
-  default: s.may.pairs(Type.Unknown(), 'Set members that are missing or null to these values.', {
+  default: s.may.pairs(Type.Unknown(), 'Values of members that are missing or null.', {
     examples: [{ read: false }]
   }),
-  constant: s.may.pairs(Type.Unknown(), 'Set members to these values, always.', {
+  constant: s.may.pairs(Type.Unknown(), 'Set members to these.', {
     examples: [{ type: 'notification' }]
   }),
   map: s.may.pairs(
@@ -78,7 +72,7 @@ const operations = {
   convert: s.may.pairs(
     Type.String({
       pattern:
-        '^(number|string|boolean|date-seconds|date-milliseconds|date-text(@[+-][0-9]{2}:[0-9]{2})?)$',
+        '^(number|string|boolean|date-(seconds|milliseconds|text(@[+-][0-9]{2}:[0-9]{2})?))$',
       expected:
         'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
     }),
@@ -87,34 +81,33 @@ const operations = {
   ),
   use: s.may.shapeName('Insert the operations of another shape of this file here.'),
   module: s.may.moduleFile(
-    'Own code: its default export makes a value of the value and `{ route, user }`.'
+    'Own code: its default export makes a value of it and `{ route, user }`.'
   ),
   echo: s.optional(
     {
-      page: s.text('The member for the page number.'),
-      size: s.text('The member for the page size.')
+      page: s.text('The page number.'),
+      size: s.text('The page size.')
     },
     'Adds the page number and size that the console sent, by `paging` of this file.'
   ),
   paging: s.optional(
     {
-      list: s.dotted('The path of the list.'),
-      total: s.may.dotted('The path of the number of items. Default: the length of the list.'),
-      current: s.may.dotted('The path of the page number.'),
-      pageSize: s.may.dotted('The path of the page size.'),
+      list: s.dotted('The list.'),
+      total: s.may.dotted('The number of items. Default: the length of the list.'),
+      current: s.may.dotted('The page number.'),
+      pageSize: s.may.dotted('The page size.'),
       each: s.may.someOf(Type.Unknown(), 'Operations on each item.')
     },
     'Must be last. Turns `{list, count}` into `{data, total, success}` in the envelope.'
   ),
   wrap: s.may.oneOf(
     ['envelope', 'list', 'flat'],
-    'Must be last. Puts the value into the envelope: under `data` (`envelope`), with ' +
-      '`total` (`list`), or beside the code and the message (`flat`).'
+    'Must be last. Puts the value under `data`, with `total` (`list`), or beside code and message.'
   ),
   each: s.may.someOf(Type.Unknown(), 'Operations on each item of the list, or on an object.'),
   at: s.optional(
     {
-      path: s.dotted('The path of the value.'),
+      path: s.dotted('Where the value is.'),
       operations: s.someOf(Type.Unknown(), 'The operations on the value.')
     },
     'Operations on the value at a path, if there is one.'
@@ -136,22 +129,14 @@ export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
 }
 
 // Recursive: an operation can contain operations.
-interface Holder {
-  items?: unknown
-  properties?: Record<string, Holder>
-}
-const { properties: holders = {} } = asNode(stepSchema) as Holder
-for (const holder of [
-  holders['each'],
-  holders['at']?.properties?.['operations'],
-  holders['paging']?.properties?.['each']
-]) {
-  if (holder !== undefined) holder.items = stepSchema
+const { properties: of } = stepSchema
+for (const list of [of.each, of.at.properties.operations, of.paging.properties.each]) {
+  Object.assign(list, { items: stepSchema })
 }
 
 export const shapesSchema = s.named(
   Type.Unsafe<readonly ShapeStep[]>(s.someOf(stepSchema, 'Operations, in this order.')),
-  'Shapes, by name, which turn responses into what the console expects.'
+  'They turn responses into what the console expects.'
 )
 
 type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
@@ -178,12 +163,8 @@ export function flatten(
       return []
     }
     if (each !== undefined) return [{ each: inner(each) }]
-    if (at !== undefined) {
-      return [{ at: { path: at.path, operations: inner(at.operations) } }]
-    }
-    if (paging?.each !== undefined) {
-      return [{ paging: { ...paging, each: inner(paging.each) } }]
-    }
+    if (at !== undefined) return [{ at: { path: at.path, operations: inner(at.operations) } }]
+    if (paging?.each !== undefined) return [{ paging: { ...paging, each: inner(paging.each) } }]
     return [step]
   })
 }

@@ -1,19 +1,18 @@
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { endedTest, outcomesOf } from './response-tests.ts'
-import { expires, logout, token } from './upstream-login.ts'
+import { bodyFormat, expires, logout, token } from './upstream-login.ts'
 
 const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
 
 export const exchange = s.closed(
   {
-    path: s.path('The path of the call (POST) that gives a user’s token.'),
-    format: s.oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
-    headers: Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
+    path: s.path('The call (POST) that gives a user’s token.'),
+    format: bodyFormat,
+    headers: s.headers('Headers, such as the gateway’s own secret.', {
       default: {},
-      description: 'Headers of the request, such as the gateway’s own secret.',
       examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
     }),
     body: s.pairs(Type.Unknown(), `The request body. ${names}`, {
@@ -25,10 +24,8 @@ export const exchange = s.closed(
     expires,
     logout
   },
-  'One call that gives the token of the session’s user: when it is needed, a minute ' +
-    'before it expires, and after a response that says it is over (`sessionEnded`, by ' +
-    'default 401). A user whom the back-end refuses gets 403 `route.unknown-user`, and ' +
-    'stays signed in.'
+  'A call for the user’s token: when it is needed, a minute before it expires, and after ' +
+    '`sessionEnded` (by default 401). A refused user gets 403 `route.unknown-user`.'
 )
 
 export const jwt = s.closed(
@@ -36,15 +33,14 @@ export const jwt = s.closed(
     secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
     keys: s.may.someOf(
       s.secret('A private key of the curve P-256, as PEM text.'),
-      'Sign with ES256: the first. `endpoints.jwks` shows all. Add a new one as the second, ' +
-        'and make it the first when back-ends have read it.',
+      'The first signs with ES256; `endpoints.jwks` shows all. A new one is the second at first.',
       { maxItems: 4 }
     ),
     claims: s.pairs(
       Type.Unknown(),
       'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub`, ' +
         `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
-      { default: {}, examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
+      { examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
     )
   },
   'A JSON Web Token of 60 seconds for each session. `sub` is the id as in `identity`.'
@@ -53,21 +49,21 @@ export const jwt = s.closed(
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
-interface WrittenCredential {
-  readonly from?: string
-  readonly as: string
-  readonly scheme?: string
-  readonly exchange?: ExchangeConfig
-  readonly jwt?: JwtConfig
-}
-
-export type CredentialConfig = string | WrittenCredential
+export type CredentialConfig =
+  | string
+  | {
+      readonly from?: string
+      readonly as: string
+      readonly scheme?: string
+      readonly exchange?: ExchangeConfig
+      readonly jwt?: JwtConfig
+    }
 
 const styles = 'bearer, cookies or header:NAME'
 
 const common = {
   from: s.maybe(
-    s.text('The source of the token; sessions of others get 403 `route.credential`.', {
+    s.text('The token’s source; other sessions get 403 `route.credential`.', {
       names: 'source'
     })
   ),
@@ -84,36 +80,26 @@ const form = (expected: string, pattern: string, more: object = {}) =>
     ...more
   })
 
-/** A token in the place of that of the session's source. */
-const ownToken = (key: 'exchange' | 'jwt', schema: TSchema) =>
-  Type.Object(
-    {
-      as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
-      ...common,
-      [key]: schema
-    },
-    { additionalProperties: false, chosenBy: key }
-  )
+const own = {
+  as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
+  ...common
+}
 
 const credential = Type.Unsafe<CredentialConfig>(
-  Type.Union(
+  s.either(
     [
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
         { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common },
         { additionalProperties: false }
       ),
-      ownToken('exchange', exchange),
-      ownToken('jwt', jwt)
+      s.closed({ ...own, exchange }, 'A token by a call.', { chosenBy: 'exchange' }),
+      s.closed({ ...own, jwt }, 'A signed token.', { chosenBy: 'jwt' })
     ],
+    'How it gets the token or cookies of a session, or, with `exchange` and `jwt`, its own.',
     {
       default: 'none',
-      expected:
-        `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }, or the same with ` +
-        '`exchange` or `jwt`',
-      description:
-        'How it gets the token or cookies of a session. `from` names their source where ' +
-        'several have some. `exchange` and `jwt` give it a token of its own.'
+      expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
     }
   )
 )
@@ -149,21 +135,23 @@ const ownErrors = s.closed(
 const errorNames = Object.keys(errorFormats)
 
 const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
-  Type.Union([Type.String({ enum: errorNames }), ownErrors], {
-    expected:
-      `one of ${errorNames.join(', ')}, or ` +
-      '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
-    description:
-      'Where its JSON errors have their message and those of single fields. Without it ' +
+  s.either(
+    [Type.String({ enum: errorNames }), ownErrors],
+    'Where its JSON errors have their message and those of single fields. Without it ' +
       'routes with a shape take `errorMessage`, `message`, `msg` or `error`.',
-    examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
-  })
+    {
+      expected:
+        `one of ${errorNames.join(', ')}, or ` +
+        '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+      examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
+    }
+  )
 )
 
 const tls = s.optional(
   {
-    ca: s.may.pemFile('A PEM file of authorities, in the place of those of the system.'),
-    certificate: s.may.pemFile('A PEM file with the certificate that it is shown.'),
+    ca: s.authorities,
+    certificate: s.may.pemFile('A PEM file: the gateway’s certificate.'),
     key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(
       'The name in the back-end’s certificate, where it is not that of the URL.',
@@ -178,12 +166,10 @@ export const upstream = s.closed(
     url: s.maybe(
       s.oneOrMany<string>(
         s.url('An address.'),
-        'The address of the back-end, with the path before every upstream path. Of several with ' +
-          'the same path the least busy is asked.',
+        'Its address, with the path before all of its paths. Of several the least busy is asked.',
         {
-          ofMany: 'Several addresses.',
-          expected:
-            'an http:// or https:// address without user, query or fragment, or a list of them'
+          ofMany: 'Several addresses, with the same path.',
+          expected: 'an http:// or https:// address without user, query or fragment, or a list'
         }
       )
     ),
@@ -193,34 +179,27 @@ export const upstream = s.closed(
       'How long a response may be silent; event streams 5 minutes. A route’s `timeout` wins.',
       { default: '15s' }
     ),
-    totalTimeout: s.duration('How long a whole response may take. Streams are exempt.', {
+    totalTimeout: s.duration('How long a whole response may take, except of streams.', {
       default: '10m'
     }),
-    connections: s.whole(
-      'How many requests it gets at a time, beside five times as many event streams.',
-      { minimum: 1, maximum: 10_000, default: 200 }
-    ),
-    queue: s.whole('How many requests may wait for a connection, 10 seconds at most.', {
+    connections: s.whole('Requests at a time, beside five times as many event streams.', {
+      minimum: 1,
+      maximum: 10_000,
+      default: 200
+    }),
+    queue: s.whole('Requests that wait, 10 seconds at most.', {
       maximum: 100_000,
       default: 100
     }),
     credential,
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
-      endedTest(
-        'How any response shows that the user’s session at the back-end has ended. So does the ' +
-          'gateway’s then (401 `session.upstream`).'
-      )
+      endedTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
     ),
     errors: s.maybe(errors),
     headers: s.maybe(
-      Type.Record(Type.String({ pattern: s.headerPattern }), s.valueOrSecret('Its value.'), {
-        description:
-          'Headers that it always gets. Secrets are references; `{profile.PATH}` is the user’s.',
-        examples: [
-          { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
-          { 'x-tenant-id': '{profile.tenantId}' }
-        ]
+      s.headers('Headers that it always gets. `{profile.PATH}` is the user’s.', {
+        examples: [{ 'x-api-key': '${ORDERS_API_KEY}', 'x-tenant-id': '{profile.tenantId}' }]
       })
     ),
     module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),

@@ -15,7 +15,6 @@ export interface Finding {
 export interface Report {
   chains: number
   lines: number
-  /** Entries that could not be written. */
   lost: number
   /** ISO 8601, of the first and the last line. */
   since?: string

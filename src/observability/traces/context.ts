@@ -37,7 +37,6 @@ export function contextOf(
   const isPassed = parent !== undefined && states !== '' && states.length <= maxStateLength
   return {
     traceId,
-    /** Of the request's own span. */
     spanId: newSpanId(),
     parentId: parent?.spanId,
     /** The flag for upstreams: somebody records this trace. */
@@ -65,11 +64,7 @@ export function readTraceparent(header: string) {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/**
- * Without spans of its own the gateway names the caller's span, so that the upstream's hangs on one
- * that exists.
- * @param spanId of the call's own span, where it has one
- */
+/** Without spans of its own the gateway names the caller's: a span must hang on one that exists. */
 export function writeContext(
   headers: Record<string, string | string[]>,
   { traceId, spanId: ownId, parentId, sampled, isRecorded, state }: TraceContext,

@@ -1,7 +1,6 @@
 /**
- * The spans of a request, written from its trail by OpenTelemetry's semantic conventions for HTTP.
- * Queries, header values, bodies, user names and addresses of clients stay out: spans leave the
- * machine.
+ * The spans of a request by OpenTelemetry's semantic conventions for HTTP. Queries, header values,
+ * bodies, user names and addresses of clients stay out: spans leave the machine.
  */
 import {
   type Attributes,

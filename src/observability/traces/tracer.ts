@@ -11,14 +11,7 @@ import { createQuiet } from '../quiet.ts'
 import { contextOf, type Sampler, type TraceContext } from './context.ts'
 import type { EndedRequest } from './spans.ts'
 
-export interface Tracer {
-  /** The context of a request that begins; undefined where traces are turned off. */
-  readonly begin: (headers: IncomingHttpHeaders) => TraceContext | undefined
-  /** Of a request that has ended, and is recorded. */
-  readonly add: (request: EndedRequest) => void
-  /** Sends the last spans, within a bounded time. */
-  readonly close: () => Promise<void>
-}
+export type Tracer = ReturnType<typeof createTracer>
 
 type Log = Pick<Logger, 'info' | 'warn'>
 type Environment = Readonly<NodeJS.ProcessEnv>
@@ -29,33 +22,32 @@ const defaultSampler: Sampler = { ratio: 1, followsCaller: true }
 /** Less than the time that the end of a process has after its drain. */
 const flushMs = 2000
 
-export function contextsOnly(sampler = defaultSampler): Tracer {
+/** @param exporting undefined where no collector is named */
+function createTracer(sampler?: Sampler, exporting?: ReturnType<typeof openExport>) {
   return {
-    begin: headers => contextOf(headers, sampler, false),
-    add: () => {},
-    close: async () => {}
-  }
-}
-
-export function openTracer(hasRedis: boolean, log: Log): Tracer {
-  const warn = (problem: string) => log.warn({ event: 'traces.config' }, problem)
-  if (process.env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true') {
-    return { ...contextsOnly(), begin: () => undefined }
-  }
-  const sampler = samplerOf(process.env, warn)
-  const collector = collectorOf(process.env, problem => warn(`${problem}; no traces are exported`))
-  if (collector === undefined) return contextsOnly(sampler)
-  const { origin } = collector
-  log.info({ event: 'traces.export', collector: origin }, `traces are exported to ${origin}`)
-  const exporting = openExport(hasRedis, log)
-  return {
-    begin: headers => contextOf(headers, sampler, true),
-    add: request => void exporting.then(({ add }) => add(request)),
-    close: async () => {
-      const closing = exporting.then(({ close }) => close())
+    /** The context of a request that begins; undefined where traces are turned off. */
+    begin: (headers: IncomingHttpHeaders): TraceContext | undefined =>
+      sampler && contextOf(headers, sampler, exporting !== undefined),
+    add: (request: EndedRequest): void => void exporting?.then(({ add }) => add(request)),
+    /** Sends the last spans, within a bounded time. */
+    close: async (): Promise<void> => {
+      const closing = exporting?.then(({ close }) => close())
       await Promise.race([closing, wait(flushMs, undefined, { ref: false })])
     }
   }
+}
+
+export const contextsOnly = (): Tracer => createTracer(defaultSampler)
+
+export function openTracer(hasRedis: boolean, log: Log): Tracer {
+  const warn = (problem: string) => log.warn({ event: 'traces.config' }, problem)
+  if (process.env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true') return createTracer()
+  const sampler = samplerOf(process.env, warn)
+  const collector = collectorOf(process.env, problem => warn(`${problem}; no traces are exported`))
+  if (collector === undefined) return createTracer(sampler)
+  const { origin } = collector
+  log.info({ event: 'traces.export', collector: origin }, `traces are exported to ${origin}`)
+  return createTracer(sampler, openExport(hasRedis, log))
 }
 
 export function samplerOf(environment: Environment, warn: (problem: string) => void): Sampler {
@@ -93,7 +85,7 @@ function collectorOf(environment: Environment, warn: (problem: string) => void):
   return undefined
 }
 
-async function openExport(hasRedis: boolean, log: Log): Promise<Pick<Tracer, 'add' | 'close'>> {
+async function openExport(hasRedis: boolean, log: Log) {
   const [{ createSpans }, { diag, DiagLogLevel }, { BatchSpanProcessor }, exporters, resources] =
     await Promise.all([
       import('./spans.ts'),

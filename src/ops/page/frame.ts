@@ -1,7 +1,6 @@
-/** The frame of every page: navigation, what needs attention, and the operator. */
 import type { Operator } from '../operator.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
-import { partsOf } from '../health.ts'
+import { partsOf } from '../state.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 import { time } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
@@ -25,7 +24,6 @@ export interface Page {
   readonly main?: Content
 }
 
-/** @param said what the last act did */
 export function frame(
   page: Page,
   operator: Operator,

@@ -52,7 +52,6 @@ function openRoute(route: string): Html {
   return act(`Open ${route}`, text, ['/maintenance/end', { routes: [route] }])
 }
 
-/** What the form of a begin says, for the body of its act. */
 export function closingOf(form: URLSearchParams): object {
   const [minutes, message] = [Number(form.get('minutes')), form.get('message')]
   return {

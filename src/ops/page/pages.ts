@@ -2,17 +2,78 @@
 import { readFileSync } from 'node:fs'
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { runAct } from '../routes.ts'
-import { GatewayError } from '../../errors/errors.ts'
-import { prepareError } from '../responses.ts'
-import { listLockouts } from '../lockouts.ts'
-import type { OperatorSignIn } from '../sign-in.ts'
-import { attention, frame, signInPage } from './frame.ts'
-import { html } from '../../app/hooks/html.ts'
+import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { sendHop } from '../../app/hooks/pages.ts'
-import { queryOf } from '../../app/sign-in/flows.ts'
-import { closingOf } from './maintenance.ts'
-import { addressOf, type PageData, toPage, views } from './views.ts'
+import { createLanding, queryOf } from '../../app/sign-in/flows.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import { listKeys } from '../../login/keys.ts'
+import { isBlockOf } from '../../session/blocked-users.ts'
+import type { UserId } from '../../session/types.ts'
+import { countsOfUser, type LimitRow, limitsOf } from '../limits.ts'
+import { listLockouts } from '../lockouts.ts'
+import { closableRoutes, maintenanceOf } from '../maintenance.ts'
+import { type Desk, runAct } from '../routes.ts'
+import { prepareError } from '../server.ts'
+import type { OperatorSignIn } from '../sign-in.ts'
+import { latestSessions, listBlocks, sessionsOf } from '../users.ts'
+import { configPage } from './config.ts'
+import { duration, number, percent } from './format.ts'
+import { attention, frame, type Page, signInPage } from './frame.ts'
+import { closingOf, maintenancePage } from './maintenance.ts'
+import { overview } from './overview.ts'
+import { card, type Column, linkTo, pill, table } from './parts.ts'
+import { requestPage, requestsPage } from './requests.ts'
+import { userPage, usersPage } from './users.ts'
+
+const callersShown = 5
+
+const limitColumns: ReadonlyArray<Column<LimitRow>> = [
+  ['Limit', '', ({ limit, by }) => html`${limit} <small>by ${[by].flat().join(', ')}</small>`],
+  ['Mode', 'extra', ({ mode }) => pill(mode === 'enforce' ? 'ok' : 'plain', mode)],
+  ['Number', 'number', ({ max, windowMs }) => `${number(max)} in ${duration(windowMs)}`],
+  ['This hour', 'number', ({ hour }) => number(hour?.used)],
+  ['Of it', 'number', ({ hour, max }) => percent((hour?.used ?? 0) / max)],
+  ['24 hours', 'number extra', ({ day }) => number(day?.used)],
+  ['Over it, or near', 'wide', overOrNear]
+]
+
+type View = (desk: Desk, request: FastifyRequest) => Promise<Page>
+
+const requestsOfUser = 20
+
+const views: Readonly<Record<string, View>> = {
+  '/ops/': async ({ present, replicas }) => ({
+    place: '',
+    main: overview(present.read(), present.past, await replicas())
+  }),
+  '/ops/requests': requestsView,
+  '/ops/requests/:id': async (desk, { params }) => {
+    const { id } = params as { readonly id: string }
+    const found = await desk.failures.find({ id })
+    return { title: `Request ${id}`, place: 'requests', main: requestPage(found.requests) }
+  },
+  '/ops/users': usersView,
+  '/ops/limits': async desk => ({ place: 'limits', main: limitsPage(limitsOf(desk)) }),
+  '/ops/config': async ({ state, plan }) => ({
+    place: 'config',
+    main: configPage(state().config, await plan())
+  }),
+  '/ops/maintenance': async desk => ({
+    place: 'maintenance',
+    main: maintenancePage(maintenanceOf(desk), closableRoutes(desk))
+  })
+}
+
+/** Gives the address of a page, with its query, if it is one; else the first page. */
+const toPage = createLanding('/ops', path => /^\/ops\/(?:link|sign-in)\//.test(path))
+
+function addressOf({ url }: FastifyRequest): URL {
+  return new URL(`http://ops${url}`)
+}
+
+function asked(request: FastifyRequest): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(addressOf(request).searchParams)
+}
 
 const files = [
   ['page.css', 'text/css; charset=utf-8'],
@@ -37,7 +98,7 @@ const doneTexts: Readonly<Record<string, string>> = {
 
 const linkOver = 'This link was used before, or is too old.'
 
-export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: PageData): void {
+export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Desk): void {
   addFiles(ops)
   const config = { isOpen: true }
   for (const path of ['/', '/ops']) {
@@ -60,7 +121,7 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
       }
       const main = html`<p class="notice bad" role="alert">${error}</p>`
       const page = { place: 'error', main } as const
-      return await reply.send(frame(page, operator, await notices(data)).text)
+      return await reply.send(frame(page, operator, await notices(desk)).text)
     })
     for (const [path, view] of Object.entries(views)) {
       scope.get(path, { config }, async request => {
@@ -71,7 +132,7 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
           return signInPage(signIn, pageOf(request), failure).text
         }
         const said = doneTexts[searchParams.get('done') ?? '']
-        return frame(await view(data, request), operator, await notices(data), said).text
+        return frame(await view(desk, request), operator, await notices(desk), said).text
       })
       scope.post(path, { config }, async (_request, reply) => {
         return await reply.redirect(await submit(signIn, reply), 303)
@@ -87,9 +148,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
   })
 }
 
-async function notices({ desk, state, replicas }: PageData) {
+async function notices(desk: Desk) {
   const { total } = await listLockouts(desk).catch(() => ({ total: 0 }))
-  return attention(state(), (await replicas()).replicas, total)
+  return attention(desk.state(), (await desk.replicas()).replicas, total)
 }
 
 /** @returns where to go on @throws GatewayError */
@@ -111,14 +172,12 @@ async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply):
   return page.pathname + page.search
 }
 
-/** The page that was asked for, without what the last act said. */
 function pageOf(request: FastifyRequest): string {
   const page = addressOf(request)
   for (const name of ['done', 'link']) page.searchParams.delete(name)
   return toPage(page.pathname + page.search)
 }
 
-/** The body of an act: what its button says, and the fields beside it. */
 function bodyOf(form: URLSearchParams): object {
   return {
     ...(JSON.parse(form.get('body') ?? '{}') as object),
@@ -153,4 +212,58 @@ function addProviders(scope: FastifyInstance, { providers }: OperatorSignIn): vo
       reply.redirect((await finish(reply)) ?? '/ops/', 303)
     )
   }
+}
+
+async function requestsView(desk: Desk, request: FastifyRequest): Promise<Page> {
+  const { status = 'failed', route, user, id } = asked(request)
+  const query = { status, route, user, id }
+  // A field that is empty asks for nothing.
+  const filled = Object.entries(query).filter(([, value]) => value !== '')
+  const found = await desk.failures.find(Object.fromEntries(filled))
+  return { place: 'requests', main: requestsPage(found, query) }
+}
+
+async function usersView(desk: Desk, request: FastifyRequest): Promise<Page> {
+  const { user: id = '', source = '', search = id } = asked(request)
+  if (id !== '' && source !== '') return await userView(desk, { id, source })
+  const latest = await latestSessions(desk.sessions, search.trim())
+  const { lockouts } = await listLockouts(desk)
+  const blocks = await listBlocks(desk)
+  const keys = await listKeys(desk.sessions)
+  return { place: 'users', main: usersPage({ ...latest, lockouts, blocks, keys }, search) }
+}
+
+async function userView(desk: Desk, user: UserId): Promise<Page> {
+  const [sessions, limits, found] = await Promise.all([
+    sessionsOf(desk.sessions, user),
+    countsOfUser(desk, user),
+    desk.failures.find({ user: user.id, last: requestsOfUser })
+  ])
+  const name = sessions[0]?.user ?? found.requests.find(({ user: each }) => each)?.user ?? user.id
+  const { lockouts } = await listLockouts(desk, { account: name })
+  const isOf = { ...user, username: name }
+  const blocks = (await listBlocks(desk)).filter(block => isBlockOf(block)(isOf))
+  const main = userPage({ ...user, name, sessions, limits, lockouts, blocks, found })
+  return { title: name, place: 'users', main }
+}
+
+function overOrNear({ over, nearest }: LimitRow): Content {
+  const callers = new Set([...over, ...nearest.map(({ caller }) => caller)])
+  return [...callers].slice(0, callersShown).map(caller => {
+    const mark = over.includes(caller) && [' ', pill('bad', 'over')]
+    return [linkTo('users', { search: caller }, caller), mark, ' ']
+  })
+}
+
+function limitsPage(limits: readonly LimitRow[]): Html {
+  return html`
+    ${card(
+      { title: 'Highest use by one caller', count: limits.length },
+      table(limits, limitColumns, 'The config has no limits.')
+    )}
+    <p class="empty">
+      As this process counted it since the beginning of the hour. A number a little above the
+      highest use of some usual days refuses nobody.
+    </p>
+  `
 }

@@ -3,11 +3,10 @@ import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
-import type { BlockJson } from '../blocked-users.ts'
 import type { KeyJson } from '../keys.ts'
 import type { CallerLimit } from '../limits.ts'
 import type { LockoutJson } from '../lockouts.ts'
-import type { SessionsAnswer, ShownSession } from '../users.ts'
+import type { BlockJson, SessionsAnswer, ShownSession } from '../users.ts'
 import { requestsCard } from './requests.ts'
 
 interface KeptOut {

@@ -40,7 +40,7 @@ t.test('a .env that comes later is seen, and one that cannot be read is one faul
   const folder = textFolder(t.after, { 'gateway.yaml': gateway })
   t.match(loadConfig(folder, environment).inputs, { [join(folder, '.env')]: '' })
   for (const [env, fault] of [
-    [{ '.env': '#'.repeat(1024 * 1024 + 1) }, '0 : the file cannot be read (the file is larger'],
+    [{ '.env': '#'.repeat(1024 * 1024 + 1) }, '0 : the file is larger than 1 MiB'],
     [{ '.env/x': '' }, '0 : the file cannot be read (EISDIR)'],
     [{ '.env': Buffer.from('A=1\nB=\xfc\n', 'latin1') }, '2 : the file is not UTF-8 text: save it']
   ] as const) {

@@ -4,12 +4,13 @@ import t, { type Test } from 'tap'
 import { read } from '../../../src/config/read/read.ts'
 import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
 import { limitsSchema } from '../../../src/config/schema/limits.ts'
-import { readDocument } from '../../../src/config/read/document.ts'
+import { documentSteps } from '../../../src/config/read/document.ts'
 import { createInputs } from '../../../src/config/read/inputs.ts'
 import type { Environment } from '../../../src/config/read/references.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { routesSchema } from '../../../src/config/schema/routes.ts'
 import { asNode, type Node } from '../../../src/config/schema/node.ts'
+import { runSteps } from '../../../src/config/schema/steps.ts'
 import { testAuthority } from '../../support/authority.ts'
 import {
   faultsOf,
@@ -171,7 +172,7 @@ t.test('ten times as many keys of a mapping take about ten times as long', t => 
     const folder = textFolder(t.after, { 'many.yaml': `a:\n${keys.join('')}` })
     const before = process.cpuUsage()
     const context = { inputs: createInputs(), faults: [] }
-    t.ok(readDocument(join(folder, 'many.yaml'), 'many.yaml', context))
+    t.ok(runSteps(documentSteps(join(folder, 'many.yaml'), 'many.yaml', context)))
     return process.cpuUsage(before).user
   }
   cpuOf(3000)

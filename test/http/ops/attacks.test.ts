@@ -63,7 +63,7 @@ t.test('an address that opens all connections it can leaves some to others', asy
 })
 
 t.test('what is refused at once has a code and an id, and may not be framed', async t => {
-  const paths = ['/%', '/%ff', `/ops/api/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']
+  const paths = ['/%', '/%ff', `/ops/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']
   const ofPath = paths.map(
     path =>
       [`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close`, '4', 'request.'] as const

@@ -1,6 +1,6 @@
 /** Who is there at the moment. */
 import t from 'tap'
-import { createActiveRequests } from '../../../src/process/generation.ts'
+import { createActiveRequests } from '../../../src/process/server.ts'
 
 t.test('who entered and has not left is there, in whatever order they leave', async t => {
   for (const order of ['abcd', 'dcba', 'bdac', 'cadb']) {
