@@ -19,11 +19,15 @@ interface Run {
 /** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
+const hiddenWord =
+  'One word too many. If it is the password: type it at the prompt, or pass it on standard input. ' +
+  'On the command line it is visible to everyone on this machine, and in the shell’s history.'
+
 export class CliCommand extends Command {
   readonly #run: Run
   #asksGateway: (words: readonly string[]) => boolean = () => false
   #asksOne = false
-  #messageOfSurplus: string | undefined
+  #hidesWords = false
   #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
 
   constructor(run: Run, name?: string) {
@@ -76,9 +80,9 @@ export class CliCommand extends Command {
     return this.asksGateway()
   }
 
-  /** For a command among whose words one may be a password: this is said in the place of them. */
-  hidesWords(message: string): this {
-    this.#messageOfSurplus = message
+  /** For a command among whose words one may be a password: no message repeats them. */
+  hidesWords(): this {
+    this.#hidesWords = true
     return this
   }
 
@@ -149,7 +153,7 @@ export class CliCommand extends Command {
   #refuseSurplusWords(): void {
     const word = this.args[this.registeredArguments.length]
     if (word === undefined) return
-    if (this.#messageOfSurplus !== undefined) this.error(this.#messageOfSurplus)
+    if (this.#hidesWords) this.error(hiddenWord)
     // A default command gets the words of a command that there is not.
     const isNamed = this.parent?.args[0] === this.name()
     const shown = isNamed ? this : (this.parent ?? this)

@@ -18,8 +18,6 @@ const local = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:')
 const shortened = (text: string) =>
   text.length > shownLength ? `${text.slice(0, shownLength)}…` : text
 
-type Backend = ReturnType<typeof createBackend>
-
 /** @returns 1 when it could not start; the reason is on standard error */
 export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
   const folder = dir === undefined ? temporaryFolder() : resolve(dir)
@@ -28,17 +26,8 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
   }
   const port = Number(io.env['BACKEND_PORT'] ?? 9001)
   let backend = createBackend({ port })
-  let backendUrl: string
-  try {
-    backendUrl = await backend.listen()
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const taken = `port ${port} is in use by another process. Stop that, or set BACKEND_PORT`
-    io.stderr.write(
-      `The demo's back-end cannot listen: ${code === 'EADDRINUSE' ? taken : message}.\n`
-    )
-    return 1
-  }
+  const backendUrl = await backend.listen().catch(cannotListen)
+  if (backendUrl === undefined) return 1
   const { env } = process
   env['BACKEND_URL'] ??= backendUrl
   env['CONSOLE_ROOT'] ??= join(root, 'examples/console')
@@ -67,18 +56,19 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
     if (line.trim() !== 'b') return
     const isRunning = backend.server.listening
     io.stdout.write(`The back-end ${isRunning ? 'stops' : 'starts again'}.\n`)
-    if (isRunning) void backend.close()
-    else backend = restarted(port)
+    if (isRunning) return void backend.close()
+    backend = createBackend({ port })
+    void backend.listen().catch(cannotListen)
   })
   return 0
 }
 
-function restarted(port: number): Backend {
-  const backend = createBackend({ port })
-  backend.listen().catch((error: Error) => {
-    process.stderr.write(`The demo's back-end cannot listen: ${error.message}.\n`)
-  })
-  return backend
+function cannotListen(error: unknown): undefined {
+  const { code, message, port } = error as NodeJS.ErrnoException & { readonly port?: number }
+  const taken = `port ${port} is in use by another process. Stop that, or set BACKEND_PORT`
+  const problem = code === 'EADDRINUSE' ? taken : message
+  process.stderr.write(`The demo's back-end cannot listen: ${problem}.\n`)
+  return undefined
 }
 
 function temporaryFolder(): string {

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
-import { createDryApp, type DryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
+import { createDryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
@@ -27,23 +27,25 @@ interface Values {
 export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
   const config = loadConfig(invocation.configs, io.env)
-  const asked = askedIn(config, invocation)
+  const sent = headersOf(values.header ?? [])
+  const request = requestOf(config, invocation, sent)
+  const who = whoIs(config, values.as, values.role ?? [])
+  const user = who?.identity
   const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
-  const live = values.live ? liveUpstreams(config, asked.headers) : undefined
-  const app = await createDryApp(config, { open: live?.open, identity: asked.who?.identity })
+  const live = values.live ? liveUpstreams(config, sent) : undefined
+  const app = await createDryApp(config, { open: live?.open, identity: user })
   try {
-    const request = await requestOf(config, asked, app)
-    const result = await app.ask({ ...request, answer })
+    const headers = { ...(who && { cookie: await app.signIn(who) }), ...request.headers }
+    const result = await app.ask({ ...request, headers, answer })
     const parts = result.calls.filter(({ part }) => part !== undefined && part !== '')
     if (answer !== undefined && parts.length > 0) {
       throw new CommandError(
         'The route adds parts to the response before it is shaped: request all of them by --live.'
       )
     }
-    const { method, target, from, who } = asked
-    const isAnswered = answer !== undefined || live !== undefined
-    const user = who?.identity
+    const { method, target, address: from } = request
     const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`
+    const isAnswered = answer !== undefined || live !== undefined
     const answered = { ...result, isAnswered, user }
     const explanation = await explanationOf(config, { method, target, from, as }, answered)
     const text = json ? jsonText(explanation) : formatExplanation(config, explanation, io.stdout)
@@ -54,6 +56,8 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     await live?.close()
   }
 }
+
+type Headers = Readonly<Record<string, string>>
 
 /** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
 async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
@@ -69,7 +73,7 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
 }
 
 /** @param sent headers for upstreams, in the place of those that the gateway sends */
-function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['headers']) {
+function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Headers) {
   const pools: UpstreamPool[] = []
   return {
     open: (name: string, configured: UpstreamConfig): Upstream => {
@@ -88,13 +92,13 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['hea
   }
 }
 
-type Asked = ReturnType<typeof askedIn>
-
-function askedIn(
-  config: LoadedConfig,
-  { rest: [word = '', target = ''], values }: Invocation<Values>
-) {
-  const { as, role = [], from = '127.0.0.1', header = [], data } = values
+/** As of a page of the console. @param sent the headers of the command line, which are stronger */
+function requestOf(
+  { gateway }: LoadedConfig,
+  { rest: [word = '', target = ''], values }: Invocation<Values>,
+  sent: Headers
+): DryRequest {
+  const { from: address = '127.0.0.1', data: body } = values
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
@@ -102,44 +106,22 @@ function askedIn(
   if (!/^[\x21-\xff]+$/.test(target)) {
     throw new UsageError('A path must not contain blanks: write %20.')
   }
-  if (isIP(from) === 0) {
-    throw new UsageError(`--from is an address such as 203.0.113.7, not "${from}".`)
+  if (isIP(address) === 0) {
+    throw new UsageError(`--from is an address such as 203.0.113.7, not "${address}".`)
   }
-  return {
-    method,
-    target,
-    from,
-    /** The client's own; beside them, those of a page of the console are assumed. */
-    headers: headersOf(header),
-    body: data,
-    who: whoIs(config, as, role)
+  const isOfPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(sent, name))
+  const headers = {
+    'host': gateway.server.hosts[0] ?? 'localhost',
+    'accept': 'application/json',
+    'accept-encoding': 'gzip, deflate, br',
+    'accept-language': 'en',
+    'user-agent': 'Mozilla/5.0',
+    'authorization': 'Bearer of-the-page',
+    ...(isOfPage && { 'sec-fetch-site': 'same-origin' }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...sent
   }
-}
-
-async function requestOf(
-  { gateway }: LoadedConfig,
-  { method, target, from, headers, body, who }: Asked,
-  { signIn }: Pick<DryApp, 'signIn'>
-): Promise<DryRequest> {
-  const ofPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(headers, name))
-  return {
-    method,
-    target,
-    address: from,
-    headers: {
-      'host': gateway.server.hosts[0] ?? 'localhost',
-      'accept': 'application/json',
-      'accept-encoding': 'gzip, deflate, br',
-      'accept-language': 'en',
-      'user-agent': 'Mozilla/5.0',
-      'authorization': 'Bearer of-the-page',
-      ...(who !== undefined && { cookie: await signIn(who) }),
-      ...(ofPage && { 'sec-fetch-site': 'same-origin' }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers
-    },
-    ...(body !== undefined && { body })
-  }
+  return { method, target, address, headers, ...(body !== undefined && { body }) }
 }
 
 /** A user of a users file, or else of another source, if there is one. */

@@ -44,12 +44,11 @@ function timeOf(value: string | undefined): string | undefined {
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
 }
 
-function inWords({ shared, info, operators }: ShownMaintenance): string {
+function inWords({ info, operators }: ShownMaintenance): string {
   const lines = operators.map(
     each => `${each.author} ${maintenanceInWords(each)}, since ${each.since}`
   )
   if (operators.length === 0) lines.push('Nothing is closed.')
-  if (shared) lines.push('in force at all replicas within a second')
-  if (info !== undefined) lines.push(info)
+  lines.push(info ?? 'in force at all replicas within a second')
   return `${printableLines(lines.join('\n'))}\n`
 }

@@ -41,8 +41,8 @@ interface Shapes {
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {
   const names = Object.keys(upstreams)
-  const name = typeof told === 'string' ? told : names[0]
-  if (name !== undefined && names.includes(name) && (told || names.length === 1)) return name
+  const name = names.length === 1 && told === undefined ? names[0] : told
+  if (typeof name === 'string' && names.includes(name)) return name
   throw new UsageError(`Name one of the upstreams with --upstream: ${names.join(', ')}.`)
 }
 

@@ -13,9 +13,6 @@ export interface Limit {
   readonly keyOf: (address: string, caller: Session | undefined) => string
   /** The key of an ended session, whose requests are counted apart. */
   readonly keyOfEnded: (session: string) => string
-}
-
-interface Compiled extends Limit {
   readonly config: LimitConfig
 }
 
@@ -30,10 +27,14 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
   )
   const find = (route: string, method: string, isFor: (limit: LimitConfig) => boolean) =>
     (route === signInRoute ? ofSignIn : all).filter(
-      ({ config }) => isForRoute(config, route) && isForMethod(config, method) && isFor(config)
+      ({ config }) => isForRoute(config, route) && isAmong(config.methods, method) && isFor(config)
     )
   const ofRoles = (route: string, method: string, roles: readonly string[]) =>
-    find(route, method, limit => !isOfAddress(limit) && isForRoles(limit, roles))
+    find(route, method, ({ by, roles: named }) => {
+      return (
+        !isOfAddress({ by }) && (named.length === 0 || named.some(role => roles.includes(role)))
+      )
+    })
 
   return {
     all,
@@ -57,7 +58,7 @@ export function callerOfUser(key: string): string {
 export const callerOfAddress = (address: string): string => `a:${address}`
 
 /** @param apart tells a separate budget of the same limit */
-function compile(name: string, config: LimitConfig, apart = ''): Compiled {
+function compile(name: string, config: LimitConfig, apart = ''): Limit {
   const { max, window, burst = max, mode, by } = config
   const field = name + apart
   const withAddress = by.includes('address')
@@ -90,26 +91,23 @@ function isForRoute({ routes }: LimitConfig, route: string): boolean {
   return routes.length === 0 ? !onlyWhereNamed.has(route) : routes.includes(route)
 }
 
-function isForMethod({ methods }: LimitConfig, method: string): boolean {
-  return methods.length === 0 || (methods as readonly string[]).includes(method)
+/** An empty list is one of all. */
+function isAmong(list: readonly string[], value: string): boolean {
+  return list.length === 0 || list.includes(value)
 }
 
-function isOfAddress({ by }: LimitConfig): boolean {
+function isOfAddress({ by }: Pick<LimitConfig, 'by'>): boolean {
   return by.every(whom => whom === 'address')
 }
 
-function isOfKeys({ config }: Compiled): boolean {
+function isOfKeys({ config }: Limit): boolean {
   return config.by.includes('key')
 }
 
 /** Limits of keys stand in the place of those by which users are counted on all routes. */
-function ofKind(limits: readonly Compiled[], { key }: Session): readonly Compiled[] {
+function ofKind(limits: readonly Limit[], { key }: Session): readonly Limit[] {
   if (!limits.some(isOfKeys)) return limits
   return limits.filter(limit =>
     key === undefined ? !isOfKeys(limit) : isOfKeys(limit) || limit.config.routes.length > 0
   )
-}
-
-function isForRoles({ roles }: LimitConfig, held: readonly string[]): boolean {
-  return roles.length === 0 || roles.some(role => held.includes(role))
 }

@@ -42,12 +42,12 @@ interface SessionCall extends Call {
   readonly sendCredential?: boolean
 }
 
-type Format = 'json' | 'form'
-
 const contentTypes = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded'
 } as const
+
+type Format = keyof typeof contentTypes
 
 /** A header must replace one of the same name in another case, and not stand beside it. */
 export function withLowerNames(headers: Texts): Record<string, string> {

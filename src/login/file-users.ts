@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import type { SourceConfig } from '../config/schema/gateway.ts'
 import { keySource } from '../config/schema/login.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
-import type { Identity, Session } from '../session/types.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { Identity, Session, SignedIn } from '../session/types.ts'
 import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
 import type { PasswordSource } from './credential-source.ts'
 
@@ -33,7 +34,7 @@ export function identityOf(username: string, user: User): Identity {
 type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: string | undefined }
 
 /** By the name of the source; undefined for sources of another kind. */
-export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
+function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
     Object.entries(gateway.login.sources).map(([name, source]) => [
       name,
@@ -42,7 +43,7 @@ export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users 
   )
 }
 
-export function userOf(users: Users = {}, username: string): User | undefined {
+function userOf(users: Users = {}, username: string): User | undefined {
   return Object.hasOwn(users, username) ? users[username] : undefined
 }
 
@@ -89,4 +90,73 @@ export function createUsersFile(name: string, { users }: UsersConfig): PasswordS
       return { vouched: true, identity, password: passwordDigest(user) }
     }
   }
+}
+
+export interface ChangedUser extends SignedIn {
+  readonly change: 'removed' | 'disabled' | 'password changed'
+}
+
+export type ReviewedUser = Awaited<ReturnType<typeof reviewChanged>>[number]
+
+const minChanged = 5
+
+export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
+  const users = [...filesOf(before)].flatMap(([source, ofSource = {}]) =>
+    Object.entries(ofSource)
+      .filter(([, { disabled }]) => !disabled)
+      .map(([username, { id = username, password }]) => ({ source, id, username, password }))
+  )
+  return changesOf(users, after)
+}
+
+function changesOf(
+  users: ReadonlyArray<SignedIn & { readonly password?: string }>,
+  after: Sources
+): ChangedUser[] {
+  const files = filesOf(after)
+  return users.flatMap(({ password, ...named }): ChangedUser[] => {
+    const { source, id, username } = named
+    const ofSource = files.get(source)
+    // Of a back-end a file says nothing.
+    if (ofSource === undefined && files.has(source)) return []
+    const user = userOf(ofSource, username)
+    if (user === undefined || (user.id ?? username) !== id) return [{ ...named, change: 'removed' }]
+    if (user.disabled) return [{ ...named, change: 'disabled' }]
+    return user.password === password ? [] : [{ ...named, change: 'password changed' }]
+  })
+}
+
+export function massChange(before: Sources, after: Sources): string | undefined {
+  const ending = changedUsers(before, after).filter(({ change }) => change !== 'disabled')
+  for (const [source, { length }] of Map.groupBy(ending, each => each.source)) {
+    const users = Object.keys(filesOf(before).get(source) ?? {}).length
+    if (length < minChanged || length <= users / 2) continue
+    return `${length} of ${users} users of source ${source} vanish or change their password`
+  }
+  return undefined
+}
+
+/** Ends their sessions, one user after the other. @throws StoreUnavailable */
+export async function reviewChanged(
+  sessions: Pick<Sessions, 'endOf'>,
+  changed: readonly ChangedUser[]
+) {
+  return await Array.fromAsync(changed, async user => {
+    const { closed } = await sessions.endOf(user, { by: 'users-file' }, ({ evaluation }) => {
+      return 'ended' in evaluation && evaluation.ended === 'revoked'
+    })
+    return { ...user, closed }
+  })
+}
+
+/** The same for users that changed while this process did not run. @throws StoreUnavailable */
+export async function reviewSignedIn(
+  sessions: Pick<Sessions, 'endOf' | 'store'>,
+  sources: Sources
+): Promise<ReviewedUser[]> {
+  const reviewed: ReviewedUser[] = []
+  for await (const users of sessions.store.scan()) {
+    reviewed.push(...(await reviewChanged(sessions, changesOf(users, sources))))
+  }
+  return reviewed.filter(({ closed }) => closed > 0)
 }

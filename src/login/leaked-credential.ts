@@ -1,11 +1,11 @@
 /** Finds a session's credential in what a browser is about to get. */
 import { GatewayError } from '../errors/errors.ts'
 import { isRawNumber } from '../json/values.ts'
-import type { Credential, Session } from '../session/types.ts'
+import type { Session } from '../session/types.ts'
 
 /** @throws GatewayError `upstream.invalid` for an answer with a secret; `place`: its config key */
 export function refuseLeak(value: unknown, session: Holder | undefined, place: string): void {
-  if (!holdsCredentialOf(value, session)) return
+  if (!holdsCredential(value, session)) return
   throw new GatewayError('upstream.invalid', {
     cause: new Error(
       `${place} would give the browser a token or cookie of the back-end: ` +
@@ -16,21 +16,21 @@ export function refuseLeak(value: unknown, session: Holder | undefined, place: s
 
 type Holder = Pick<Session, 'credential' | 'tokens'>
 
-export function holdsCredentialOf(value: unknown, session: Holder = {}): boolean {
-  const credentials = [session.credential, ...Object.values(session.tokens ?? {})]
-  return credentials.some(each => holdsCredential(value, each))
-}
-
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */
 const minContained = 16
 
 /** Whether it has a secret, however deep: a token, a long one also within a text, or a cookie. */
-export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
-  if (credential === undefined) return false
-  const { token = '', refreshToken = '', idToken = '', cookies = '' } = credential
-  const tokens = [token, refreshToken, idToken].filter(each => each !== '')
+export function holdsCredential(value: unknown, session: Holder = {}): boolean {
+  const credentials = [session.credential ?? {}, ...Object.values(session.tokens ?? {})]
+  const tokens = credentials
+    .flatMap(({ token, refreshToken, idToken }) => [token ?? '', refreshToken ?? '', idToken ?? ''])
+    .filter(each => each !== '')
   const longTokens = tokens.filter(each => each.length >= minContained)
-  const texts = new Set([...tokens, ...cookieTexts(cookies)])
+  const texts = new Set([
+    ...tokens,
+    ...credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
+  ])
+  if (texts.size === 0) return false
   const isSecret = (text: string) => texts.has(text) || longTokens.some(each => text.includes(each))
   // A list of its own, no recursion: the value may come from a back-end.
   const rest: unknown[] = [value]

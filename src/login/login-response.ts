@@ -4,11 +4,9 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { isRecord } from '../json/values.ts'
+import { isRawNumber, isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/types.ts'
-import { cookiesAfter } from './credential-cookies.ts'
 import type { Refusal } from './credential-source.ts'
-import { matchesTest, plain, plainMessage, valuesAt } from './response-values.ts'
 
 export interface RawResponse {
   readonly status: number
@@ -18,7 +16,7 @@ export interface RawResponse {
 
 export const maxResponseBytes = 256 * 1024
 
-interface Places {
+interface TokenPlaces {
   readonly token?: UpstreamLoginConfig['token']
   readonly expires?: UpstreamLoginConfig['expires'] | undefined
 }
@@ -60,28 +58,15 @@ export class LoginResponse {
    * @throws GatewayError `upstream.invalid` for a response without an id
    */
   identity(user: UpstreamLoginConfig['user'], typed: string): Identity {
-    const id = this.#textAt(user.id)
-    if (id === undefined) throw invalid(`the sign-in response has no "${user.id}"`)
-    const username = this.#textAt(user.username) ?? typed
-    const roles = this.#valuesAt(user.roles)
-      .flat()
-      .map(text)
-      .filter(role => role !== undefined)
+    const told = userFrom(user, path => this.#valuesAt(path), typed)
+    if (told === undefined) throw invalid(`the sign-in response has no "${user.id}"`)
     const [profile] = this.#valuesAt(user.profile)
     if (!isWritable(profile)) throw invalid(`"${user.profile}" is nested too deeply`)
-    return {
-      id,
-      username,
-      name: this.#textAt(user.name) ?? username,
-      roles: roles.map(
-        role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role
-      ),
-      profile: isRecord(profile) ? { ...profile } : {}
-    }
+    return { ...told, profile: isRecord(profile) ? { ...profile } : {} }
   }
 
   /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
-  credential(former: Credential, { token: path, expires }: Places = this.#config): Credential {
+  credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
     const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
       throw invalid(`the response (status ${this.#status}) has no ${JSON.stringify(path)}`)
@@ -103,9 +88,7 @@ export class LoginResponse {
   }
 
   #textAt(path: string | undefined): string | undefined {
-    return this.#valuesAt(path)
-      .map(text)
-      .find(value => value !== undefined)
+    return textsOf(this.#valuesAt(path))[0]
   }
 
   /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
@@ -114,6 +97,26 @@ export class LoginResponse {
     const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
     return token === '' ? undefined : token
   }
+}
+
+type Places = Readonly<Partial<Record<'id' | 'username' | 'name' | 'roles', string>>>
+
+/**
+ * The user by the places of config; undefined without an id.
+ * @param typed in the form, for what tells no user name; else that is the id
+ */
+export function userFrom(
+  user: Places & { readonly roleMap: Readonly<Record<string, string>> },
+  read: (path: string | undefined) => unknown[],
+  typed?: string
+) {
+  const [id] = textsOf(read(user.id))
+  if (id === undefined) return undefined
+  const [username = typed ?? id] = textsOf(read(user.username))
+  const [name = username] = textsOf(read(user.name))
+  const roleMap = new Map(Object.entries(user.roleMap))
+  const roles = textsOf(read(user.roles).flat()).map(role => roleMap.get(role) ?? role)
+  return { id, username, name, roles }
 }
 
 export function invalid(reason: string): GatewayError {
@@ -154,11 +157,10 @@ export function isWritable(value: unknown): boolean {
   }
 }
 
-/** An id, a name or a token: a string that is not empty, or a number. */
-function text(value: unknown): string | undefined {
-  const scalar = plain(value)
-  if (typeof scalar === 'number') return String(scalar)
-  return typeof scalar === 'string' && scalar !== '' ? scalar : undefined
+/** Ids, names or tokens: strings that are not empty, and numbers. */
+function textsOf(values: readonly unknown[]): string[] {
+  const scalars = values.map(plain).filter(each => ['string', 'number'].includes(typeof each))
+  return scalars.map(String).filter(each => each !== '')
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */
@@ -172,4 +174,84 @@ function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
   } catch {
     return null
   }
+}
+
+/** The `Cookie` header after a response. Of other names, and what is deleted, nothing is taken. */
+export function cookiesAfter(
+  before: string,
+  setCookie: string | string[] | undefined,
+  names: readonly string[]
+): string {
+  const isNamed = (pair: string) => names.includes(nameOf(pair))
+  const former = before === '' ? [] : before.split('; ').filter(isNamed)
+  const set = [setCookie ?? []].flat().filter(each => !deletes(each))
+  const pairs = set.map(each => each.split(';', 1)[0] ?? '').filter(isNamed)
+  const byName = new Map(pairs.map(pair => [nameOf(pair), pair]))
+  return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()].join('; ')
+}
+
+function deletes(setCookie: string): boolean {
+  return setCookie.split(';').some(attribute => {
+    const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
+    return name.toLowerCase() === 'max-age' && value !== '' && Number(value) <= 0
+  })
+}
+
+function nameOf(pair: string): string {
+  return pair.slice(0, Math.max(0, pair.indexOf('=')))
+}
+
+/**
+ * The values at a path. A list stands for each of its items, or where a number follows, for one.
+ */
+export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
+  let values = [content]
+  for (const name of path) values = values.flatMap(value => step(value, name))
+  return values
+}
+
+function step(value: unknown, name: string): unknown[] {
+  if (!Array.isArray(value)) return ownMember(value, name)
+  if (!/^\d+$/.test(name)) return value.flatMap(item => ownMember(item, name))
+  return Object.hasOwn(value, name) ? [value[Number(name)]] : []
+}
+
+function ownMember(value: unknown, name: string): unknown[] {
+  return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
+}
+
+export function matchesTest(test: AnswerTest, status: number, content: unknown): boolean {
+  if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.path === undefined) return true
+  return valuesAt(content, test.path.split('.')).some(value => fits(test, plain(value)))
+}
+
+/** Whether a value is one that a test names; without any it must be there. */
+function fits({ in: values, startsWith }: AnswerTest, value: unknown): boolean {
+  if (values === undefined && startsWith === undefined) {
+    return value !== null && value !== undefined && value !== false
+  }
+  if (values?.includes(value as string | number | boolean) === true) return true
+  return typeof value === 'string' && startsWith?.some(start => value.startsWith(start)) === true
+}
+
+/** A number that a double cannot hold becomes its digits, so that two ids never become equal. */
+function plain(value: unknown): unknown {
+  return isRawNumber(value) ? value.rawJSON : value
+}
+
+const maxRead = 4000
+const maxShown = 200
+
+/** The first text, as one line. Undefined for markup: consoles may show a message as HTML. */
+export function plainMessage(values: readonly unknown[]): string | undefined {
+  const text = values.find(value => typeof value === 'string')
+  if (text === undefined) return undefined
+  // Controls, marks of direction, and unpaired surrogates are characters of the class C.
+  const line = text
+    .slice(0, maxRead)
+    .replace(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim()
+  if (line === '' || /<[a-z!/?]/i.test(line)) return undefined
+  return line.slice(0, maxShown).toWellFormed()
 }

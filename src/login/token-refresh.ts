@@ -7,7 +7,7 @@ import type { Trail } from '../observability/trail.ts'
 import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { liveIn } from '../session/store.ts'
-import type { Live, Renewed, Session } from '../session/types.ts'
+import type { Live, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource, type TokenExchange } from './credential-source.ts'
 
@@ -18,10 +18,7 @@ interface Options {
   readonly onFailed: (error: unknown) => void
 }
 
-interface Issuer {
-  readonly upstream?: string
-  renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
-}
+type Issuer = Pick<CredentialSource, 'renew'> & Partial<Pick<TokenExchange, 'upstream'>>
 
 const renewBeforeMs = 60_000
 /** Longer than a renewal may take: where a replica dies during one, others wait for so long. */

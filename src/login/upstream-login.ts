@@ -1,15 +1,21 @@
-/** Credential source: a back-end's own sign-in, with requests and responses described by config. */
+/**
+ * What back-ends are asked, as config describes it: their own sign-in, a credential source; and a
+ * token for a user whom another source has signed in.
+ */
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
+import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
-import type { Credential, Renewed } from '../session/types.ts'
+import { credentialIn } from '../session/credentials.ts'
+import type { Credential, Renewed, Session } from '../session/types.ts'
 import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
 import type {
   ConsoleRequest,
   PasswordSource,
   SignInAttempt,
-  SignInResult
+  SignInResult,
+  TokenExchange
 } from './credential-source.ts'
 import { invalid, LoginResponse } from './login-response.ts'
 
@@ -23,7 +29,7 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-export const callMs = 10_000
+const callMs = 10_000
 const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
@@ -46,15 +52,13 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
         credential && (await renew(options, refresh, credential, trail))
     }),
     ...(logout !== undefined && {
-      signOut: async ({ credential }, trail) => {
-        if (credential !== undefined) await signOut(options, logout, credential, trail)
-      }
+      signOut: ({ credential }, trail) => signOut(options, logout, credential, trail)
     })
   }
 }
 
 /** @param usual for outcomes that config does not name */
-export function withUsualOutcomes(
+function withUsualOutcomes(
   outcomes: readonly OutcomeTest[],
   usual: readonly OutcomeTest[]
 ): OutcomeTest[] {
@@ -135,12 +139,13 @@ async function renew(
   return { credential: response.credential(credential, { token, expires }) }
 }
 
-export async function signOut(
+async function signOut(
   options: BackEnd,
   logout: Logout,
-  credential: Credential,
+  credential: Credential | undefined,
   trail: Trail | undefined
 ): Promise<void> {
+  if (credential === undefined) return
   const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
   const { status } = await callWith(options, call, credential)
   if (status < 400) return
@@ -171,4 +176,46 @@ function bounded(what: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= maxPassedLength) return value
   const message = `The ${what} of the sign-in must be one text of at most ${maxPassedLength} characters.`
   throw new GatewayError('request.malformed', { message })
+}
+
+interface ExchangeOptions extends BackEnd {
+  readonly upstream: string
+  readonly config: ExchangeConfig
+  readonly bodyOf: (session: Session) => object
+}
+
+/** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
+const exchangeOutcomes: readonly OutcomeTest[] = [
+  { is: 'success', status: [200, 201] },
+  { is: 'refused', status: [400, 403, 404, 422] }
+]
+
+export function createTokenExchange(options: ExchangeOptions): TokenExchange {
+  const { upstream, config } = options
+  const { path, format, headers, logout } = config
+  const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
+  return {
+    upstream,
+    renew: async (session, trail) => {
+      const raw = await ask(options, {
+        method: 'POST',
+        path,
+        format,
+        body: options.bodyOf(session),
+        headers: withLowerNames(headers),
+        timeoutMs: callMs,
+        purpose: 'renewal',
+        trail
+      })
+      const response = new LoginResponse({ ...config, outcomes }, raw)
+      const outcome = response.outcome()
+      if (outcome === 'success') return { credential: response.credential({}) }
+      const reason = `the exchange for a token was answered with status ${raw.status}`
+      if (outcome === undefined) throw invalid(reason)
+      throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+    },
+    ...(logout !== undefined && {
+      signOut: (session, trail) => signOut(options, logout, credentialIn(session, upstream), trail)
+    })
+  }
 }

@@ -62,7 +62,7 @@ export function createLineWriter(fd: number) {
   }
 
   /** Writes what waits, as far as it is taken within a second: for the end of the process. */
-  function flushSync(): void {
+  function flush(): void {
     const giveUpAt = performance.now() + patienceMs
     while (!writeAll() && performance.now() < giveUpAt) Atomics.wait(sleeper, 0, 0, pauseMs)
   }
@@ -77,7 +77,6 @@ export function createLineWriter(fd: number) {
       if (waiting.length > soonLength && begun.length === 0) writeAll()
       else timer ??= setTimeout(writeAll, everyMs).unref()
     },
-    flush: flushSync,
-    flushSync
+    flush
   }
 }

@@ -4,7 +4,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { type Closing, timePattern } from '../services/maintenance.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
-import { flag, list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
+import { list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
 
 export type ShownMaintenance = Static<typeof answer>
 
@@ -33,8 +33,7 @@ const beginBody = object(
 
 const closing = Type.Unsafe<Closing>(object(beginBody.properties))
 const answer = object({
-  shared: flag({ description: 'Whether it is in force at all replicas, within a second.' }),
-  info: optional(text()),
+  info: optional(text('Why it is not in force at all replicas, within a second.')),
   operators: list(Type.Intersect([closing, object({ author: text(), since: time })]))
 })
 
@@ -80,7 +79,6 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
 
 export function maintenanceOf({ maintenance: record }: Desk): ShownMaintenance {
   return {
-    shared: record.isShared,
     ...(!record.isShared && { info: inThisProcess }),
     operators: record.entries()
   }

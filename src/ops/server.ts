@@ -52,7 +52,17 @@ const localSockets = new WeakSet<Socket>()
 export function createOpsServer(desk: Desk, access: onRequestAsyncHookHandler): FastifyInstance {
   const { metrics, ledger, log, state, config } = desk
   const { trustedProxies, openMetrics } = config().gateway.ops
-  const ops = createOpsApp(trustedProxies)
+  const ops = Fastify({
+    trustProxy: trustedProxies.length > 0 ? createTrust(trustedProxies) : false,
+    bodyLimit: maxBody,
+    schemaController,
+    logController: new LogController({ disableRequestLogging: true }),
+    exposeHeadRoutes: true,
+    return503OnClosing: false,
+    frameworkErrors: sendRouterError,
+    genReqId: () => randomUUID()
+  })
+  if (trustedProxies.length > 0) readForwardedProto(ops)
   ops.decorate('actsTo', { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
@@ -94,21 +104,6 @@ export function createOpsServer(desk: Desk, access: onRequestAsyncHookHandler): 
       requestId: id
     })
   )
-  return ops
-}
-
-function createOpsApp(trustedProxies: readonly string[]): FastifyInstance {
-  const ops = Fastify({
-    trustProxy: trustedProxies.length > 0 ? createTrust(trustedProxies) : false,
-    bodyLimit: maxBody,
-    schemaController,
-    logController: new LogController({ disableRequestLogging: true }),
-    exposeHeadRoutes: true,
-    return503OnClosing: false,
-    frameworkErrors: sendRouterError,
-    genReqId: () => randomUUID()
-  })
-  if (trustedProxies.length > 0) readForwardedProto(ops)
   return ops
 }
 

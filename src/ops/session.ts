@@ -172,8 +172,8 @@ export function createVouching(gateway: Gateway) {
       })
       // The gateway alone needs to know the user: a session of the back-end is not kept.
       signOutAtSource({ sources, sessions }, session, request)
-      const { identity, password: digest, source } = session
-      const entrant = { name: identity.username, user: { identity, source, password: digest } }
+      const { identity, password: hash, source } = session
+      const entrant = { name: identity.username, user: { identity, source, password: hash } }
       if (!(await isOperator(entrant))) {
         // Counted: else whoever has a console account could have passwords checked without end.
         await attempt.refused()

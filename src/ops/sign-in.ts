@@ -77,11 +77,15 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
 }
 
 async function byPassword(options: Options, reply: FastifyReply, form: URLSearchParams) {
-  const { vouching, sessions } = options
+  const { vouching, sessions, ops } = options
   const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
   const isShort = username.length <= maxName && password.length <= maxPassword
   if (username === '' || password === '' || !isShort) {
     throw malformed('Give a user name and a password.')()
+  }
+  if (ops.role === undefined) {
+    const message = 'Nobody signs in by name here: ops.role is not set.'
+    throw new GatewayError('ops.role', { message })
   }
   const typed = { username, password }
   const leaving = leavingOf(reply.raw).signal

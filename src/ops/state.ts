@@ -52,10 +52,10 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
       ])
     ),
     ...Object.fromEntries(
-      Array.from(byUpstream, ([name, all]) => [`upstream ${name}`, upstreamText(all)])
+      Array.from(byUpstream, ([of, all]) => [`upstream ${of}`, upstreamText(all)])
     )
   }
-  return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''))
+  return Object.fromEntries(Object.entries(parts).filter(([, words]) => words !== ''))
 }
 
 /** With refused files a replica stays ready, since it runs the last good config. */
@@ -84,8 +84,8 @@ function ledgerText(ledger: GatewayState['ledger']): string {
 function upstreamText(all: readonly AddressUse[]): string {
   const down = all.filter(({ state }) => state !== 'up')
   if (down.length === 0) return ''
-  const list = down.map(({ address, state }) => `${address} ${stateTexts[state]}`).join(', ')
-  return `degraded, ${down.length} of ${all.length} addresses: ${list}`
+  const texts = down.map(({ address, state }) => `${address} ${stateTexts[state]}`).join(', ')
+  return `degraded, ${down.length} of ${all.length} addresses: ${texts}`
 }
 
 export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
@@ -119,7 +119,9 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/requests',
     summary:
       'Requests that failed, were slow or changed something, with what to do about an error.',
-    hint: 'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20',
+    hint:
+      'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20; ' +
+      'an id has up to 64 letters, digits, and _ . -',
     query: requestQuery,
     answer: requestsAnswer,
     read: async ({ last = '50', ...wanted }) => {

@@ -62,7 +62,6 @@ const signedIn = object({ source: text(), id: text(), username: text() })
 const candidates = optional(list(signedIn, 'Several users fit: name one of them.'))
 const sessionsAnswer = object({
   sessions: list(session, 'Those of one user stand together.'),
-  user: optional(text()),
   candidates,
   users: optional(number('Signed in, whether they fit or not.')),
   isWhole: optional(flag({ description: 'Whether nobody was left out.' }))
@@ -149,13 +148,13 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
     return await latestSessions(sessions, search, size === undefined ? maxLatest : Number(size))
   }
   const fitting = await findNamed(sessions.store, named, asked)
-  if (fitting.length > 1) return { candidates: fitting, user: named, sessions: [] }
+  if (fitting.length > 1) return { candidates: fitting, sessions: [] }
   const all = await Promise.all(fitting.map(each => sessionsOf(sessions, each)))
-  return { user: named, sessions: all.flat() }
+  return { sessions: all.flat() }
 }
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
-export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
+async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
   signOut(ended.sessions)
   return ended.closed
@@ -179,7 +178,7 @@ async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promis
 type Store = Pick<SessionStore, 'scan'>
 
 /** Users who fit, each once: their name may have changed between two sign-ins. */
-export async function findUsers(
+async function findUsers(
   store: Store,
   fits: (user: SignedIn) => boolean,
   max = Infinity

@@ -3,9 +3,9 @@ import {
   changedUsers,
   type ReviewedUser,
   reviewChanged,
-  reviewSignedIn
-} from '../login/changed-users.ts'
-import type { Sources } from '../login/file-users.ts'
+  reviewSignedIn,
+  type Sources
+} from '../login/file-users.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 

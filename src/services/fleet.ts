@@ -76,8 +76,8 @@ export function createFleet(options: Options) {
       const text = index % 2 === 0 ? seal.open(key, sealed) : undefined
       if (text === undefined) return []
       const at = Number(seen[index + 1])
-      const state = JSON.parse(text) as ReturnType<typeof describeOwn>
-      return [{ ...state, seenAt: new Date(at).toISOString(), isSilent: now - at > silentMs }]
+      const replica = JSON.parse(text) as ReturnType<typeof describeOwn>
+      return [{ ...replica, seenAt: new Date(at).toISOString(), isSilent: now - at > silentMs }]
     })
     // The newest of each counts: a beat without an answer may leave the one before there.
     return [...new Map(states.map(each => [each.id, each])).values()]

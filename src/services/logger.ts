@@ -35,18 +35,14 @@ function outputOf(format: GatewayConfig['log']['format']): DestinationStream {
   const { isTTY } = process.stdout
   if (format === 'pretty' || (format === 'auto' && isTTY)) return prettyOutput()
   const lines = createLineWriter(1)
-  process.on('exit', lines.flushSync)
+  process.on('exit', lines.flush)
   return lines
 }
 
 function prettyOutput(): DestinationStream {
   const pretty = require('pino-pretty') as typeof import('pino-pretty')
   const stream = adopt(pretty({ translateTime: 'SYS:HH:MM:ss.l', singleLine: true, sync: true }))
-  return {
-    write: line => {
-      stream.write(showInJson(line))
-    }
-  }
+  return { write: line => void stream.write(showInJson(line)) }
 }
 
 /** An ioredis error also carries the command's arguments, and so a session's data. */

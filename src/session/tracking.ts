@@ -73,7 +73,8 @@ export class Tracking {
       await redis.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, ...broadcast)
       await redis.subscribe('__redis__:invalidate')
     } catch (error) {
-      if (!isReply(error)) return dialAnew(redis)
+      // Otherwise Redis itself refused, by its ACL or as a proxy that does not know the command.
+      if (!(error instanceof Error && error.name === 'ReplyError')) return dialAnew(redis)
       // It stays so until the next connection, which may be to another server.
       if (!this.#isRefused) this.#options.onRefused(error)
       this.#isRefused = true
@@ -110,9 +111,4 @@ export class Tracking {
 /** Only a ready connection: `disconnect` would end one for good that is reconnecting. */
 function dialAnew(redis: Redis): void {
   if (redis.status === 'ready') redis.disconnect(true)
-}
-
-/** Whether Redis itself refused, by its ACL or as a proxy that does not know the command. */
-function isReply(error: unknown): error is Error {
-  return error instanceof Error && error.name === 'ReplyError'
 }

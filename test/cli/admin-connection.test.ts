@@ -50,7 +50,7 @@ t.test('https is checked against the given certificates', async t => {
   const sent: unknown[] = []
   const answer: RequestListener = ({ url, headers }, response) => {
     sent.push([url, headers.authorization])
-    response.end('{"shared":true,"file":null,"operators":[]}')
+    response.end('{"operators":[]}')
   }
   const server = createSecureServer(tls, answer)
   t.teardown(() => server.close())

@@ -4,9 +4,8 @@ import t from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { rawNumber } from '../../src/json/values.ts'
 import { holdsCredential } from '../../src/login/leaked-credential.ts'
-import { LoginResponse } from '../../src/login/login-response.ts'
+import { LoginResponse, plainMessage, valuesAt } from '../../src/login/login-response.ts'
 import { decryptPassword, type PasswordCipher } from '../../src/login/password-cipher.ts'
-import { plainMessage, valuesAt } from '../../src/login/response-values.ts'
 
 t.test('a path goes on in each item of a list, or in one where the name is its number', async t => {
   const user = { roles: [{ key: 'a' }, { key: ['b', 'c'] }, { other: 1 }, 'x', null] }
@@ -117,9 +116,9 @@ t.test('a credential is found wherever it stands; other values are none', async 
   for (let level = 0; level < 100_000; level++) deep = [deep]
   // A long one is found within a text, and as the name of a member.
   for (const value of [...hidden, { a: `Bearer ${long}` }, { a: { [long]: 1 } }]) {
-    t.ok(holdsCredential(value, credential), JSON.stringify(value))
+    t.ok(holdsCredential(value, { credential }), JSON.stringify(value))
   }
-  t.ok(holdsCredential(deep, credential))
+  t.ok(holdsCredential(deep, { tokens: { other: credential } }))
   const others = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   for (const [value, of] of [
     [others, credential],
@@ -127,7 +126,7 @@ t.test('a credential is found wherever it stands; other values are none', async 
     [{ id: '1', lang: 'zh' }, { cookies: 'tenant=1; lang=zh' }],
     [{ a: '', b: 'undefined' }, { cookies: '' }]
   ] as const) {
-    t.notOk(holdsCredential(value, of), JSON.stringify(value))
+    t.notOk(holdsCredential(value, of && { credential: of }), JSON.stringify(value))
   }
 })
 

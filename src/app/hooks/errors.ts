@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { holdsCredentialOf } from '../../login/leaked-credential.ts'
+import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
@@ -66,7 +66,7 @@ function record(
 function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayError {
   const { message, fieldErrors, ...detail } = error.detail
   if (message === undefined && fieldErrors === undefined) return error
-  if (!holdsCredentialOf([message, fieldErrors], request.live?.session)) return error
+  if (!holdsCredential([message, fieldErrors], request.live?.session)) return error
   return new GatewayError(error.code, detail)
 }
 

@@ -18,19 +18,15 @@ function addExplain(program: CliCommand): void {
     .option('--live', 'ask the back-ends')
     .json()
     .runs(async () => (await import('../explain.ts')).explain).details(`
-The real app of this config handles the request: no Redis is called, and limits count
-from zero. The path is taken as written, with server.mount and query. With --answer (JSON)
-or --live the operations of the route's shape are shown (with --json what each made of the
-response), and the response.
-
-Without --as and --role the caller is not signed in; users of a users file have their
-roles there. The headers are those of a browser that shows the console. With --live,
---header is also sent to the back-ends that take a credential.
+The real app of this config handles the request, as of a browser that shows the console:
+no Redis is called, and limits count from zero. The path has server.mount and query. With
+--answer (JSON) or --live the operations of the shape are shown (with --json what each made
+of the response), and the response. With --live, back-ends that take a credential get
+--header, too. Without --as and --role the caller is not signed in.
 
 Examples:
   console-gateway explain GET /api/orders --as alice
   curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -
-  console-gateway explain GET /api/orders --role admin --live --header 'authorization: Bearer …'
 Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`)
 }
 

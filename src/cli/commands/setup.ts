@@ -88,10 +88,7 @@ function addSecrets(program: CliCommand): void {
       'hash-password',
       'read a password (prompt or standard input), print its argon2 hash'
     )
-    .hidesWords(
-      'A password on the command line is visible to everyone on this machine and kept in the ' +
-        'shell’s history. Type it at the prompt, or pass it on standard input.'
-    )
+    .hidesWords()
     .runs(async () => (await import('../secrets.ts')).hash).details(`
 Examples:
   pass show console/alice | console-gateway hash-password`)

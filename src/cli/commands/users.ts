@@ -91,10 +91,7 @@ Exit codes: 3 if there is no such block (unblock).`)
       .subcommand(words, description)
       .option('--file <file>', 'the users file, if there are several')
       .passwordEnv()
-      .hidesWords(
-        'One word too many. If it is the password: type it at the prompt, or pass it on standard ' +
-          'input. On the command line it is visible to everyone on this machine.'
-      )
+      .hidesWords()
   ofFile('add <user>', 'add a user to the users file')
     .repeatable('--role <role>', 'a role of the user')
     .option('--id <id>', 'the id that back-ends get (default: the name)')

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { textAt } from '../../json/values.ts'
 import { fill } from '../../login/back-end-call.ts'
-import { cookiesAfter } from '../../login/credential-cookies.ts'
+import { cookiesAfter } from '../../login/login-response.ts'
 import type { Answers } from '../prompt.ts'
 import { type Client, isOk, isSuccess, type Reply } from './client.ts'
 import { codeOf, find, membersOf, messageOf } from './detect.ts'

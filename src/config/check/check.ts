@@ -1,41 +1,40 @@
 /** Rules between keys and between files: every fault is reported, nothing is changed. */
 import { errorKinds } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
-import type { CheckedConfig, Named, Report } from '../schema/config.ts'
+import type { CheckedConfig, Named, Report, Rule } from '../schema/config.ts'
 import { nearest } from '../schema/faults.ts'
 import type { NamedThing } from '../schema/node.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import type { UsersConfig } from '../schema/users.ts'
 import { checkAnswers } from './answers.ts'
 import { checkEnvelope } from './envelope.ts'
-import { checkGateway } from './gateway.ts'
+import { gatewayRules } from './gateway.ts'
 import { checkNames } from './names.ts'
-import { checkContracts, checkParts } from './parts.ts'
+import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
-import { checkBackEndTokens, checkUpstreams } from './upstreams.ts'
+import { checkUpstreams } from './upstreams.ts'
 
-const rules = [
+const rules: readonly Rule[] = [
   checkReferences,
-  checkGateway,
+  ...gatewayRules,
   checkTls,
   checkEnvelope,
   checkSources,
-  checkBackEndTokens,
-  checkNames,
   checkUpstreams,
+  checkNames,
   checkPaths,
   checkParts,
   checkAnswers,
   checkShapes,
-  checkContracts,
   checkLimits
 ]
 
 export function checkConfig(config: CheckedConfig, report: Report): void {
-  for (const rule of rules) rule(config, report)
+  const warn: Report = (path, message) => report(path, message, { warning: true })
+  for (const rule of rules) rule(config, report, warn)
 }
 
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
@@ -99,13 +98,14 @@ export function checkNamed(named: readonly Named[], existing: Existing, report: 
   }
 }
 
-function checkReferences({ named, gateway, routes }: CheckedConfig, report: Report): void {
+function checkReferences(config: CheckedConfig, report: Report, warn: Report): void {
+  const { named, gateway, routes } = config
   const existing = { ...namesIn(routes), source: Object.keys(gateway.login.sources) }
   checkNamed(named, existing, report)
   for (const what of ['upstream', 'shape'] as const) {
     const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))
     for (const name of existing[what]?.filter(each => !used.has(each)) ?? []) {
-      report([`${what}s`, name], `no route uses this ${what}`, { warning: true })
+      warn([`${what}s`, name], `no route uses this ${what}`)
     }
   }
 }

@@ -1,12 +1,10 @@
 /** Rules of gateway.yaml, and warnings of settings that are unsafe, or useless in a browser. */
 import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
-import type { CheckedConfig, Report } from '../schema/config.ts'
+import type { Rule } from '../schema/config.ts'
 import { usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
-
-type Rule = (config: CheckedConfig, report: Report, warn: Report) => void
 
 const checkSession: Rule = ({ gateway }, report, warn) => {
   const { secrets, idle, absolute, cookie } = gateway.session
@@ -158,7 +156,7 @@ const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, _, warn) => {
   }
 }
 
-const rules = [
+export const gatewayRules: readonly Rule[] = [
   checkSession,
   checkOps,
   checkOperators,
@@ -170,8 +168,3 @@ const rules = [
   adviseOnProxies,
   adviseOnGuessing
 ]
-
-export function checkGateway(config: CheckedConfig, report: Report): void {
-  const warn: Report = (path, message) => report(path, message, { warning: true })
-  for (const rule of rules) rule(config, report, warn)
-}

@@ -88,3 +88,5 @@ export type CheckedConfig = Omit<
   LoadedConfig,
   'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
 >
+
+export type Rule = (config: CheckedConfig, report: Report, warn: Report) => void

@@ -28,6 +28,7 @@ type MeasureName = keyof typeof measures
 
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
+const headerPattern = headerName.source
 
 interface Keywords {
   default?: unknown
@@ -131,7 +132,7 @@ const moduleFile = textOf({
   expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js'
 })
 export const header = textOf({
-  pattern: headerName.source,
+  pattern: headerPattern,
   expected: 'a header name in lower case, such as x-user-id'
 })
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
@@ -139,7 +140,7 @@ export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'prin
 /** Headers whose values may be references to secrets. */
 export const headers = (description: string, more: Keywords = {}) =>
   Type.Record(
-    Type.String({ pattern: headerName.source }),
+    Type.String({ pattern: headerPattern }),
     headerValue('Its value.', { format: 'x-maybe-secret' }),
     { description, ...more }
   )

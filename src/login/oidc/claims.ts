@@ -1,8 +1,7 @@
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Identity } from '../../session/types.ts'
-import { invalid, isWritable } from '../login-response.ts'
-import { valuesAt } from '../response-values.ts'
+import { invalid, isWritable, userFrom, valuesAt } from '../login-response.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -11,11 +10,7 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
 /** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  const at = (path: string) => valuesAt(claims, path.split('.')).flat()
-  const textAt = (path: string) =>
-    at(path)
-      .map(text)
-      .find(value => value !== undefined)
+  const at = (path?: string) => (path === undefined ? [] : valuesAt(claims, path.split('.')).flat())
   for (const path of [user.roles, ...Object.keys(require)]) {
     if (path !== undefined && isElsewhere(claims, path)) {
       throw invalid(
@@ -29,29 +24,18 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
     const cause = new Error(`"${path}" has none of the values of \`require\``)
     throw new GatewayError('login.blocked', { message: notAllowed, cause })
   }
-  const id = textAt(user.id)
-  if (id === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
-  const username = textAt(user.username) ?? id
-  const roles = user.roles === undefined ? [] : at(user.roles).map(text)
+  const told = userFrom(user, path => at(path).filter(isExact))
+  if (told === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
   const profile = Object.fromEntries(
     user.profile.flatMap(claim => (Object.hasOwn(claims, claim) ? [[claim, claims[claim]]] : []))
   )
   if (!isWritable(profile)) throw invalid('a claim of `user.profile` is nested too deeply')
-  return {
-    id,
-    username,
-    name: textAt(user.name) ?? username,
-    roles: roles
-      .filter(role => role !== undefined)
-      .map(role => (Object.hasOwn(user.roleMap, role) ? user.roleMap[role] : undefined) ?? role),
-    profile
-  }
+  return { ...told, profile }
 }
 
-function text(value: unknown): string | undefined {
-  // Larger ids may have lost digits when they were parsed, and be those of several users.
-  if (Number.isSafeInteger(value)) return String(value)
-  return typeof value === 'string' && value !== '' ? value : undefined
+/** Larger ids may have lost digits when they were parsed, and be those of several users. */
+function isExact(value: unknown): boolean {
+  return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
 /** Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2), as over 200 groups of Entra. */

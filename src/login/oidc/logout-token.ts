@@ -4,8 +4,7 @@ import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { providerName } from '../../session/provider-sessions.ts'
 import type { ProviderSession } from '../../session/types.ts'
-import { partOf } from './libraries.ts'
-import { clockTolerance, type Provider } from './provider.ts'
+import { clockTolerance, partOf, type Provider } from './provider.ts'
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
 const maxAgeSeconds = 600

@@ -5,8 +5,7 @@ import { isBlockOf } from '../../session/blocked-users.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { keyOf, type Live, publicId, userDigest } from '../../session/types.ts'
 import { identityOf } from './claims.ts'
-import { partOf } from './libraries.ts'
-import { providerOf } from './provider.ts'
+import { partOf, providerOf } from './provider.ts'
 
 type Machines = ReturnType<typeof machinesIn>[number]
 

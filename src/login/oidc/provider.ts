@@ -6,7 +6,11 @@ import { BoundedMap } from '../../bounded-map.ts'
 import { isLoopback } from '../../config/schema/host-port.ts'
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { jose, openIdClient } from './libraries.ts'
+import { isRecord, type JsonRecord } from '../../json/values.ts'
+
+/** The libraries take 45 ms to read: only the first call that needs them does. */
+export const openIdClient = async () => await import('openid-client')
+const jose = async () => await import('jose')
 
 type KeySet = ReturnType<typeof createRemoteJWKSet>
 export type ProviderConfig = Pick<OidcConfig, 'issuer' | 'clientId' | 'clientSecret'>
@@ -137,6 +141,13 @@ async function boundedFetch(address: string, options: object): Promise<Response>
   }
   const { status, headers } = response
   return new Response(chunks.length === 0 ? null : Buffer.concat(chunks), { status, headers })
+}
+
+/** The header (0) or claims (1) of a token, unverified. @throws SyntaxError for what is none */
+export function partOf(token: string, index: 0 | 1): JsonRecord {
+  const text = Buffer.from(token.split('.', 2)[index] ?? '', 'base64url').toString()
+  const part: unknown = JSON.parse(text)
+  return isRecord(part) ? part : {}
 }
 
 const notCompleted = 'The sign-in was not completed. Please try again.'

@@ -8,8 +8,13 @@ import type { CredentialSource } from '../credential-source.ts'
 import { headerSafe } from '../login-response.ts'
 import { identityOf } from './claims.ts'
 import { providerSession } from './logout-token.ts'
-import { openIdClient, partOf } from './libraries.ts'
-import { type Provider, throwProviderError, toProviderError } from './provider.ts'
+import {
+  openIdClient,
+  partOf,
+  type Provider,
+  throwProviderError,
+  toProviderError
+} from './provider.ts'
 
 export interface Flow {
   /** The name of the source: at another provider it is worth nothing (RFC 9700 §4.4). */

@@ -130,8 +130,6 @@ function documentOf(title: string, body: Html): Html {
 type Replica = ReplicasStatus['replicas'][number]
 type Finding = readonly [...Notice, which: readonly string[]]
 
-const helping: Readonly<Record<string, string>> = { config: 'config', maintenance: 'maintenance' }
-
 /** The notices on top of every page, each a link to the page that helps; the worst first. */
 export function attention(
   state: GatewayState,
@@ -141,7 +139,7 @@ export function attention(
   const { sessions: _, ...parts } = partsOf(state)
   const ofParts = Object.entries(parts).map(([name, text]): Finding => {
     const tone = name === 'maintenance' ? 'warn' : 'bad'
-    return [tone, helping[name] ?? '', name, [text]]
+    return [tone, places.some(([path]) => path === name) ? name : '', name, [text]]
   })
   const silent = replicas.filter(({ isSilent }) => isSilent)
   const differ = new Set(replicas.map(({ configHash }) => configHash)).size > 1

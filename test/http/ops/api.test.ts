@@ -100,7 +100,7 @@ t.test('requests are found by filters, and by id with advice', async t => {
     const [last] = (await ask('?status=4xx')).requests
     return last?.['path'].length === 512
   })
-  t.same((await ask('/not-there')).requests, [])
+  t.same((await ask('?id=not-there')).requests, [])
 })
 
 t.test('an act that failed stands in the ledger with its code', async t => {

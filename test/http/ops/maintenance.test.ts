@@ -28,7 +28,6 @@ const routes = {
 t.test('without Redis it closes the routes of this process, and says so', async t => {
   const gateway = await testGateway(t.after, { routes })
   t.match(await (await gateway.ops(path)).json(), {
-    shared: false,
     info: /in force in this process alone, and ends with it/,
     operators: []
   })

@@ -11,8 +11,8 @@ const list =
   'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 const requests =
-  'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20'
-const requestId = 'A request id has up to 64 letters, digits, and _ . -'
+  'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20; ' +
+  'an id has up to 64 letters, digits, and _ . -'
 
 const maintenance =
   'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
@@ -62,8 +62,8 @@ const queries: ReadonlyArray<readonly [message: string | undefined, ...targets: 
   [list, 'sessions?size=0', 'sessions?size=1001', 'sessions?size=x'],
   [undefined, 'sessions', 'sessions?id=1', 'sessions?user=a&by=id&source=x', 'sessions?size=1000'],
   [requests, 'requests?status=x', 'requests?status=9xx', 'requests?last=0', 'requests?last=501'],
-  [requestId, `requests/${'x'.repeat(65)}`],
-  [undefined, 'requests?last=500', 'requests/some-id']
+  [requests, `requests?id=${'x'.repeat(65)}`, 'requests?id=a/b'],
+  [undefined, 'requests?last=500', 'requests?id=some-id']
 ]
 
 const gateway = await testGateway(t.after)
