@@ -151,6 +151,10 @@ return epoch`,
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local users = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '-inf', 'LIMIT', 0, ARGV[1])
 return { redis.call('ZCARD', KEYS[1]), users }`,
+  /** KEYS: the blocks alone. ARGV: block, time or `Infinity`. */
+  sessionBlock: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+return redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])`,
   /** KEYS: the blocks alone. Returns each with the time that is left. */
   sessionBlocked: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
@@ -159,13 +163,11 @@ for at = 2, #found, 2 do
   found[at] = found[at] == 'inf' and 'Infinity' or string.format('%.0f', found[at] - now)
 end
 return found`,
-  /** KEYS: the set alone. ARGV: member, time or `Infinity`. Returns all members. */
+  /** KEYS: the set alone. ARGV: member, time. Returns all members. */
   sessionAddTo: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
-if last == 'inf' then redis.call('PERSIST', KEYS[1])
-elseif last then redis.call('PEXPIREAT', KEYS[1], math.ceil(last)) end
+redis.call('ZADD', KEYS[1], 'GT', now + ARGV[2], ARGV[1])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('ZRANGE', KEYS[1], 0, -1)`,
   /** KEYS: the lock alone. ARGV: owner. */
   sessionUnlock: `

@@ -213,21 +213,21 @@ export class RedisStore implements SessionStore {
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
-    await this.#addTo(this.#names.blocks, blockOf(name), forMs)
+    await this.#writeFor(forMs, ['sessionBlock', [this.#names.blocks], [blockOf(name)]])
   }
 
   async addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]> {
-    return await this.#addTo(this.#names.set(set), member, ttlMs)
+    return listOf(await this.#writeFor(ttlMs, ['sessionAddTo', [this.#names.set(set)], [member]]))
   }
 
-  /** Again after a failover, for the time that is left then. */
-  async #addTo(key: string, member: string, ttlMs: number): Promise<readonly string[]> {
-    const callFor = (ms: number): Call => ['sessionAddTo', [key], [member, Math.ceil(ms)]]
+  /** Writes a member that ends by itself; later again, for the time that is left. */
+  async #writeFor(ttlMs: number, [script, keys, args]: Call): Promise<unknown> {
+    const callFor = (ms: number): Call => [script, keys, [...args, Math.ceil(ms)]]
     const reply = await this.#run(...callFor(ttlMs))
-    this.#journal.add(`${key} ${member}`, async ageMs => {
+    this.#journal.add([...keys, ...args].join(' '), async ageMs => {
       if (ttlMs > ageMs) await this.#runAgain(...callFor(ttlMs - ageMs))
     })
-    return listOf(reply)
+    return reply
   }
 
   async unblock(name: BlockedName): Promise<boolean> {
