@@ -94,7 +94,8 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
   const sessions = new Sessions({
     store,
     seal: createSeal(secrets),
-    config: gateway.session
+    lifeTimes: gateway.session,
+    perUser: gateway.session.perUser
   })
   const counts = new SharedCounts(undefined)
   const lockouts = createMemoryLockouts()

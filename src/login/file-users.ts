@@ -138,24 +138,22 @@ export function massChange(before: Sources, after: Sources): string | undefined 
 
 /** Ends their sessions, one user after the other. @throws StoreUnavailable */
 export async function reviewChanged(
-  sessions: Pick<Sessions, 'endOf'>,
+  sessions: Pick<Sessions, 'endReviewed'>,
   changed: readonly ChangedUser[]
 ) {
-  return await Array.fromAsync(changed, async user => {
-    const { closed } = await sessions.endOf(user, { by: 'users-file' }, ({ evaluation }) => {
-      return 'ended' in evaluation && evaluation.ended === 'revoked'
-    })
-    return { ...user, closed }
-  })
+  return await Array.fromAsync(changed, async user => ({
+    ...user,
+    closed: await sessions.endReviewed(user)
+  }))
 }
 
 /** The same for users that changed while this process did not run. @throws StoreUnavailable */
 export async function reviewSignedIn(
-  sessions: Pick<Sessions, 'endOf' | 'store'>,
+  sessions: Pick<Sessions, 'endReviewed' | 'store'>,
   sources: Sources
 ): Promise<ReviewedUser[]> {
   const reviewed: ReviewedUser[] = []
-  for await (const users of sessions.store.scan()) {
+  for await (const users of sessions.store.scan('')) {
     reviewed.push(...(await reviewChanged(sessions, changesOf(users, sources))))
   }
   return reviewed.filter(({ closed }) => closed > 0)

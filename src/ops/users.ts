@@ -155,7 +155,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
-  const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
+  const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
   return ended.closed
 }
@@ -180,11 +180,12 @@ type Store = Pick<SessionStore, 'scan'>
 /** Users who fit, each once: their name may have changed between two sign-ins. */
 async function findUsers(
   store: Store,
+  part: string,
   fits: (user: SignedIn) => boolean,
   max = Infinity
 ): Promise<SignedIn[]> {
   const found = new Map<string, SignedIn>()
-  for await (const users of store.scan()) {
+  for await (const users of store.scan(part)) {
     for (const each of users) if (fits(each)) found.set(userKey(each), each)
     if (found.size >= max) break
   }
@@ -192,7 +193,7 @@ async function findUsers(
 }
 
 export async function findNamed(store: Store, named: string, { by, source }: NamedUser = {}) {
-  return await findUsers(store, each => {
+  return await findUsers(store, named, each => {
     const names = { id: each.id, name: each.username }
     const isNamed = by === undefined ? Object.values(names).includes(named) : names[by] === named
     return isNamed && (source === undefined || each.source === source)
@@ -205,7 +206,7 @@ export async function latestSessions(sessions: Sessions, part = '', max = maxLat
   const hasPart = ({ username, id }: SignedIn) =>
     [username, id].some(each => each.toLowerCase().includes(wanted))
   const { total, users } = await sessions.store.signedIn(part === '' ? max : 0)
-  const shown = part === '' ? users : await findUsers(sessions.store, hasPart, max)
+  const shown = part === '' ? users : await findUsers(sessions.store, part, hasPart, max)
   const all = await Promise.all(shown.map(each => sessionsOf(sessions, each)))
   return { sessions: all.flat(), users: total, isWhole: shown.length === total }
 }
@@ -234,7 +235,7 @@ async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof bl
   }
   await sessions.store.block(blocked, ms)
   // After it: no sign-in slips between. Names are compared without case and accents: all are read.
-  const users = await findUsers(sessions.store, isBlockOf(blocked))
+  const users = await findUsers(sessions.store, '', isBlockOf(blocked))
   let closed = 0
   for (const each of users) closed += await endSessions(desk, each)
   return { ...blockJson(blocked, ms), closed }

@@ -66,7 +66,8 @@ export function createServices(config: Config, log: Log) {
     store,
     review: fileUsers.review,
     seal: createSeal(secrets),
-    config: gateway.session,
+    lifeTimes: gateway.session,
+    perUser: gateway.session.perUser,
     ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
   measureSessions(metrics, store, shared)

@@ -199,12 +199,13 @@ export class RedisStore implements SessionStore {
     return { total: reply[0], users: listOf(reply[1]).map(readMember) }
   }
 
-  async *scan(): AsyncGenerator<readonly SignedIn[]> {
+  async *scan(text: string): AsyncGenerator<readonly SignedIn[]> {
     // What has ended must not be found.
     await this.signedIn(0)
+    const match = ['MATCH', patternOf(text), 'COUNT', scannedAtOnce] as const
     let cursor = '0'
     do {
-      const page = this.#redis.zscan(this.#names.users, cursor, 'COUNT', scannedAtOnce)
+      const page = this.#redis.zscan(this.#names.users, cursor, ...match)
       const [next, found] = await orUnavailable(page)
       // Each member is followed by its score.
       yield listOf(found).flatMap((member, at) => (at % 2 === 0 ? readMember(member) : []))
@@ -271,6 +272,17 @@ function memberOf({ source, id, username }: SignedIn): string {
 function readMember(member: string): SignedIn {
   const [source, id, username] = JSON.parse(member) as [string, string, string]
   return { source, id, username }
+}
+
+/** Finds the longest part in either case: of letters with two, globs of Redis know ASCII alone. */
+function patternOf(text: string): string {
+  const parts = text.match(/[\w.@\p{Lo}-]+/gu) ?? ['']
+  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
+  const signs = Array.from(longest, sign => {
+    const [lower, upper] = [sign.toLowerCase(), sign.toUpperCase()]
+    return lower === upper ? sign : `[${lower}${upper}]`
+  })
+  return `*","*${signs.join('')}*`
 }
 
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {

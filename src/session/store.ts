@@ -69,8 +69,8 @@ export interface SessionStore {
    * The users who signed in last, at most so many, and the number of all; or the keys for scripts.
    */
   signedIn(max: number, of?: 'users' | 'keys'): Promise<SignedInUsers>
-  /** All who are signed in, some at a time; one may come twice. */
-  scan(): AsyncIterable<readonly SignedIn[]>
+  /** @param text users without it in their name or id may be left out; one may come twice */
+  scan(text: string): AsyncIterable<readonly SignedIn[]>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */
   block(name: BlockedName, forMs?: number): Promise<void>
   unblock(name: BlockedName): Promise<boolean>

@@ -200,16 +200,23 @@ export function sessionStoreContract(
     t.same(await store.signedIn(9), { total: 0, users: [] })
   })
 
-  t.test('a scan finds all that are signed in, whatever their names hold', async t => {
+  t.test('users are found by a part of their name or id, in either case', async t => {
     await store.endAll()
     const names = ['José "x" O’Neil', 'ALICE', 'a*[b]\\c', '李雷', 'x-y_z.w@v']
     const all = names.map(username => ({ ...someone(), source: 'name', username }))
     for (const user of all) await opened(user)
     const gone = someone()
     await store.end(gone, [await opened(gone)], 'revoked')
-    const found = (await Array.fromAsync(store.scan())).flat()
-    const byId = (list: readonly SignedIn[]) => new Map(list.map(user => [user.id, user]))
-    t.same(byId(found), byId(all))
+    const idsFor = async (text: string) => {
+      const found: SignedIn[] = []
+      for await (const users of store.scan(text)) found.push(...users)
+      return new Set(found.map(({ id }) => id))
+    }
+    t.same(await idsFor(''), new Set(all.map(({ id }) => id)))
+    for (const [index, text] of ['josé "X"', 'lic', '*[B]\\', '雷', 'X-Y_Z.W@'].entries()) {
+      t.ok((await idsFor(text)).has(all[index]?.id ?? ''), text)
+    }
+    for (const { id } of all) t.ok((await idsFor(id)).has(id))
   })
 
   t.test('changes are announced, use is not', async t => {

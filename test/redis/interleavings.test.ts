@@ -56,9 +56,10 @@ async function replica(cleanUp: CleanUp, url: string, prefix: string) {
     return await touched.finally(() => running.delete(touched))
   }
   const remembered = { idle: hour, absolute: hour }
-  const config = { idle, absolute, remembered, perUser: { max: 100, over: 'refuse' } } as const
-  const sessions = sessionsOver(withMethods(store, { touch }), { config })
-  await until('it follows', () => sessions.store.isFollowed())
+  const lifeTimes = { idle, absolute, remembered }
+  const perUser = { max: 100, over: 'refuse' } as const
+  const sessions = sessionsOver(withMethods(store, { touch }), { lifeTimes, perUser })
+  await until('it follows', () => sessions.hasNews())
   return { sessions, running }
 }
 
