@@ -79,7 +79,7 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Headers) {
     open: (name: string, configured: UpstreamConfig): Upstream => {
       // Without health checks: they would be requests that nobody has asked for.
       const { health: _, ...config } = configured
-      const pool = createUpstream(config, pemFiles, name)
+      const pool = createUpstream(config, { name, pemFiles })
       pools.push(pool)
       const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
       return {

@@ -1,7 +1,7 @@
 /** Refuses responses that break a strict contract, and tells when a deviation begins and ends. */
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Counter, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
 import {
   type CompiledContract,
@@ -40,59 +40,37 @@ interface State extends CompiledContract {
   lookAt: number
 }
 
-export function createDrift({
-  log,
-  metrics
-}: {
-  log: Pick<Logger, 'info' | 'warn'>
-  metrics: Metrics
-}) {
-  const states = new Map<string, State>()
-  const answers = metrics.counter(
-    'console_gateway_contract_answers_total',
-    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
-      'or were refused as "broken".',
-    ['route', 'outcome']
-  )
-  const deviations = metrics.counter(
-    'console_gateway_contract_deviations_total',
-    'Answers that differed from the contract of their route, by place and kind: "missing", ' +
-      '"retyped", "invalid" or "new".',
-    ['route', 'path', 'kind']
-  )
+export class Drift {
+  readonly #log: Pick<Logger, 'info' | 'warn'>
+  readonly #answers: Counter
+  readonly #deviations: Counter
+  readonly #states = new Map<string, State>()
 
-  /** Deviations begin anew with another schema; a reload that leaves it goes on. */
-  function stateOf(route: string, schema: JsonSchema): State {
-    const schemaText = JSON.stringify(schema)
-    const known = states.get(route)
-    if (known?.schemaText === schemaText) return known
-    const begun = { paths: new Set<string>(), present: new Map(), lookAt: 0 }
-    const state = { ...compileContract(schema), route, schemaText, ...begun }
-    states.set(route, state)
-    return state
+  constructor({ log, metrics }: { log: Pick<Logger, 'info' | 'warn'>; metrics: Metrics }) {
+    this.#log = log
+    this.#answers = metrics.counter(
+      'console_gateway_contract_answers_total',
+      'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
+        'or were refused as "broken".',
+      ['route', 'outcome']
+    )
+    this.#deviations = metrics.counter(
+      'console_gateway_contract_deviations_total',
+      'Answers that differed from the contract of their route, by place and kind: "missing", ' +
+        '"retyped", "invalid" or "new".',
+      ['route', 'path', 'kind']
+    )
   }
 
-  function count({ route, paths }: State, outcome: string, found: readonly Deviation[]) {
-    answers.labels(route, outcome).inc()
-    const counted = new Map<string, Deviation>()
-    for (const { kind, path } of found) {
-      if (paths.size < maxPaths) paths.add(path)
-      const place = paths.has(path) ? path : 'other'
-      counted.set(`${kind} ${place}`, { kind, path: place })
-    }
-    for (const { kind, path } of counted.values()) deviations.labels(route, path, kind).inc()
-    return counted
-  }
-
-  return ({ route, schema, mode, dataName }: ContractOptions): Contract => {
-    const state = stateOf(route, schema)
+  contract({ route, schema, mode, dataName }: ContractOptions): Contract {
+    const state = this.#stateOf(route, schema)
     const subjectOf = (read: () => unknown) =>
       dataName === false ? read() : (read() as Record<string, unknown>)[dataName]
     return read => {
       if (mode === 'strict') {
         const refusal = attempt(() => state.refusal(subjectOf(read)), whole)
         if (refusal !== undefined) {
-          count(state, 'broken', [refusal])
+          this.#count(state, 'broken', [refusal])
           const cause = new Error(`${refusal.kind}: ${refusal.path}`)
           throw new GatewayError('contract.broken', { cause })
         }
@@ -103,31 +81,59 @@ export function createDrift({
       setImmediate(() => {
         const startedAt = performance.now()
         const found = attempt(() => state.deviations(subjectOf(read)), [whole])
-        note(log, state, count(state, found.length === 0 ? 'kept' : 'drifted', found))
+        this.#note(state, found)
         const ms = performance.now() - startedAt
         state.lookAt = steadyNow() + Math.max(everyMs, 100 * ms)
       })
     }
   }
-}
 
-function note(
-  log: Pick<Logger, 'info' | 'warn'>,
-  { route, present }: State,
-  current: ReadonlyMap<string, Deviation>
-): void {
-  for (const [key, deviation] of current) {
-    if (!present.has(key)) {
-      const fields = { event: 'contract.drift', route, ...deviation }
-      log.warn(fields, 'answers differ from the contract')
+  /** Deviations begin anew with another schema; a reload that leaves it goes on. */
+  #stateOf(route: string, schema: JsonSchema): State {
+    const schemaText = JSON.stringify(schema)
+    const known = this.#states.get(route)
+    if (known?.schemaText === schemaText) return known
+    const state = {
+      ...compileContract(schema),
+      route,
+      schemaText,
+      paths: new Set<string>(),
+      present: new Map(),
+      lookAt: 0
     }
-    present.set(key, { deviation, calm: 0 })
+    this.#states.set(route, state)
+    return state
   }
-  for (const [key, each] of present) {
-    if (current.has(key) || ++each.calm < calmAnswers) continue
-    present.delete(key)
-    const fields = { event: 'contract.kept', route, ...each.deviation }
-    log.info(fields, 'answers are as the contract says again')
+
+  #note(state: State, found: readonly Deviation[]): void {
+    const { route, present } = state
+    const current = this.#count(state, found.length === 0 ? 'kept' : 'drifted', found)
+    for (const [key, deviation] of current) {
+      if (!present.has(key)) {
+        const fields = { event: 'contract.drift', route, ...deviation }
+        this.#log.warn(fields, 'answers differ from the contract')
+      }
+      present.set(key, { deviation, calm: 0 })
+    }
+    for (const [key, each] of present) {
+      if (current.has(key) || ++each.calm < calmAnswers) continue
+      present.delete(key)
+      const fields = { event: 'contract.kept', route, ...each.deviation }
+      this.#log.info(fields, 'answers are as the contract says again')
+    }
+  }
+
+  #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
+    const { route, paths } = state
+    this.#answers.labels(route, outcome).inc()
+    const counted = new Map<string, Deviation>()
+    for (const { kind, path } of found) {
+      if (paths.size < maxPaths) paths.add(path)
+      const place = paths.has(path) ? path : 'other'
+      counted.set(`${kind} ${place}`, { kind, path: place })
+    }
+    for (const { kind, path } of counted.values()) this.#deviations.labels(route, path, kind).inc()
+    return counted
   }
 }
 

@@ -12,7 +12,7 @@ import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
-import { createDrift } from '../contract/drift.ts'
+import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { SourceFaults } from '../login/credential-source.ts'
 import { HighestUse } from '../limits/highest-use.ts'
@@ -234,5 +234,5 @@ function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): 
 function unseen() {
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = new Metrics()
-  return { log, metrics, drift: createDrift({ log, metrics }), tracer: contextsOnly() }
+  return { log, metrics, drift: new Drift({ log, metrics }), tracer: contextsOnly() }
 }

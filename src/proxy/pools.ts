@@ -33,8 +33,9 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
         upstream: (name: string, config: UpstreamConfig): Upstream => {
           const key = JSON.stringify([name, config, tlsOptionsOf(config, pemFiles)])
           keys.add(key)
-          const upstream =
-            pools.get(key)?.upstream ?? createUpstream(config, pemFiles, name, eventsOf?.(name))
+          const { upstream } = pools.get(key) ?? {
+            upstream: createUpstream(config, { name, pemFiles, events: eventsOf?.(name) })
+          }
           pools.set(key, { name, upstream })
           return upstream
         },

@@ -117,10 +117,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
-    if (this.#isEvents) {
-      clearTimeout(this.#clock)
-      this.#clock = setTimeout(tick, maxSilenceMs, this)
-    } else this.#clock.refresh()
+    this.#startBodyClock()
     if (isEmpty) return
     if (this.#isEvents || Number(length) > collectBytes) this.startStream()
   }
@@ -227,6 +224,12 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#address.end()
     this.#call.signal?.removeEventListener('abort', this.#leave)
     this.#place?.release()
+  }
+
+  #startBodyClock(): void {
+    if (!this.#isEvents) return void this.#clock.refresh()
+    clearTimeout(this.#clock)
+    this.#clock = setTimeout(tick, maxSilenceMs, this)
   }
 
   #stopClocks(): void {

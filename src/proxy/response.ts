@@ -16,6 +16,10 @@ export interface UpstreamResponse {
   readonly body: Buffer | Readable
 }
 
+export interface WholeResponse extends UpstreamResponse {
+  readonly body: Buffer
+}
+
 type Headers = Readonly<UpstreamResponse['headers']>
 
 /** Statuses that say that a back-end does not work, as a proxy in front of it does. */

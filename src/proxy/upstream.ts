@@ -19,7 +19,8 @@ import {
   failureStatuses,
   isEventStream,
   upstreamError,
-  type UpstreamResponse
+  type UpstreamResponse,
+  type WholeResponse
 } from './response.ts'
 
 /** What is recorded of a call. */
@@ -50,14 +51,19 @@ export type Upstream = Pick<
   'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
 >
 
+interface UpstreamOptions {
+  /** In `routes.yaml`. */
+  readonly name?: string
+  readonly pemFiles?: PemFiles
+  readonly events?: UpstreamEvents | undefined
+}
+
 const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWaited: () => {} }
 
-/** It outlives the routes that use it; its creator closes it. @param name in `routes.yaml` */
+/** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  pemFiles: PemFiles = {},
-  name = '',
-  events = noEvents
+  { name = '', pemFiles = {}, events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
@@ -84,7 +90,7 @@ export function createUpstream(
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
     /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
-    fetchWhole: async (request: FetchOptions) => {
+    fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
       const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.
       const { 'content-type': type } = request.headers

@@ -39,7 +39,7 @@ async function tried(
 }
 
 async function reachUpstream(name: string, config: UpstreamConfig, { authorities }: Config) {
-  const upstream = createUpstream(config, authorities)
+  const upstream = createUpstream(config, { pemFiles: authorities })
   const reached = upstream.addresses.map(async address => {
     const connecting = address.connect().then(socket => void socket.destroy())
     return await tried({ what: `upstream ${name}`, address: address.origin }, connecting)

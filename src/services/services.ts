@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Config } from '../config/schema/config.ts'
-import { createDrift } from '../contract/drift.ts'
+import { Drift } from '../contract/drift.ts'
 import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { createRedisCounts } from '../limits/redis-counts.ts'
@@ -85,7 +85,7 @@ export function createServices(config: Config, log: Log) {
       seal: createSeal(secrets, 'maintenance'),
       log
     }),
-    drift: createDrift({ log, metrics }),
+    drift: new Drift({ log, metrics }),
     failures,
     ledger,
     replica,

@@ -11,6 +11,7 @@ import {
   isRecord,
   type Json,
   type JsonRecord,
+  put,
   textOf,
   valueAt
 } from '../json/values.ts'
@@ -73,10 +74,12 @@ export function fillUser(config: Config, template: Json, session: Session): Json
 function fill(template: Json, read: (name: SessionName) => Json, leavesOut = false): Json {
   if (Array.isArray(template)) return template.map(item => fill(item, read, leavesOut))
   if (isRecord(template)) {
-    const filled = Object.entries(template).map(([name, member]) => {
-      return [name, fill(member, read, leavesOut)] as const
-    })
-    return Object.fromEntries(filled.filter(([, value]) => value !== null || !leavesOut))
+    const filled: JsonRecord = {}
+    for (const [name, member] of Object.entries(template)) {
+      const value = fill(member, read, leavesOut)
+      if (value !== null || !leavesOut) put(filled, name, value)
+    }
+    return filled
   }
   const placeholder = placeholderOf(template)
   const reference = placeholder === undefined ? undefined : sessionNameOf(placeholder)

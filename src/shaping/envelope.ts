@@ -8,7 +8,7 @@ import {
 } from '../config/schema/envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { type ErrorCode, errorKinds, type GatewayError } from '../errors/errors.ts'
-import { isRecord } from '../json/values.ts'
+import { isRecord, type JsonRecord, put } from '../json/values.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -162,11 +162,17 @@ function createSuccess(head: Members | undefined, dataName: string | false): Suc
   return (data, extra = {}, placement = 'data') => {
     if (placement === 'none') return data
     if ((placement === 'flat' || dataName === false) && isRecord(data)) {
-      // First for the order, and again: no member of the value replaces one that tells of success.
-      return { ...head, ...data, ...head, ...extra }
+      return flat(head, data, extra)
     }
     return { ...head, [name]: data, ...extra }
   }
+}
+
+/** A member of the value never replaces one by which a console tells success from failure. */
+function flat(head: Members, data: JsonRecord, extra: Members): JsonRecord {
+  const body: JsonRecord = { ...head }
+  for (const name of Object.keys(data)) if (!Object.hasOwn(head, name)) put(body, name, data[name])
+  return Object.assign(body, extra)
 }
 
 /** Of the type of the success code; never one by which a console sees a success. */

@@ -6,8 +6,15 @@ import type { Operation, ShapeUse, Wrap } from './module.ts'
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 export function asList(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value
-  const isEmpty = isRecord(value) ? Object.keys(value).length === 0 : (value ?? '') === ''
-  return isEmpty ? [] : [value]
+  if (
+    value === null ||
+    value === undefined ||
+    value === '' ||
+    (isRecord(value) && Object.keys(value).length === 0)
+  ) {
+    return []
+  }
+  return [value]
 }
 
 /** Adds the page that the console asked for, which some read again from the response. */
@@ -58,17 +65,20 @@ export function paging(
   items: Operation | undefined,
   wrap: Wrap
 ): Operation {
-  const list = places.list.split('.')
-  const [total, current, pageSize] = [places.total, places.current, places.pageSize].map(path => {
-    const steps = path?.split('.')
-    return (value: Json) => steps && numberOf(valueAt(value, steps))
-  })
+  const [list, total, current, pageSize] = [
+    places.list,
+    places.total,
+    places.current,
+    places.pageSize
+  ].map(path => path?.split('.'))
+  const numberAt = (value: Json, path: readonly string[] | undefined) =>
+    path === undefined ? undefined : numberOf(valueAt(value, path))
   return (value, use) => {
-    const rows = asList(valueAt(value, list))
-    const page = current?.(value)
-    const length = pageSize?.(value)
+    const rows = asList(valueAt(value, list ?? []))
+    const page = numberAt(value, current)
+    const length = numberAt(value, pageSize)
     return wrap(items === undefined ? rows : items(rows, use), {
-      total: total?.(value) ?? rows.length,
+      total: numberAt(value, total) ?? rows.length,
       ...(page !== undefined && { current: page }),
       ...(length !== undefined && { pageSize: length })
     })

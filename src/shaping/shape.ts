@@ -2,7 +2,7 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { isRecord, type Json, textOf, valueAt } from '../json/values.ts'
+import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules, type Operation, type ShapeUse, type Wrap } from './module.ts'
 import { asList, echo, paging } from './paging.ts'
@@ -141,13 +141,14 @@ function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string
   return replaceAt(value, path.slice(0, -1), holder => {
     if (!isRecord(holder)) return holder
-    const { [name]: _, ...others } = holder
-    return others
+    const result = { ...holder }
+    delete result[name]
+    return result
   })
 }
 
 /** A copy with a member at the path; undefined where a value along it is not an object. */
-export function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
+function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
   if (name === undefined) return member
   if (!isRecord(value)) return undefined
   const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, member)
@@ -191,18 +192,28 @@ function lift(path: readonly string[]): Operation {
   const name = path.at(-1) as string
   const liftIn = (holder: Json) => {
     if (!isRecord(holder) || !Object.hasOwn(holder, name)) return holder
-    const { [name]: inner, ...others } = holder
-    // First for the order, last to win.
-    return isRecord(inner) ? { ...others, ...inner, ...others } : holder
+    const inner = holder[name]
+    if (!isRecord(inner)) return holder
+    const result = { ...holder }
+    delete result[name]
+    for (const member of Object.keys(inner)) {
+      if (!Object.hasOwn(result, member)) put(result, member, inner[member])
+    }
+    return result
   }
   return value => replaceAt(value, path.slice(0, -1), liftIn)
 }
 
 function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
-  if (count === undefined) return value => ({ [as]: value })
   return (value, { headers }) => {
-    const list = asList(value)
-    return { [as]: list, [count]: totalIn(headers?.[countHeader ?? '']) ?? list.length }
+    const result: JsonRecord = {}
+    if (count === undefined) put(result, as, value)
+    else {
+      const list = asList(value)
+      put(result, as, list)
+      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
+    }
+    return result
   }
 }
 

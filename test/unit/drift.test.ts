@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createDrift } from '../../src/contract/drift.ts'
+import { Drift } from '../../src/contract/drift.ts'
 import type { JsonSchema } from '../../src/contract/schema.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
 import { stopClock } from '../support/clock.ts'
@@ -14,7 +14,7 @@ const watching = (t: Test) => {
   const line = (fields: object) => {
     lines.push(Object.values(fields).join(' '))
   }
-  const drift = createDrift({ log: { warn: line, info: line }, metrics })
+  const drift = new Drift({ log: { warn: line, info: line }, metrics })
   /** Each series as its labels' values and its count. */
   const counted = async () => {
     const { body } = await metrics.text()
@@ -23,7 +23,7 @@ const watching = (t: Test) => {
     return Array.from(series, ([, labels = '', count]) => `${valuesOf(labels)}: ${count}`)
   }
   const contractOf = (json: JsonSchema = schema, mode: 'observe' | 'strict' = 'observe') =>
-    drift({ route: 'r', schema: json, mode, dataName: false })
+    drift.contract({ route: 'r', schema: json, mode, dataName: false })
   /** One at a time, each late enough to be looked at. */
   const see = async (answer: unknown, times = 1, contract = contractOf()) => {
     for (let index = 0; index < times; index++) {

@@ -222,7 +222,7 @@ function contractOf(
 ): Contract | undefined {
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
-  return drift({ route, schema, mode: contract.mode, dataName })
+  return drift.contract({ route, schema, mode: contract.mode, dataName })
 }
 
 function shapeOf(gateway: Gateway, name: string): Shape {
