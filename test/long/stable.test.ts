@@ -102,7 +102,9 @@ for (const [way, [from, to]] of Object.entries(ways)) {
     t.match(await second.signIn('bob'), { status: 403, json: { errorCode: 'login.blocked' } })
     t.match(await second.call('/api/closed', mine), { status: 503 })
     await until('the failure is told', async () => {
-      const { requests } = await second.act(`/requests?id=${String(refused.headers['x-request-id'])}`)
+      const { requests } = await second.act(
+        `/requests?id=${String(refused.headers['x-request-id'])}`
+      )
       return requests.length === 1
     })
     const { replicas } = await second.act('/replicas')

@@ -69,7 +69,11 @@ t.test('the password goes nowhere but to the sign-in that was named', async t =>
     [['--backend-url', 'http://backend.example', ...account], 1, /over plain http, readable/],
     [['--backend-url', missing.url], 2, /no terminal to ask: name it with --login-path/],
     [['--backend-url', 'ftp://x', ...account], 2, /--backend-url: an http:.. or https:.. address/],
-    [['--backend-url', 'http://a:b@127.0.0.1', ...account], 2, /--backend-url: an http:.. or https:.. address/],
+    [
+      ['--backend-url', 'http://a:b@127.0.0.1', ...account],
+      2,
+      /--backend-url: an http:.. or https:.. address/
+    ],
     [['--backend-url', missing.url, '--header', 'X_Site: 1'], 2, /digits and dashes/]
   ] as const) {
     const refused = await runInit(t.after, words, password)
