@@ -191,7 +191,7 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)
   return {
     exchanges,
-    /** What an upstream gets of a session: that of its source, or a token of its own. */
+    /** The credential that an upstream gets: that of the session’s source, or a token of its own. */
     credentialFor: (upstream: string): ((session: Session) => Credential | undefined) => {
       if (exchanges.has(upstream)) return session => credentialIn(session, upstream)
       return mints.get(upstream)?.tokenOf ?? (({ credential }) => credential)

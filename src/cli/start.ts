@@ -151,7 +151,7 @@ const everyMs = 1000
 
 /**
  * npm runs a script in a shell, and passes SIGTERM to that shell only: the gateway has to end with it.
- * What a shell that npm opened has started is no script: it may outlive who started it.
+ * A program that was started from a shell which npm opened is no script: it may outlive npm.
  */
 export function isNpmScript(): boolean {
   const { name } = parse(process.argv[1] ?? '')

@@ -1,6 +1,6 @@
 /**
- * Whose headers, cookies and query parameters are, and which names each key takes: one in the wrong
- * key lets clients forge it, or sends a token where it must not go.
+ * Each header, cookie and query parameter has an owner, and each key takes names of some owners only:
+ * a name in the wrong key lets clients forge it, or sends a token where it must not go.
  */
 import {
   builtByGateway,

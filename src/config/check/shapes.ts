@@ -40,6 +40,9 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
     const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
     report([...path, 'echo'], message)
   }
+  if (step.nest?.countHeader !== undefined && step.nest.count === undefined) {
+    report([...path, 'nest', 'countHeader'], 'needs `count`, the member for that number')
+  }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)

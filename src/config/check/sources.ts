@@ -116,7 +116,7 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
   report(['identity'], message)
 }
 
-/** What of a source an upstream gets; undefined where nothing, or a token of its own. */
+/** The credential of a source that an upstream gets: none where it has a token of its own. */
 export function sentBy(credential: ReturnType<typeof credentialOf>) {
   if (credential.as === 'none' || credential.hasOwnToken) return undefined
   return credential.as === 'cookies' ? 'cookie' : 'token'

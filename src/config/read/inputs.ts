@@ -21,7 +21,7 @@ export class NotUtf8Error extends RangeError {
 export function decodeText(content: Buffer): string {
   const text = content.toString('utf8')
   if (isUtf8(content)) return text
-  // What is no UTF-8 has become this character.
+  // The first replacement character stands where the first invalid byte was.
   const [before = ''] = text.split('\ufffd', 1)
   throw new NotUtf8Error(before.split('\n').length)
 }
