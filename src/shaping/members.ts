@@ -164,6 +164,11 @@ const dayMs = 86_400_000
 /** Dates, up to their `T`, by days since 1970: the dates of a list are few. */
 const knownDays = new Map<number, string>()
 const maxDays = 1000
+const minutesOfDay = Array.from(
+  { length: 1440 },
+  (_, minute) => `${two(Math.floor(minute / 60))}:${two(minute % 60)}:`
+)
+const wholeSeconds = Array.from({ length: 60 }, (_, second) => `${two(second)}.000Z`)
 
 /** Undefined outside of the years 0 to 9999. perf: Date's own output takes five times as long. */
 export function isoDate(moment: number): string | undefined {
@@ -176,11 +181,13 @@ export function isoDate(moment: number): string | undefined {
     if (knownDays.size >= maxDays) knownDays.clear()
     knownDays.set(day, date)
   }
-  const ms = time - day * dayMs
-  const minutes = Math.floor(ms / 60_000)
-  const clock = `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}:`
-  const fraction = ms % 1000 === 0 ? '000' : String(ms % 1000).padStart(3, '0')
-  return `${date}${clock}${two(Math.floor(ms / 1000) % 60)}.${fraction}Z`
+  const ofDay = time - day * dayMs
+  const second = Math.floor(ofDay / 1000) % 60
+  const fraction = ofDay % 1000
+  // perf: of few pieces, since a text of many is joined anew: 8 of 145 µs for a list of 20 KB.
+  const seconds =
+    fraction === 0 ? wholeSeconds[second] : `${two(second)}.${String(fraction).padStart(3, '0')}Z`
+  return date + minutesOfDay[Math.floor(ofDay / 60_000)] + seconds
 }
 
 function two(number: number): string {
