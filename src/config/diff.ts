@@ -1,18 +1,10 @@
 /** Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. */
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
-import {
-  asNode,
-  holdsSecret,
-  type Node,
-  ownMember,
-  type Path,
-  replaceSecrets,
-  schemaAt
-} from './schema/node.ts'
+import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
 import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
 
@@ -145,17 +137,17 @@ const hexDigits = 16
 /** Milliseconds where there are hundreds of routes. */
 const hashes = new WeakMap<Config, string>()
 
-/** It reveals nothing of secrets: they take part by an HMAC with the first of `session.secrets`. */
+/** Without one of config, for this process alone. */
+const ownKey = randomBytes(32)
+
+/** It reveals nothing of secrets: its key is the first of `session.secrets`. */
 export function configHash(config: Config): string {
   const known = hashes.get(config)
   if (known !== undefined) return known
   const { gateway, routes, limits, users, contracts, authorities, modules } = config
-  const [key] = gateway.session.secrets
-  const withoutSecrets = replaceSecrets(schemaOf.routes, routes, secret =>
-    key === undefined ? 'secret' : createHmac('sha256', key).update(String(secret)).digest('base64')
-  )
-  const text = canonical([withoutSecrets, limits, users, contracts, authorities, modules])
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, hexDigits)
+  const [key = ownKey] = gateway.session.secrets
+  const text = canonical([routes, limits, users, contracts, authorities, modules])
+  const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, hexDigits)
   hashes.set(config, hash)
   return hash
 }

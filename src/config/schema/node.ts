@@ -116,24 +116,3 @@ export function holdsSecret(schema: Node, above: readonly Node[] = []): boolean 
     ...(schema.anyOf ?? [])
   ].some(inner => holdsSecret(inner, [...above, schema]))
 }
-
-/** A copy with each secret replaced, and also what stands in the place of one by mistake. */
-export function replaceSecrets(
-  schema: Node,
-  value: unknown,
-  replacement: (secret: unknown, schema: Node) => unknown
-): unknown {
-  const branch = branchOf(schema, value)
-  if (value === undefined || value === null) return value
-  if (branch.type === 'object' && isRecord(value)) {
-    const members = Object.entries(value).map(([key, member]) => {
-      const inner = memberSchema(branch, key)
-      return [key, inner === undefined ? member : replaceSecrets(inner, member, replacement)]
-    })
-    return Object.fromEntries(members) as unknown
-  }
-  if (branch.type === 'array' && Array.isArray(value)) {
-    return value.map(item => replaceSecrets(branch.items ?? {}, item, replacement))
-  }
-  return holdsSecret(branch) ? replacement(value, branch) : value
-}
