@@ -4,10 +4,8 @@ import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { oidcPath, oidcPaths } from '../schema/login.ts'
 import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
-import { templatePattern } from '../schema/primitives.ts'
 import {
   contains,
-  hasDotSegments,
   hasParameters,
   nearerFirst,
   overlapOf,
@@ -19,7 +17,6 @@ import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)
-  checkEndpoints(routes, report)
   checkRoutes(routes, report)
   checkAliases(routes, report)
   checkOwners(served, report)
@@ -131,13 +128,6 @@ function checkNearer({ routes }: RoutesConfig, report: Report): void {
   }
 }
 
-function checkEndpoints({ endpoints }: RoutesConfig, report: Report): void {
-  for (const [name, { path }] of Object.entries(endpoints)) {
-    if (!path.endsWith('*')) continue
-    report(['endpoints', name, 'path'], 'must not end in *: an endpoint has one path')
-  }
-}
-
 function checkRoutes({ routes }: RoutesConfig, report: Report): void {
   for (const [name, { path, rewrite, access, keys }] of Object.entries(routes)) {
     const place = ['routes', name]
@@ -176,20 +166,11 @@ export function checkRewrite(path: string, rewrite: string, place: Path, report:
   }
 }
 
-// The schema's pattern for paths. Of an alias, which is a key, the schema checks the slash only.
-const publicPath = new RegExp(templatePattern)
-
 function checkAliases(routes: RoutesConfig, report: Report): void {
   const named = [...Object.values(routes.endpoints), ...Object.values(routes.routes)]
   const targets = new Set(named.map(({ path }) => path))
   for (const [alias, target] of Object.entries(routes.aliases)) {
     const place = ['aliases', alias]
-    if (!publicPath.test(alias) || hasDotSegments(alias)) {
-      const message =
-        'expected a path such as routes have: :name as a whole segment, * only as /* at the end, ' +
-        'no empty or dot segments'
-      report(place, message)
-    }
     if (!targets.has(target)) {
       report(place, `no route or endpoint has the path "${target}".${nearest(target, targets)}`)
     } else if (alias.endsWith('*') !== target.endsWith('*')) {

@@ -61,12 +61,9 @@ const mutableClaims =
   /(?:^|\.)(?:email|preferred_username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
 function checkOidc(source: OidcConfig, place: Path, report: Report): void {
-  const { issuer, user, audience, clientId, path = '' } = source
+  const { issuer, user, audience, clientId } = source
   if (audience === clientId) {
     report([...place, 'audience'], 'is that of ID tokens, which are no access tokens')
-  }
-  if (path.endsWith('/')) {
-    report([...place, 'path'], 'must not end with a slash: others are below it')
   }
   const { protocol, hostname } = new URL(issuer)
   if (protocol !== 'https:' && !isLoopback(hostname)) {

@@ -1,7 +1,7 @@
 import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { Path } from '../schema/node.ts'
-import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
+import { credentialOf } from '../schema/routes.ts'
 import { type JwtConfig, urlsOf } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
@@ -12,7 +12,6 @@ export const checkUpstreams: Rule = (config, report, warn) => {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const place = ['upstreams', name]
     checkAddresses(urlsOf(upstream), [...place, 'url'], report)
-    checkPlaceholders(upstream, [...place, 'headers'], report)
     checkCredential(config, name, report, warn)
     // Each half of paging is checked by itself: the other one may come from a preset.
     const { page, offset } = upstream.paging ?? {}
@@ -22,14 +21,6 @@ export const checkUpstreams: Rule = (config, report, warn) => {
     if (offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
       report(['paging'], `needs \`defaultSize\`, since the upstream "${name}" takes an offset`)
     }
-  }
-}
-
-/** A placeholder that is none would be sent as it is written. */
-function checkPlaceholders({ headers = {} }: UpstreamConfig, place: Path, report: Report): void {
-  for (const [header, value] of Object.entries(headers)) {
-    if (!/\{\s*\w+[^}]*\}/.test(value) || /^\{profile\.[\w.-]+\}$/.test(value)) continue
-    report([...place, header], 'expected {profile.PATH} alone, or a text without placeholders')
   }
 }
 

@@ -38,11 +38,7 @@ export const oidc = s.source('oidc', 'An OpenID Connect provider (code flow with
     'Beside `openid`. Some providers need `offline_access` for a refresh token.',
     { default: ['profile'] }
   ),
-  path: s.maybe(
-    s.path('Where sign-in begins. Default: `/api/auth/oidc/NAME`.', {
-      format: 'x-public-path'
-    })
-  ),
+  path: s.maybe(s.publicPath('Where sign-in begins. Default: `/api/auth/oidc/NAME`.')),
   userInfo: s.flag('Read claims from UserInfo too.', { default: true }),
   audience: s.may.text('Access tokens with this audience may call routes with `keys: true`.'),
   user: claims,

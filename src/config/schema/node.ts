@@ -39,6 +39,8 @@ export interface Node extends Plain {
   readonly restart?: boolean
   readonly names?: NamedThing
   readonly keysName?: NamedThing
+  /** Of a mapping whose keys are no names in lower case: what they are. */
+  readonly keysExpected?: string
   /** The key that of all branches of a union this one alone needs, and is chosen by. */
   readonly chosenBy?: string
   readonly recursive?: string

@@ -15,7 +15,7 @@ const methods = (initial: string[]) =>
   })
 
 const publicPath = (description: string, initial?: string) =>
-  s.path(description, { format: 'x-public-path', default: initial })
+  s.publicPath(description, { default: initial })
 
 const endpoints = s.section(
   {
@@ -69,9 +69,9 @@ const endpoints = s.section(
     ),
     session: s.section(
       {
-        path: s.path(
+        path: s.publicPath(
           'GET tells how long it lasts. Below: `/extend` (POST), `/list` (GET), `/close` (POST).',
-          { format: 'x-public-path', default: '/api/session' }
+          { default: '/api/session' }
         )
       },
       'The session endpoint.'
@@ -128,10 +128,11 @@ export const routesSchema = s.closed(
     upstreams: s.named(upstream, 'The back-ends, by name.'),
     endpoints,
     aliases: Type.Record(
-      Type.String({ pattern: '^/' }),
-      s.pathTemplate('The path of a route or endpoint.'),
+      Type.String({ pattern: s.publicTemplate.pattern }),
+      s.publicPathTemplate('The path of a route or endpoint.'),
       {
         default: {},
+        keysExpected: s.publicTemplate.expected,
         description: 'More public paths of a route or endpoint.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }

@@ -15,7 +15,7 @@ export const server = s.section(
       default: '127.0.0.1:8080'
     }),
     hosts: s.list(
-      s.text('A host name.', { format: 'x-public-host' }),
+      s.publicHost('A host name.'),
       'The host names of the console, with its public port if it has one. Empty: all.',
       { examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
@@ -26,12 +26,10 @@ export const server = s.section(
     exposeHeaders: s.headerNames('More response headers that pages of `origins` may read.'),
     compress: s.flag('Compress text of more than 1 KiB with br or gzip, if no proxy does.'),
     trustedProxies: s.addresses('The proxies in front. Only their `X-Forwarded-…` are used.'),
-    mount: s.may.text(
-      'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
-      {
-        pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",
-        expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
-      }
+    mount: s.maybe(
+      s.publicPath(
+        'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.'
+      )
     ),
     tls: s.optional(
       {
@@ -94,7 +92,7 @@ export const ops = s.section(
       )
     ),
     hosts: s.list(
-      s.text('A host name, without port.', { format: 'x-host' }),
+      s.host('A host name, without port.'),
       'More host names of this listener, beside IP addresses and `localhost`. Others get 421.'
     ),
     role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),
