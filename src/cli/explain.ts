@@ -32,7 +32,7 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   const who = whoIs(config, values.as, values.role ?? [])
   const user = who?.identity
   const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
-  const live = values.live ? liveUpstreams(config, sent) : undefined
+  const live = values.live ? liveUpstreams(sent) : undefined
   const app = await createDryApp(config, { open: live?.open, identity: user })
   try {
     const headers = { ...(who && { cookie: await app.signIn(who) }), ...request.headers }
@@ -73,13 +73,13 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
 }
 
 /** @param sent headers for upstreams, in the place of those that the gateway sends */
-function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Headers) {
+function liveUpstreams(sent: Headers) {
   const pools: UpstreamPool[] = []
   return {
     open: (name: string, configured: UpstreamConfig): Upstream => {
       // Without health checks: they would be requests that nobody has asked for.
       const { health: _, ...config } = configured
-      const pool = createUpstream(config, { name, pemFiles })
+      const pool = createUpstream(config, { name })
       pools.push(pool)
       const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
       return {

@@ -4,7 +4,15 @@ import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
-import { asNode, holdsSecret, type Node, ownMember, type Path, schemaAt } from './schema/node.ts'
+import {
+  asNode,
+  holdsSecret,
+  type Node,
+  ownMember,
+  pemFormat,
+  type Path,
+  schemaAt
+} from './schema/node.ts'
 import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
 
@@ -23,7 +31,7 @@ const usersFile = asNode(usersSchema)
 export function configChanges(before: Config, after: Config): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
-    ...installChanges(before.gateway, after.gateway),
+    ...gatewayChanges(before.gateway, after.gateway),
     ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
     ...compare({ file: 'limits', schema: schemaOf.limits }, [], before.limits, after.limits),
     ...[...usersFiles].flatMap(name =>
@@ -33,11 +41,9 @@ export function configChanges(before: Config, after: Config): Change[] {
   ]
 }
 
-/** The keys of `gateway.yaml` that need a restart. Others name files: their content is compared. */
-export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
+export function gatewayChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  const changes = compare(of, [], before, after).filter(({ restart }) => restart)
-  return [...changes, ...orderChanges(before, after)]
+  return [...compare(of, [], before, after), ...orderChanges(before, after)]
 }
 
 /** Credential sources are the one mapping whose order counts. */
@@ -52,32 +58,21 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
 
 /** Of files that both name. One that is added or removed is reported as the key that names it. */
 function contentChanges(before: Config, after: Config): Change[] {
-  const olds = new Map(contentsOf(before).map(([, , text, content]) => [text, content]))
-  return contentsOf(after).flatMap(([file, path, text, content]) => {
-    const old = olds.get(text)
-    const isOther = (old && content) !== undefined && !isDeepStrictEqual(old, content)
-    return isOther ? [{ file, path, text, restart: path === 'redis.ca' }] : []
+  const olds = new Map(contentsOf(before).map(([, text, content]) => [text, content]))
+  return contentsOf(after).flatMap(([path, text, content]) => {
+    const isOther = olds.has(text) && !isDeepStrictEqual(olds.get(text), content)
+    return isOther ? [{ file: 'routes', path, text, restart: false }] : []
   })
 }
 
-type Content = readonly [file: ConfigFile, path: string, text: string, content: unknown]
-
-function contentsOf(config: Config): Content[] {
-  const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
-  const of = (contents: object, textOf: (path: string) => string) =>
-    Object.entries(contents).map(([path, content]: [string, unknown]): Content => [
-      'routes',
-      path,
-      textOf(path),
-      content
-    ])
+function contentsOf({ modules, contracts }: Config): Array<readonly [string, string, unknown]> {
+  const of = (contents: object, textOf: (name: string) => string) =>
+    Object.entries(contents).map(
+      ([name, content]: [string, unknown]) => [name, textOf(name), content] as const
+    )
   return [
     ...of(modules, file => `${file} (own code) has other content`),
-    ...of(authorities, file => `${file} (a certificate) has other content`),
-    ...of(contracts, route => `the contract of ${route} has other content`),
-    ['gateway', 'server.tls', 'server.tls has another certificate or key', serverTls],
-    ['gateway', 'ops.tls', 'ops.tls has another certificate or key', opsTls],
-    ['gateway', 'redis.ca', 'redis.ca has other content', redisCa]
+    ...of(contracts, route => `the contract of ${route} has other content`)
   ]
 }
 
@@ -109,6 +104,7 @@ function describe(at: Node = {}, where: string, before: unknown, after: unknown)
   if (after === undefined) {
     return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
   }
+  if (at.format === pemFormat) return `${where} has other content`
   if (isListOfMappings(before) || isListOfMappings(after)) return `${where} changed`
   return `${where} ${show(at, before)} → ${show(at, after)}`
 }
@@ -144,9 +140,9 @@ const ownKey = randomBytes(32)
 export function configHash(config: Config): string {
   const known = hashes.get(config)
   if (known !== undefined) return known
-  const { gateway, routes, limits, users, contracts, authorities, modules } = config
+  const { gateway, routes, limits, users, contracts, modules } = config
   const [key = ownKey] = gateway.session.secrets
-  const text = canonical([routes, limits, users, contracts, authorities, modules])
+  const text = canonical([routes, limits, users, contracts, modules])
   const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, hexDigits)
   hashes.set(config, hash)
   return hash

@@ -4,32 +4,30 @@ import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
 import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import type { Path } from '../schema/node.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 
-export function checkTls(config: CheckedConfig, report: Report): void {
-  const { gateway, routes, authorities } = config
+export function checkTls({ gateway, routes }: CheckedConfig, report: Report): void {
   for (const name of ['server', 'ops'] as const) {
-    const pair = config[`${name}Tls`]
-    const certificate = pair && checkPair(pair, [name, 'tls'], report)
-    if (certificate) checkValidity(certificate, name, gateway[name].hosts, report)
+    const { tls, hosts } = gateway[name]
+    const certificate = tls && checkPair(tls, [name, 'tls'], report)
+    if (certificate) checkValidity(certificate, name, hosts, report)
   }
   checkRedirect(gateway, report)
-  checkAuthority(['redis', 'ca'], config.redisCa, report)
-  const pemOf = (file = '') => ownMember(authorities, file)
+  checkAuthority(['redis', 'ca'], gateway.redis?.ca, report)
   for (const [name, source] of Object.entries(gateway.login.sources)) {
     if (source.kind !== 'ldap') continue
-    checkAuthority(['login', 'sources', name, 'ca'], pemOf(source.ca), report)
+    checkAuthority(['login', 'sources', name, 'ca'], source.ca, report)
   }
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
     const { ca, certificate, key } = upstream.tls ?? {}
     const place = ['upstreams', name, 'tls']
-    checkAuthority([...place, 'ca'], pemOf(ca), report)
+    checkAuthority([...place, 'ca'], ca, report)
     if (upstream.tls !== undefined && urlsOf(upstream).some(url => url.startsWith('http:'))) {
       report(place, 'has no effect: the address begins with http://, not https://')
     }
     if (certificate !== undefined && key !== undefined) {
-      checkPair({ certificate: pemOf(certificate) ?? '', key }, place, report)
+      checkPair({ certificate, key }, place, report)
     } else if (certificate !== key) {
       const missing = key === undefined ? 'key' : 'certificate'
       report(place, `the key "${missing}" is missing: a certificate needs its private key`)

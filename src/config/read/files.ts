@@ -23,6 +23,8 @@ export function readTree(schema: Node, tree: Tree, reading: FolderReading, named
     environment,
     fileOf: name => fileIn(reading, name),
     readText: inputs.read,
+    // Text around certificates is no part of them, in whatever encoding.
+    readPem: file => inputs.readBytes(file).toString('utf8'),
     report: (path, message) => faults.push(faultAt(tree, path, message)),
     named
   })

@@ -128,6 +128,7 @@ function choiceOf({ value }: Tree, environment: Environment): PresetChoice {
     environment,
     fileOf: path => path,
     readText: () => '',
+    readPem: () => '',
     report: () => {}
   })
   return choice as PresetChoice

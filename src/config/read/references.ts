@@ -1,5 +1,5 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
-import { branchOf, type Node, ownMember } from '../schema/node.ts'
+import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -8,6 +8,7 @@ export interface References {
   readonly fileOf: (path: string) => string
   /** @throws the system's error */
   readonly readText: (file: string) => string
+  readonly readPem: (file: string) => string
 }
 
 /** Stands for a value with a fault that was reported. */
@@ -21,7 +22,10 @@ function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 
-/** `file:` is for secrets only. @returns undefined for a value that counts as not set */
+/**
+ * `file:` is for secrets only.
+ * @returns the text of a PEM file, undefined for a value that counts as not set
+ */
 export function filledIn(
   schema: Node,
   written: string,
@@ -46,6 +50,7 @@ export function filledIn(
     const file = references.fileOf(filled.slice('file:'.length))
     return secretIn(file, references, report)
   }
+  if (schema.format === pemFormat) return pemIn(filled, references, report)
   return filled !== written && takesNumberOrFlag(schema) ? numberOrFlag(filled) : filled
 }
 
@@ -84,4 +89,14 @@ function secretIn(file: string, { readText }: References, report: (message: stri
     report(`the secret's file cannot be read (${reason}): ${file}`)
   }
   return unusable
+}
+
+function pemIn(name: string, { fileOf, readPem }: References, report: (message: string) => void) {
+  try {
+    return readPem(fileOf(name))
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    report(`the file "${name}" cannot be read (${reason})`)
+    return unusable
+  }
 }

@@ -49,15 +49,8 @@ export interface Config {
   readonly inputs: Readonly<Record<string, string>>
   /** The texts of YAML files but presets, and of own code, by absolute path. No secret is in them. */
   readonly documents: Readonly<Record<string, string>>
-  /** PEM texts of the authorities of upstreams and directories, by the name in config. */
-  readonly authorities: Readonly<Record<string, string>>
   /** The texts of own code (`module`), by the name in config. */
   readonly modules: Readonly<Record<string, string>>
-  /** The pair of `server.tls` as its files are now; in use, only where the listener has TLS. */
-  readonly serverTls?: ServerTls
-  readonly opsTls?: ServerTls
-  /** The text of `redis.ca` as its file is now; in use, as it was at the start. */
-  readonly redisCa?: string
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]

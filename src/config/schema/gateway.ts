@@ -121,7 +121,7 @@ const redis = s.optional(
     tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
     username: s.may.text('The user name of the Redis ACL.'),
     password: s.may.secret('The password of the Redis server.'),
-    ca: s.authorities,
+    ca: s.authorities(),
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',

@@ -118,7 +118,7 @@ export const ldap = s.source('ldap', 'An LDAP directory.', {
     { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
   ),
   startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
-  ca: s.authorities,
+  ca: s.authorities({ restart: false }),
   bind: s.closed(
     { dn: dn('The name of its entry.'), password: s.secret('Its password.') },
     'The account of the gateway, which reads users and groups.'

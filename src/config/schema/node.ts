@@ -11,7 +11,6 @@ export type NamedThing =
   | 'route or login'
   | 'error code'
   | 'users file'
-  | 'PEM file'
   | 'module'
   | 'contract file'
 
@@ -103,6 +102,8 @@ export function schemaAt(root: Node, path: Path, value: unknown): Node | undefin
   }
   return at === undefined ? undefined : branchOf(at, value)
 }
+
+export const pemFormat = 'x-pem-file'
 
 const secretFormats = new Set<string | undefined>(['x-secret', 'x-maybe-secret', 'x-hash'])
 

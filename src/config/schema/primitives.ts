@@ -1,6 +1,6 @@
 /** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import type { Node } from './node.ts'
+import { type Node, pemFormat } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
@@ -64,6 +64,8 @@ function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maxi
     Type.String({ pattern: ofMinimum, format, minimum, expected, ...more })
   )
 }
+
+export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 export const textOf =
   (kind: Keywords) =>
@@ -140,10 +142,10 @@ export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
   expected: 'names joined by dots, such as result.items'
 })
-export const pemFile = textOf({ minLength: 1, names: 'PEM file' })
-export const authorities = Type.Optional(
-  pemFile('A PEM file of authorities, in the place of those of the system.')
-)
+/** A file whose text is the value. */
+export const pemFile = textOf({ format: pemFormat })
+export const authorities = (more: Keywords = {}) =>
+  maybe(pemFile('A PEM file of authorities, in the place of those of the system.', more))
 /** A file of own code below the config folder. */
 const moduleFile = textOf({
   names: 'module',
@@ -228,8 +230,6 @@ export const section = <T extends TProperties>(properties: T, description: strin
   closed(properties, description, { default: {} })
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, description))
-
-export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 const orNone =
   <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>

@@ -150,7 +150,7 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
 
 const tls = s.optional(
   {
-    ca: s.authorities,
+    ca: s.authorities(),
     certificate: s.may.pemFile('A PEM file: the gateway’s certificate.'),
     key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(

@@ -9,7 +9,8 @@ import {
 } from 'ldapts'
 import { accountKey, type Identity } from '../../session/types.ts'
 import type { Refusal, RefusalKind, SignInResult } from '../credential-source.ts'
-import { type Directory, type Server, withConnection } from './connection.ts'
+import type { LdapConfig } from '../../config/schema/login.ts'
+import { type Server, withConnection } from './connection.ts'
 
 interface User {
   readonly dn: string
@@ -50,7 +51,7 @@ interface Attempt {
 
 /** A sign-in at one server. @throws Error where it does not judge the password */
 export async function judge(
-  directory: Directory,
+  directory: LdapConfig,
   server: Server,
   { username, password, onAmbiguous }: Attempt
 ): Promise<SignInResult> {
@@ -70,7 +71,7 @@ export async function judge(
 }
 
 export async function lookUp(
-  directory: Directory,
+  directory: LdapConfig,
   server: Server,
   username: string
 ): Promise<Identity | undefined> {
@@ -82,7 +83,7 @@ export async function lookUp(
 
 async function findUser(
   client: Client,
-  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: Directory,
+  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: LdapConfig,
   typed: string,
   onAmbiguous: (username: string) => void
 ): Promise<User | undefined> {
@@ -141,7 +142,7 @@ async function refusalOf(
 
 async function rolesOf(
   client: Client,
-  { bind, groups }: Directory,
+  { bind, groups }: LdapConfig,
   { dn: userDn, identity }: User
 ): Promise<string[]> {
   if (groups === undefined) return []

@@ -65,7 +65,9 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     const zero = node.format === 'x-duration' ? '0s' : '0B'
     const messages: string[] = []
     const report = (_: unknown, message: string) => messages.push(message)
-    read(node, zero, { environment: {}, fileOf: String, readText: () => '', report })
+    const nothing = () => ''
+    const files = { fileOf: String, readText: nothing, readPem: nothing }
+    read(node, zero, { environment: {}, ...files, report })
     const isDocumented = node.description?.includes(`\`${zero}\``) === true
     if (isDocumented) documented.push(path)
     t.equal(messages.length, isDocumented ? 0 : 1, path)
@@ -187,11 +189,11 @@ t.test('the authority of Redis is one of the files that are read', t => {
   const folder = textFolder(t.after, { 'gateway.yaml': gateway, 'ca.pem': certificate })
   const environment = { S: 's'.repeat(32) }
   const config = loadConfig(folder, environment)
-  t.equal(config.redisCa, certificate)
+  t.equal(config.gateway.redis?.ca, certificate)
   t.ok(Object.hasOwn(config.inputs, join(folder, 'ca.pem')), 'a change of it is seen')
   rmSync(join(folder, 'ca.pem'))
   t.match(faultsOf(folder, environment), [
-    'gateway.yaml:4 redis.ca: the file cannot be read (ENOENT)'
+    'gateway.yaml:4 redis.ca: the file "ca.pem" cannot be read (ENOENT)'
   ])
   t.end()
 })

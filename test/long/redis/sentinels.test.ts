@@ -34,7 +34,7 @@ t.test(
     const [old, heir] = servers
     const known = sentinels.slice(0, 1)
     const config = redisConfig({ sentinels: known, primary: name, commandTimeout: 400 })
-    const dialler = createRedisDialler(config, '.')
+    const dialler = createRedisDialler(config)
     const client = dialler.client() as Redis
     t.after(() => {
       client.disconnect()
