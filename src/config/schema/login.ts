@@ -11,9 +11,7 @@ const claims = s.section(
     username: s.dotted('The user name. Without a value: the id.', {
       default: 'preferred_username'
     }),
-    name: s.dotted('The display name. Without a value: the user name.', {
-      default: 'name'
-    }),
+    name: s.dotted('The display name. Without a value: the user name.', { default: 'name' }),
     roles: s.may.dotted('Roles, also through lists. Default: none.', {
       examples: ['groups', 'realm_access.roles']
     }),
@@ -99,9 +97,7 @@ const entry = s.section(
 const groups = s.optional(
   {
     base: dn('Groups are searched below it.'),
-    member: attribute('Entries (`member`) or user names (`memberUid`).', {
-      default: 'member'
-    }),
+    member: attribute('Entries (`member`) or user names (`memberUid`).', { default: 'member' }),
     nested: s.flag('Members of a group in a group are members of both.'),
     required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
     roles: s.may.pairs(s.anyText, 'Roles by group, by name or DN. Default: each is a role.', {

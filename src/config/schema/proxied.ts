@@ -3,9 +3,7 @@ import * as s from './primitives.ts'
 
 const contract = s.closed(
   {
-    file: s.text('A JSON Schema of `data`, or of the response.', {
-      names: 'contract file'
-    }),
+    file: s.text('A JSON Schema of `data`, or of the response.', { names: 'contract file' }),
     mode: s.oneOf(
       ['observe', 'strict', 'off'],
       '`observe`: differences are counted and logged. `strict`: they are 502 `contract.broken`.',

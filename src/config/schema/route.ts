@@ -89,9 +89,7 @@ const fallback = s.closed(
 
 const websocket = s.optional(
   {
-    maxMessage: s.size('A larger message, either way, ends the connection.', {
-      default: '1MiB'
-    })
+    maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
   },
   'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
 )

@@ -86,9 +86,7 @@ const expectation = s.closed(
       pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
       expected: 'a method and a path, such as GET /api/orders?page=2'
     }),
-    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', {
-      minItems: 0
-    }),
+    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', { minItems: 0 }),
     headers: s.pairs(Type.String(), 'The request’s headers.'),
     body: s.may.anything('The request’s body. It is sent as JSON.'),
     times: s.whole('How often it is sent. The last response counts.', {

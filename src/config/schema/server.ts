@@ -3,9 +3,7 @@ import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */
 const certificatePair = {
-  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', {
-    restart: false
-  }),
+  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', { restart: false }),
   key: s.secret('Its private key, as PEM text without a password.', { restart: false })
 }
 
@@ -42,9 +40,7 @@ export const server = s.section(
       'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
-    idleTimeout: s.duration('How long a client may read nothing.', {
-      default: '30s'
-    }),
+    idleTimeout: s.duration('How long a client may read nothing.', { default: '30s' }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
       { default: '72s' }
@@ -65,9 +61,7 @@ export const consoleFiles = s.optional(
       'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', {
-      names: 'source'
-    })
+    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', { names: 'source' })
   },
   'Serves the built console. Unknown paths get `index.html`; hashed assets stay cached.'
 )

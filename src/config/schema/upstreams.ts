@@ -63,9 +63,7 @@ const styles = 'bearer, cookies or header:NAME'
 
 const common = {
   from: s.maybe(
-    s.text('The token’s source; other sessions get 403 `route.credential`.', {
-      names: 'source'
-    })
+    s.text('The token’s source; other sessions get 403 `route.credential`.', { names: 'source' })
   ),
   scheme: s.may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
     pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
