@@ -6,12 +6,13 @@ import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
 import {
   asNode,
+  branchOf,
   holdsSecret,
+  memberSchema,
   type Node,
   ownMember,
   pemFormat,
-  type Path,
-  schemaAt
+  type Path
 } from './schema/node.ts'
 import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
@@ -32,18 +33,19 @@ export function configChanges(before: Config, after: Config): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
     ...gatewayChanges(before.gateway, after.gateway),
-    ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
-    ...compare({ file: 'limits', schema: schemaOf.limits }, [], before.limits, after.limits),
+    ...compare(whole('routes', schemaOf.routes), before.routes, after.routes),
+    ...compare(whole('limits', schemaOf.limits), before.limits, after.limits),
     ...[...usersFiles].flatMap(name =>
-      compare({ file: 'users', schema: usersFile }, [name], before.users[name], after.users[name])
+      compare(whole('users', usersFile, [name]), before.users[name], after.users[name])
     ),
-    ...contentChanges(before, after)
+    ...contentChanges('(own code)', before.modules, after.modules),
+    ...contentChanges('(a contract)', before.contracts, after.contracts)
   ]
 }
 
 export function gatewayChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
-  const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  return [...compare(of, [], before, after), ...orderChanges(before, after)]
+  const changes = compare(whole('gateway', schemaOf.gateway), before, after)
+  return [...changes, ...orderChanges(before, after)]
 }
 
 /** Credential sources are the one mapping whose order counts. */
@@ -56,46 +58,49 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
   return [{ file: 'gateway', path: 'login.sources', text, restart: true }]
 }
 
+type Contents = Readonly<Record<string, unknown>>
+
 /** Of files that both name. One that is added or removed is reported as the key that names it. */
-function contentChanges(before: Config, after: Config): Change[] {
-  const olds = new Map(contentsOf(before).map(([, text, content]) => [text, content]))
-  return contentsOf(after).flatMap(([path, text, content]) => {
-    const isOther = olds.has(text) && !isDeepStrictEqual(olds.get(text), content)
-    return isOther ? [{ file: 'routes', path, text, restart: false }] : []
-  })
+function contentChanges(kind: string, before: Contents, after: Contents): Change[] {
+  return Object.keys(after)
+    .filter(name => Object.hasOwn(before, name) && !isDeepStrictEqual(before[name], after[name]))
+    .map(name => {
+      const text = `${name} ${kind} has other content`
+      return { file: 'routes', path: name, text, restart: false }
+    })
 }
 
-function contentsOf({ modules, contracts }: Config): Array<readonly [string, string, unknown]> {
-  const of = (contents: object, textOf: (name: string) => string) =>
-    Object.entries(contents).map(
-      ([name, content]: [string, unknown]) => [name, textOf(name), content] as const
-    )
-  return [
-    ...of(modules, file => `${file} (own code) has other content`),
-    ...of(contracts, route => `the contract of ${route} has other content`)
-  ]
-}
-
-interface ComparedFile {
+interface Compared {
   readonly file: Change['file']
+  readonly path: Path
   readonly schema: Node
+  readonly restart: boolean
 }
 
-function compare(of: ComparedFile, path: Path, before: unknown, after: unknown): Change[] {
+const whole = (file: Change['file'], schema: Node, path: Path = []): Compared => ({
+  file,
+  path,
+  schema,
+  restart: schema.restart === true
+})
+
+function compare(of: Compared, before: unknown, after: unknown): Change[] {
   if (isDeepStrictEqual(before, after)) return []
+  const { file, path, schema, restart } = of
   if (isRecord(before) && isRecord(after)) {
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name =>
-      compare(of, [...path, name], ownMember(before, name), ownMember(after, name))
-    )
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => {
+      const member = memberSchema(schema, name) ?? {}
+      const inner = { schema: member, restart: member.restart ?? restart }
+      const values = [ownMember(before, name), ownMember(after, name)] as const
+      return compare({ file, path: [...path, name], ...inner }, ...values)
+    })
   }
-  const { file, schema } = of
-  const at = schemaAt(schema, file === 'users' ? path.slice(1) : path, after ?? before)
   const where = path.join('.')
-  const text = describe(at, where, before, after)
-  return [{ file, path: where, text, restart: at?.restart ?? schema.restart === true }]
+  const text = describe(branchOf(schema, after ?? before), where, before, after)
+  return [{ file, path: where, text, restart }]
 }
 
-function describe(at: Node = {}, where: string, before: unknown, after: unknown): string {
+function describe(at: Node, where: string, before: unknown, after: unknown): string {
   const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
   if (!isWhole && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
   if (before === undefined) {

@@ -52,6 +52,12 @@ function checkCredential(
   const place = ['upstreams', name, 'credential']
   const what = sentBy(credential)
   const giving = Object.keys(sources).filter(each => what && gives(sources[each], what))
+  if (exchange !== undefined && jwt !== undefined) {
+    report(place, 'takes either `exchange` or `jwt`')
+  }
+  if (credential.hasOwnToken && as === 'cookies') {
+    report([...place, 'as'], 'must be bearer or header:NAME: its own token is no cookie')
+  }
   if (exchange !== undefined) {
     checkTemplate(exchange.body, [...place, 'exchange', 'body'], userNames, report)
   }

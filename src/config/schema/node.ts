@@ -93,16 +93,6 @@ export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 
-export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
-  let at: Node | undefined = root
-  for (const step of path) {
-    if (at === undefined) return undefined
-    // All steps before the last are mappings or lists; only the value selects its own branch.
-    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(at, step)
-  }
-  return at === undefined ? undefined : branchOf(at, value)
-}
-
 export const pemFormat = 'x-pem-file'
 
 const secretFormats = new Set<string | undefined>(['x-secret', 'x-maybe-secret', 'x-hash'])

@@ -49,58 +49,41 @@ export const jwt = s.closed(
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
-export type CredentialConfig =
-  | string
-  | {
-      readonly from?: string
-      readonly as: string
-      readonly scheme?: string
-      readonly exchange?: ExchangeConfig
-      readonly jwt?: JwtConfig
-    }
-
 const styles = 'bearer, cookies or header:NAME'
 
-const common = {
-  from: s.maybe(
-    s.text('The token’s source; other sessions get 403 `route.credential`.', { names: 'source' })
-  ),
-  scheme: s.may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
-    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
-    expected: 'a word'
-  })
-}
-
-const form = (expected: string, pattern: string, more: object = {}) =>
-  s.text('How the upstream gets it. `bearer` by default with `exchange` or `jwt`.', {
-    pattern,
-    expected,
-    ...more
-  })
-
-const own = {
-  as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
-  ...common
-}
-
-const credential = Type.Unsafe<CredentialConfig>(
-  s.either(
-    [
-      Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
-      Type.Object(
-        { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common },
-        { additionalProperties: false }
-      ),
-      s.closed({ ...own, exchange }, 'A token by a call.', { chosenBy: 'exchange' }),
-      s.closed({ ...own, jwt }, 'A signed token.', { chosenBy: 'jwt' })
-    ],
-    'How it gets the token or cookies of a session, or, with `exchange` and `jwt`, its own.',
-    {
-      default: 'none',
-      expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
-    }
-  )
+const credential = s.either(
+  [
+    Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
+    s.closed(
+      {
+        as: s.text('How the upstream gets it.', {
+          pattern: '^(bearer|cookies|header:[a-z0-9-]+)$',
+          expected: styles,
+          default: 'bearer'
+        }),
+        from: s.maybe(
+          s.text('The token’s source; other sessions get 403 `route.credential`.', {
+            names: 'source'
+          })
+        ),
+        scheme: s.may.text(
+          'The word before the token. Default: `Bearer` for `bearer`, none in others.',
+          { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' }
+        ),
+        exchange: s.maybe(exchange),
+        jwt: s.maybe(jwt)
+      },
+      'Which one, and how.'
+    )
+  ],
+  'How it gets the token or cookies of a session, or, with `exchange` or `jwt`, its own.',
+  {
+    default: 'none',
+    expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
+  }
 )
+
+export type CredentialConfig = Static<typeof credential>
 
 const health = s.optional(
   {
