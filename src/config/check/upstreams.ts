@@ -1,5 +1,6 @@
 import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
 import { type CsrfConfig, type JwtConfig, urlsOf } from '../schema/upstreams.ts'
@@ -77,8 +78,10 @@ function checkCredential(
     warn(place, message)
   }
   if (what === undefined) return
-  if (csrf !== undefined)
-    checkCsrf(csrf, giving, sources, message => report([...place, 'csrf'], message))
+  if (csrf !== undefined) {
+    const sent = Object.entries(sources).filter(([each]) => giving.includes(each))
+    checkCsrf(csrf, sent, message => report([...place, 'csrf'], message))
+  }
   if (from !== undefined) {
     if (!Object.hasOwn(sources, from) || giving.includes(from)) return
     report([...place, 'from'], `the source "${from}" gives no ${what}`)
@@ -93,13 +96,11 @@ function checkCredential(
 
 function checkCsrf(
   { cookie }: CsrfConfig,
-  giving: readonly string[],
-  sources: CheckedConfig['gateway']['login']['sources'],
+  sources: ReadonlyArray<readonly [string, SourceConfig]>,
   report: (message: string) => void
 ): void {
-  for (const name of giving) {
-    const source = sources[name]
-    if (source?.kind !== 'upstream-login') continue
+  for (const [name, source] of sources) {
+    if (source.kind !== 'upstream-login') continue
     if (cookie === undefined && source.token === undefined) {
       report(`the source "${name}" has no \`token\``)
     } else if (cookie !== undefined && !source.cookies.includes(cookie)) {
