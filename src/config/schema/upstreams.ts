@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
-import { endedTest, outcomesOf } from './response-tests.ts'
+import { answerTest, outcomesOf } from './response-tests.ts'
 import { bodyFormat, expires, logout, token } from './upstream-login.ts'
 
 const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
@@ -51,6 +51,16 @@ export type JwtConfig = Static<typeof jwt>
 
 const styles = 'bearer, cookies or header:NAME'
 
+const csrf = s.optional(
+  {
+    header: s.header('The request header in which the back-end expects it.'),
+    cookie: s.may.text('Which of the session’s cookies has it. Default: it is the `token`.', {
+      examples: ['XSRF-TOKEN']
+    })
+  },
+  'The back-end’s token against forged requests (CSRF), sent beside its cookies.'
+)
+
 const credential = s.either(
   [
     Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
@@ -70,6 +80,7 @@ const credential = s.either(
           'The word before the token. Default: `Bearer` for `bearer`, none in others.',
           { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' }
         ),
+        csrf,
         exchange: s.maybe(exchange),
         jwt: s.maybe(jwt)
       },
@@ -83,6 +94,7 @@ const credential = s.either(
   }
 )
 
+export type CsrfConfig = NonNullable<Static<typeof csrf>>
 export type CredentialConfig = Static<typeof credential>
 
 const health = s.optional(
@@ -175,7 +187,7 @@ export const upstream = s.closed(
     credential,
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
-      endedTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
+      answerTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
     ),
     errors: s.maybe(errors),
     headers: s.maybe(
