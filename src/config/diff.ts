@@ -77,12 +77,9 @@ interface Compared {
   readonly restart: boolean
 }
 
-const whole = (file: Change['file'], schema: Node, path: Path = []): Compared => ({
-  file,
-  path,
-  schema,
-  restart: schema.restart === true
-})
+function whole(file: Change['file'], schema: Node, path: Path = []): Compared {
+  return { file, path, schema, restart: schema.restart === true }
+}
 
 function compare(of: Compared, before: unknown, after: unknown): Change[] {
   if (isDeepStrictEqual(before, after)) return []

@@ -125,16 +125,22 @@ function withLive(schema: Node, running: unknown, files: unknown): unknown {
 }
 
 /** @param note after each message; warnings were reported without it */
-function reporterOf(tree: Tree, faults: Fault[], note = ''): Report {
-  return (path, message, { warning = false, also } = {}) => {
-    // A warning is for the author of the key: operators cannot mend a preset.
-    if (warning && (note !== '' || placeAt(tree, path)?.preset !== undefined)) return
-    const other = also === undefined ? undefined : placeAt(tree, also)
+function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
+  const report = (path: Path, message: string, also?: Path) => {
+    const other = also && placeAt(tree, [...place, ...also])
     const isOwn = other !== undefined && other.preset === undefined
     const otherPlace = isOwn ? ` (line ${other.line})` : ''
-    const severity = warning ? 'warning' : 'fault'
-    faults.push(faultAt(tree, path, message + otherPlace + note, severity))
+    faults.push(faultAt(tree, [...place, ...path], message + otherPlace + note))
   }
+  return Object.assign(report, {
+    warn: (path: Path, message: string) => {
+      const where = [...place, ...path]
+      // A warning is for the author of the key: operators cannot mend a preset.
+      if (note !== '' || placeAt(tree, where)?.preset !== undefined) return
+      faults.push(faultAt(tree, where, message, 'warning'))
+    },
+    at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
+  })
 }
 
 /** @returns keys of `gateway.yaml` that differ from the install config of the process */

@@ -69,12 +69,13 @@ export interface LoadedConfig extends Config {
   readonly fault: (path: Path, message: string) => Fault
 }
 
-/** @param how `also`: the other place of a clash in the same file; the message names its line */
-export type Report = (
-  path: Path,
-  message: string,
-  how?: { readonly warning?: boolean; readonly also?: Path }
-) => void
+/** Takes faults of what stands at a place, or below it. */
+export interface Report {
+  /** @param also the other place of a clash in the same file, whose line the message names */
+  (path: Path, message: string, also?: Path): void
+  readonly warn: (path: Path, message: string) => void
+  readonly at: (...place: Path) => Report
+}
 
 /** As it is while its rules are checked. */
 export type CheckedConfig = Omit<
@@ -82,4 +83,4 @@ export type CheckedConfig = Omit<
   'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
 >
 
-export type Rule = (config: CheckedConfig, report: Report, warn: Report) => void
+export type Rule = (config: CheckedConfig, report: Report) => void
