@@ -10,8 +10,6 @@ import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 
-const allNames = Object.keys(sessionNames) as SessionName[]
-
 export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
   for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
     const answer = routes.endpoints[name]?.answer
@@ -39,7 +37,7 @@ function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report):
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
   ]
-  const names = hasSession ? allNames : []
+  const names = hasSession ? sessionNames : []
   for (const [path, json] of values) {
     checkTemplate(json, names, report.at(...path))
     checkFlat(answer, json, report.at(...path))
@@ -67,7 +65,7 @@ export function checkTemplate(json: unknown, names: readonly SessionName[], repo
 
 function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
   const reference = sessionNameOf(placeholder)
-  const all: readonly string[] = names.length === 0 ? allNames : names
+  const all: readonly string[] = names.length === 0 ? sessionNames : names
   if (reference === undefined || !all.includes(reference.name)) {
     const list = all.join(', ').replace('profile', 'profile.MEMBER')
     return `there is no name {${placeholder}}.${nearest(placeholder, all)} The names: ${list}`

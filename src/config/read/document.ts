@@ -1,7 +1,7 @@
 /** A YAML file of config before any schema check: its value, and where each key stands. */
 import * as yaml from 'yaml'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
-import { displayName, type Fault, faultOfFile } from '../schema/faults.ts'
+import { displayName, type Fault, faultOfFile, reasonOf } from '../schema/faults.ts'
 import type { Path } from '../schema/node.ts'
 import type { Steps } from '../schema/steps.ts'
 import { faultOfReading, type Inputs } from './inputs.ts'
@@ -91,8 +91,7 @@ function readSource(file: string, name: string, { inputs, faults, namedBy, prese
     if (namedBy === undefined || error instanceof RangeError) {
       faults.push(faultOfReading(file, error))
     } else {
-      const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-      namedBy(`the file "${name}" cannot be read (${reason})`)
+      namedBy(`the file "${name}" cannot be read (${reasonOf(error)})`)
     }
     return undefined
   }

@@ -1,4 +1,5 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
+import { reasonOf } from '../schema/faults.ts'
 import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -85,8 +86,7 @@ function secretIn(file: string, { readText }: References, report: (message: stri
     if (secret !== '') return secret
     report(`the secret's file is empty: ${file}`)
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    report(`the secret's file cannot be read (${reason}): ${file}`)
+    report(`the secret's file cannot be read (${reasonOf(error)}): ${file}`)
   }
   return unusable
 }
@@ -95,8 +95,7 @@ function pemIn(name: string, { fileOf, readPem }: References, report: (message: 
   try {
     return readPem(fileOf(name))
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    report(`the file "${name}" cannot be read (${reason})`)
+    report(`the file "${name}" cannot be read (${reasonOf(error)})`)
     return unusable
   }
 }
