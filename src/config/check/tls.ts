@@ -1,9 +1,10 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
 import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
+import { privateKeyIn } from '../schema/pem.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 
 export function checkTls({ gateway, routes }: CheckedConfig, report: Report): void {
@@ -14,15 +15,9 @@ export function checkTls({ gateway, routes }: CheckedConfig, report: Report): vo
     if (certificate) checkValidity(certificate, hosts, ofPair)
   }
   checkRedirect(gateway, report)
-  checkAuthority(gateway.redis?.ca, report.at('redis', 'ca'))
-  for (const [name, source] of Object.entries(gateway.login.sources)) {
-    if (source.kind !== 'ldap') continue
-    checkAuthority(source.ca, report.at('login', 'sources', name, 'ca'))
-  }
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
-    const { ca, certificate, key } = upstream.tls ?? {}
+    const { certificate, key } = upstream.tls ?? {}
     const ofUpstream = report.at('upstreams', name, 'tls')
-    checkAuthority(ca, ofUpstream.at('ca'))
     if (upstream.tls !== undefined && urlsOf(upstream).some(url => url.startsWith('http:'))) {
       ofUpstream([], 'has no effect: the address begins with http://, not https://')
     }
@@ -35,31 +30,13 @@ export function checkTls({ gateway, routes }: CheckedConfig, report: Report): vo
   }
 }
 
-/** TLS itself takes any text, and then trusts nobody: each connection would fail. */
-function checkAuthority(pem: string | undefined, report: Report): void {
-  if (pem === undefined || parsed(() => new X509Certificate(pem)) !== undefined) return
-  report([], 'the file does not begin with a certificate: expected PEM')
-}
-
-function parsed<T>(parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch {
-    return undefined
+function checkPair(pair: ServerTls, report: Report): X509Certificate {
+  const certificate = new X509Certificate(pair.certificate)
+  const key = privateKeyIn(pair.key)
+  if (key === undefined) {
+    report(['key'], 'is not a private key: expected PEM without a password')
+    return certificate
   }
-}
-
-export const privateKeyOf = (pem: string) => parsed(() => createPrivateKey(pem))
-
-function checkPair(pair: ServerTls, report: Report): X509Certificate | undefined {
-  const certificate = parsed(() => new X509Certificate(pair.certificate))
-  const key = privateKeyOf(pair.key)
-  if (certificate === undefined) {
-    const message = 'the file does not begin with a certificate: expected PEM, the own one first'
-    report(['certificate'], message)
-  }
-  if (key === undefined) report(['key'], 'is not a private key: expected PEM without a password')
-  if (certificate === undefined || key === undefined) return certificate
   if (!certificate.checkPrivateKey(key)) {
     const message = 'does not fit the certificate: it is the key of another one'
     report(['key'], message, ['certificate'])

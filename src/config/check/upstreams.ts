@@ -1,6 +1,7 @@
 import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
+import { privateKeyIn } from '../schema/pem.ts'
 import { credentialOf } from '../schema/routes.ts'
 import {
   type CredentialConfig,
@@ -10,7 +11,6 @@ import {
 } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
-import { privateKeyOf } from './tls.ts'
 
 export const checkUpstreams: Rule = (config, report) => {
   const { paging } = config.routes
@@ -113,7 +113,7 @@ function checkJwt({ secret, keys = [], claims }: JwtConfig, report: Report): voi
     report([], 'needs either `secret` (HS256) or `keys` (ES256)')
   }
   keys.forEach((pem, index) => {
-    if (privateKeyOf(pem)?.asymmetricKeyDetails?.namedCurve === 'prime256v1') return
+    if (privateKeyIn(pem)?.asymmetricKeyDetails?.namedCurve === 'prime256v1') return
     const message = 'is no private key of the curve P-256: expected PEM without a password'
     report(['keys', index], message)
   })

@@ -1,5 +1,6 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
 import { reasonOf } from '../schema/faults.ts'
+import { certificateIn } from '../schema/pem.ts'
 import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -91,11 +92,14 @@ function secretIn(file: string, { readText }: References, report: (message: stri
   return unusable
 }
 
+/** TLS itself takes any text, and then trusts nobody: each connection would fail. */
 function pemIn(name: string, { fileOf, readPem }: References, report: (message: string) => void) {
   try {
-    return readPem(fileOf(name))
+    const pem = readPem(fileOf(name))
+    if (certificateIn(pem) !== undefined) return pem
+    report('the file does not begin with a certificate: expected PEM')
   } catch (error) {
     report(`the file "${name}" cannot be read (${reasonOf(error)})`)
-    return unusable
   }
+  return unusable
 }
