@@ -44,15 +44,12 @@ async function serve(
   ready: string,
   more: Record<string, string>
 ): Promise<void> {
-  const child = adopt(
-    spawn('sh', ['-c', `exec ${command}`], { env: environment(more), detached: true })
-  )
+  const words = ['-c', `exec ${command} 2>&1`]
+  const child = adopt(spawn('sh', words, { env: environment(more), detached: true }))
   let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    adopt(stream).on('data', chunk => {
-      printed += String(chunk)
-    })
-  }
+  adopt(child.stdout).on('data', chunk => {
+    printed += String(chunk)
+  })
   let isOver = false
   child.once('close', () => {
     isOver = true
