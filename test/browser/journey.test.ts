@@ -5,7 +5,7 @@ import t from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { password, testGateway } from '../support/gateway.ts'
 import { webSocketUpstream } from '../support/websocket.ts'
-import { visitOps } from './ops-page.ts'
+import { visit } from './visit.ts'
 
 const browser = await testBrowser(undo => t.teardown(undo))
 
@@ -45,7 +45,7 @@ t.test('sign-in, and a WebSocket that closes with 4401 at the sign-out', async t
       routes: { chat: { path: '/api/chat', upstream: 'b', websocket: {} } }
     }
   })
-  const console = await visitOps(t, browser, gateway.url)
+  const console = await visit(t, browser, gateway.url)
   await shows(console, 'closed 1006')
   t.same(backend.requests, [], 'nobody is signed in: the upgrade is refused')
   await console.locator('#in').click()
