@@ -64,10 +64,8 @@ t.test('the configs of the page are taken', async t => {
   const { url } = await testUpstream(t.after)
   for (const part of ['exchange:', 'jwt: { secret:', 'jwt: { keys:']) {
     const gateway = await testGateway(t.after, configOf(part, url), environment)
-    t.equal(
-      (await gateway.call('/.well-known/jwks.json')).status,
-      part === 'jwt: { keys:' ? 200 : 404
-    )
+    const { status } = await gateway.call('/.well-known/jwks.json')
+    t.equal(status, part === 'jwt: { keys:' ? 200 : 404)
   }
 })
 

@@ -378,18 +378,8 @@ const chunk = (bytes: Buffer, extension = '') =>
 
 /** What is no chunk, of a client or a back-end. */
 export const noChunks = [
-  ...[
-    'zz',
-    '-1\r\nx',
-    '5\r\nabc',
-    'fffffffffffffffff',
-    '',
-    '0',
-    '0x3\r\nabc',
-    ' 3\r\nabc',
-    '3 \r\nabc'
-  ],
-  ...['3\r\nabcd', '3\nabc']
+  ...['zz', '-1\r\nx', '5\r\nabc', 'fffffffffffffffff', '', '0'],
+  ...['0x3\r\nabc', ' 3\r\nabc', '3 \r\nabc', '3\r\nabcd', '3\nabc']
 ].map(text => `${text}\r\n`)
 
 function badChunks(random: Random, body: Buffer): Buffer[] {

@@ -21,7 +21,7 @@ const worksAgain = async ([a, b]: readonly [TestGateway, TestGateway]) =>
   })
 
 t.test(
-  `${rounds} times the primary is killed or frozen, and Sentinel makes the replica primary: the gateway follows each`,
+  `${rounds} times Sentinel replaces a primary, killed or frozen: the gateway follows`,
   async t => {
     const { servers, sentinels, name, ...sentinel } = await testSentinel(t.after)
     const both = await replicas(t, { sentinels, primary: name })
