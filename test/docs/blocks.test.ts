@@ -137,3 +137,11 @@ t.test('each link leads somewhere', async t => {
     }
   }
 })
+
+t.test('what the reference says that most people need are keys of it', async t => {
+  const page = readFileSync('docs/configuration.md', 'utf8')
+  const [, part = ''] = /## What most people need\n([^]*?)\n## /.exec(page) ?? []
+  const named = Array.from(part.matchAll(/`([^`]+)`/g), ([, key = '']) => key)
+  t.ok(named.length >= 40)
+  for (const key of named) t.match(page, `| \`${key}\` |`)
+})
