@@ -4,7 +4,6 @@ import { createHmac } from 'node:crypto'
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
 import { parse } from 'yaml'
 import { run, runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
@@ -12,6 +11,7 @@ import { configFolder, type Files, testGateway } from '../support/gateway.ts'
 import { password } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
+import { dial, webSocketUpstream } from '../support/websocket.ts'
 
 const rows = '{"items":[{"id":9007199254740993,"price":1250},{"id":2,"price":90}],"next":3}'
 
@@ -97,14 +97,8 @@ t.test('own code', async t => {
       .writeHead(200, { 'content-type': 'application/json' })
       .end(kind === undefined ? rows : JSON.stringify({ kind }))
   })
-  const live = new WebSocketServer({ host: '127.0.0.1', port: 0 })
-  await new Promise(resolve => live.once('listening', resolve))
-  t.after(() => live.close())
-  const { port } = live.address() as { port: number }
-  const gateway = await testGateway(t.after, {
-    ...configOf(backend.url, `http://127.0.0.1:${port}`),
-    code
-  })
+  const live = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { ...configOf(backend.url, live.url), code })
   const cookie = await gateway.signIn()
 
   t.test('gets the value, the route and the user, as copies; long numbers are texts', async t => {
@@ -166,16 +160,12 @@ t.test('own code', async t => {
   })
 
   t.test('headers of a WebSocket; config’s own win', async t => {
-    const connected = new Promise<string>(resolve => {
-      live.once('connection', (socket, { headers }) => {
-        resolve([headers['x-signature'], headers['x-seen']].join(' '))
-        socket.close()
-      })
+    const client = await dial(`${gateway.url}/api/live`, { headers: { origin: gateway.url } })
+    client.close()
+    t.match(live.requests.at(-1)?.headers, {
+      'x-signature': signatureOf('GET/api/live'),
+      'x-seen': 'fixed'
     })
-    const origin = gateway.url
-    const client = new WebSocket(`${origin.replace('http', 'ws')}/api/live`, { origin })
-    client.on('error', () => {})
-    t.equal(await connected, `${signatureOf('GET/api/live')} fixed`)
   })
 })
 
