@@ -5,12 +5,12 @@ import t from 'tap'
 import { stringify } from 'yaml'
 import { program, running, runProcess } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
-import { askOps } from '../support/ops.ts'
+import { askOps, opsJson } from '../support/ops.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
-const secret = 'a secret of at least thirty-two characters'
+const open = { access: 'public', upstream: 'b', shape: 'own' }
 
 t.test(
   'start --last-good serves with the config of before, and says so until it is mended',
@@ -19,20 +19,11 @@ t.test(
     const state = join(temporaryFolder(), 'new')
     const routes = (names: readonly string[]) => ({
       upstreams: { b: { url: backend.url } },
-      routes: Object.fromEntries(
-        names.map(name => [
-          name,
-          { path: `/api/${name}`, access: 'public', upstream: 'b', shape: 'own' }
-        ])
-      ),
+      routes: Object.fromEntries(names.map(name => [name, { ...open, path: `/api/${name}` }])),
       shapes: { own: [{ module: './own.js' }] }
     })
     const folder = await configFolder({
-      gateway: {
-        session: { secrets: ['${SESSION_SECRET}'] },
-        drain: { notice: '0s' },
-        reload: { watch: true }
-      },
+      gateway: { reload: { watch: true } },
       routes: routes(['a']),
       code: { 'own.js': "export default () => 'first'" }
     })
@@ -40,23 +31,22 @@ t.test(
     const words = ['start', '--config', folder, '--state', state]
     let [url, opsUrl] = ['', '']
     const begin = async (...more: string[]) => {
-      const all = [program, ...words, ...more]
-      const begun = running(t.after, process.execPath, all, { SESSION_SECRET: secret })
+      const begun = running(t.after, process.execPath, [program, ...words, ...more])
       ;({ url, opsUrl } = await begun.listens())
       return begun
     }
     const status = async (path: string) => (await fetch(`${url}/api/${path}`)).status
-    const told = async () => (await (await askOps(opsUrl, '/ops/api/status')).json()) as any
+    const told = async () => await opsJson(opsUrl, 'status')
 
     const first = await begin()
     write(stringify(routes(['a', 'b'])))
-    await askOps(opsUrl, '/ops/api/reload', { json: {} })
+    await opsJson(opsUrl, 'reload', {})
     t.equal(await status('b'), 200)
     first.signal('SIGTERM')
     await first.ended
     t.same(readdirSync(state), ['last-good.json'])
     const file = join(state, 'last-good.json')
-    t.notMatch(readFileSync(file, 'utf8'), secret)
+    t.notMatch(readFileSync(file, 'utf8'), readFileSync(join(folder, 'session-secret'), 'utf8'))
     t.equal(statSync(file).mode & 0o777, 0o600)
 
     write('routes: { a: { pfad: /api/a, answer: {} } }')

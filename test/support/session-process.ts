@@ -33,13 +33,12 @@ export async function readyProcess(
 
 interface Options extends ProcessOptions {
   /** The sections of gateway.yaml. */
-  readonly redis: object
+  readonly redis: Record<string, unknown>
   readonly session?: object
 }
 
 export async function sessionProcess(t: Test, { redis, session, ...more }: Options) {
-  const files = { gateway: { redis, session: { secrets: ['${SESSION_SECRET}'], ...session } } }
-  const { gateway, signIn } = await readyProcess(t, files, more)
+  const { gateway, signIn } = await readyProcess(t, { redis, gateway: { session } }, more)
   const call = async (path: string, cookie: string, method = 'GET') => {
     const answer = await fetch(gateway.url + path, { method, headers: { cookie } })
     await answer.arrayBuffer()
