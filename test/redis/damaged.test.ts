@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createSeal } from '../../src/session/seal.ts'
-import { password } from '../support/sign-in.ts'
+import { sessionSecret } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
@@ -20,7 +20,7 @@ async function signedIn(t: Test) {
 }
 
 const sealed =
-  (secret = 'a secret of at least thirty-two characters') =>
+  (secret = sessionSecret) =>
   (key: string) =>
     `0 ${createSeal([secret]).close(key, '{"identity":null}')}`
 
@@ -90,9 +90,7 @@ for (const [what, damage] of Object.entries(others)) {
         const { status } = await gateway.call(profile, { cookie })
         t.ok([200, 503].includes(status), `${status}`)
       }
-      const tried = await gateway.call('/api/auth/admin/login', {
-        json: { username: 'alice', password }
-      })
+      const tried = await gateway.attempt('alice')
       t.match(tried, { status: 503, json: { errorCode: 'session.unavailable' } })
       t.same(tried.headers.getSetCookie(), [])
       await client.del(epoch)

@@ -59,14 +59,10 @@ const [old, young] = ['${OLD_SECRET}', '${NEW_SECRET}']
 async function onRedis(t: Test) {
   const { url } = await testRedis(t.after)
   return async (...secrets: readonly string[]) => {
-    const redis = { url, commandTimeout: '20s' }
-    const gateway = await testGateway(
-      t.after,
-      { gateway: { redis, session: { secrets } } },
-      environment
-    )
-    await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
-    const statusOf = async (cookie: string) => (await gateway.call(profile, { cookie })).status
+    const files = { gateway: { session: { secrets } }, redis: { url, commandTimeout: '20s' } }
+    const gateway = await testGateway(t.after, files, environment)
+    await gateway.ready()
+    const statusOf = async (cookie: string) => await gateway.status(profile, { cookie })
     return { ...gateway, statusOf }
   }
 }
@@ -102,10 +98,8 @@ t.test(
     const [ahead, behind] = [await replica(young, old), await replica(old)]
     const cookie = await ahead.signIn()
     t.same([await behind.statusOf(cookie), await ahead.statusOf(cookie)], [401, 200])
-    const listed = await behind.ops('/ops/api/sessions?user=1')
-    t.match(await listed.json(), { sessions: [] })
-    const closed = await behind.ops('/ops/api/sessions/close', { json: { user: '1' } })
-    t.match(await closed.json(), { closed: 1 })
+    t.match(await behind.opsJson('sessions?user=1'), { sessions: [] })
+    t.match(await behind.opsJson('sessions/close', { user: '1' }), { closed: 1 })
     t.equal(await ahead.statusOf(cookie), 401)
   }
 )

@@ -3,7 +3,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -18,15 +17,11 @@ const patient = { commandTimeout: '20s' }
 const alice = { json: { username: 'alice', password: userPassword } }
 
 /** A gateway whose users sign in at this back-end, which gives a token and takes sign-outs. */
-async function atBackEnd(t: Test, backEndUrl: string, url: string, more: object = {}) {
-  const { gateway: source, routes } = signInAt(backEndUrl, {
-    token: 'token',
-    logout: { path: '/bye' }
-  })
-  const gateway = { ...source, redis: { url, ...patient }, session: { secrets: ['${SECRET}'] } }
-  const environment = { SECRET: 'a secret of at least thirty-two characters' }
-  const started = await testGateway(t.after, { gateway, routes, ...more }, environment)
-  await until('ready', async () => (await started.ops('/readyz')).status === 200)
+async function atBackEnd(t: Test, backend: string, url: string, more: object = {}) {
+  const source = { token: 'token', logout: { path: '/bye' } }
+  const redis = { url, ...patient }
+  const started = await testGateway(t.after, { redis, backend, source, ...more })
+  await started.ready()
   return started
 }
 
@@ -222,6 +217,6 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   await gateway.logged(({ status }) => status === 499)
   await redisCli(redis.port, 'CLIENT', 'UNPAUSE')
   await until('the sign-out', () => backend.seen.some(({ url }) => url === '/bye'))
-  t.match(await (await gateway.ops('/ops/api/sessions')).json(), { sessions: [] })
+  t.match(await gateway.opsJson('sessions'), { sessions: [] })
   t.notOk(gateway.log.some(({ event }) => event === 'login'))
 })

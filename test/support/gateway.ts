@@ -35,7 +35,8 @@ export interface Files {
 
 export { password }
 
-const sessionSecret = 'the secret of sessions in every test'
+/** `session.secrets` of every config folder that tests write. */
+export const sessionSecret = 'the secret of sessions in every test'
 
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }

@@ -66,9 +66,9 @@ t.test(
     const sessions = async () => {
       const found: string[] = []
       for (const user of ['1', '2']) {
-        const response = await gateway.ops(`/ops/api/sessions?user=${user}`)
-        const listed = (await response.json()) as { sessions: Array<Record<string, string>> }
-        found.push(...listed.sessions.map(({ id, startedAt }) => `${id} ${startedAt}`))
+        const listed = await gateway.opsJson(`sessions?user=${user}`)
+        const sessions = listed.sessions as Array<Record<string, string>>
+        found.push(...sessions.map(({ id, startedAt }) => `${id} ${startedAt}`))
       }
       return found.toSorted()
     }

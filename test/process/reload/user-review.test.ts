@@ -10,7 +10,6 @@ import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { hashOf } from '../../support/users.ts'
 
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 const hash = hashOf(password)
 const otherHash = hashOf('another password')
 const revoked = '401 session.revoked'
@@ -29,7 +28,7 @@ const write = (gateway: { readonly folder: string }, users: Users) =>
 /** Reloads with these users, and gives the answer. */
 async function take(gateway: TestGateway, users: Users) {
   write(gateway, users)
-  return (await (await gateway.ops('/ops/api/reload', { json: {} })).json()) as any
+  return await gateway.opsJson('reload', {})
 }
 
 /** The roles that each session has, or why it has none. */
@@ -47,18 +46,17 @@ const hears = async (gateway: TestGateway, cookie: string) =>
 /** Starts replicas on one Redis, each with a folder of its own. */
 async function onRedis(t: Test) {
   const redis = await testRedis(t.after)
-  const start = async (users = both, more: object = {}, commandTimeout = '30s') => {
-    const session = { secrets: ['${SESSION_SECRET}'] }
-    const gateway = { redis: { url: redis.url, commandTimeout }, session, ...more }
-    const replica = await testGateway(t.after, { gateway, users: { users } }, environment)
-    await until('ready', async () => (await replica.ops('/readyz')).status === 200)
+  const start = async (users = both, gateway = {}, commandTimeout = '30s') => {
+    const files = { gateway, redis: { url: redis.url, commandTimeout }, users: { users } }
+    const replica = await testGateway(t.after, files)
+    await replica.ready()
     return replica
   }
   return { redis, start }
 }
 
-const files = { gateway: { audit: { key: '${SESSION_SECRET}' } }, users: { users: both } }
-const single = await testGateway(t.after, files, environment)
+const files = { gateway: { audit: { key: 'file:session-secret' } }, users: { users: both } }
+const single = await testGateway(t.after, files)
 t.beforeEach(async () => void (await take(single, both)))
 
 for (const [change, bobs, told] of [
