@@ -110,35 +110,32 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
   }
 })
 
-t.test(
-  'after kill -9 under load the ledger verifies, and the next start goes on in a new file',
-  async t => {
-    const folder = await configFolder(files)
-    const first = await startIn(t, folder)
-    const load = Array.from({ length: 8 }, async () => {
-      try {
-        for (;;) await first.guess()
-      } catch {
-        // It was killed.
-      }
-    })
-    await until('some lines are written', () => linesIn(folder).length > 20)
-    first.signal('SIGKILL')
-    await first.ended
-    await Promise.all(load)
-    t.match(await verify(folder), {
-      code: 0,
-      out: /note: .* has no end: it is still written, or its process crashed/
-    })
-    const second = await startIn(t, folder)
-    await lineWhere(folder, ({ kind, others }) => {
-      return kind === 'opened' && JSON.stringify(others) !== '{}'
-    })
-    t.equal(ledgerFiles(folder).length, 2)
-    await second.stop()
-    t.match(await verify(folder), { code: 0 })
-  }
-)
+t.test('after kill -9 under load the ledger verifies, and a new file goes on', async t => {
+  const folder = await configFolder(files)
+  const first = await startIn(t, folder)
+  const load = Array.from({ length: 8 }, async () => {
+    try {
+      for (;;) await first.guess()
+    } catch {
+      // It was killed.
+    }
+  })
+  await until('some lines are written', () => linesIn(folder).length > 20)
+  first.signal('SIGKILL')
+  await first.ended
+  await Promise.all(load)
+  t.match(await verify(folder), {
+    code: 0,
+    out: /note: .* has no end: it is still written, or its process crashed/
+  })
+  const second = await startIn(t, folder)
+  await lineWhere(folder, ({ kind, others }) => {
+    return kind === 'opened' && JSON.stringify(others) !== '{}'
+  })
+  t.equal(ledgerFiles(folder).length, 2)
+  await second.stop()
+  t.match(await verify(folder), { code: 0 })
+})
 
 t.test('the head stands in Redis', async t => {
   const { folder, redis } = await sharedFolder(t)
@@ -186,31 +183,28 @@ t.test('to standard output: the same lines among those of the log', async t => {
   t.match(await verify(folder), { code: 1, err: /--collected/ })
 })
 
-t.test(
-  'a process that throws is not ready, finishes what is in flight, writes its lines, and ends with 1',
-  async t => {
-    const { folder } = await sharedFolder(t)
-    const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
-    const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
-    const readiness = async () => (await fetch(`${gateway.opsUrl}/readyz`)).status
-    await until('ready', async () => (await readiness()) === 200)
-    const posts = [1, 2].map(async () => {
-      const response = await fetch(`${gateway.url}/api/held`, { method: 'POST' })
-      return `${response.status} ${await response.text()}`
-    })
-    await until('both are in flight', () => held.length === 2)
-    gateway.signal('SIGURG')
-    await gateway.says('a fault made by a test')
-    await until('not ready', async () => (await readiness()) === 503)
-    for (const finish of held) finish()
-    t.same(await Promise.all(posts), ['200 ok', '200 ok'])
-    t.same(await gateway.ended, { code: 1, signal: null })
-    const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
-    const line = { kind: 'request', route: 'held' }
-    t.match(lines, [line, line])
-    t.equal(lines.length, 2)
-  }
-)
+t.test('a process that throws finishes what is in flight, and ends with 1', async t => {
+  const { folder } = await sharedFolder(t)
+  const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
+  const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
+  const readiness = async () => (await fetch(`${gateway.opsUrl}/readyz`)).status
+  await until('ready', async () => (await readiness()) === 200)
+  const posts = [1, 2].map(async () => {
+    const response = await fetch(`${gateway.url}/api/held`, { method: 'POST' })
+    return `${response.status} ${await response.text()}`
+  })
+  await until('both are in flight', () => held.length === 2)
+  gateway.signal('SIGURG')
+  await gateway.says('a fault made by a test')
+  await until('not ready', async () => (await readiness()) === 503)
+  for (const finish of held) finish()
+  t.same(await Promise.all(posts), ['200 ok', '200 ok'])
+  t.same(await gateway.ended, { code: 1, signal: null })
+  const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
+  const line = { kind: 'request', route: 'held' }
+  t.match(lines, [line, line])
+  t.equal(lines.length, 2)
+})
 
 /** What `/readyz` tells operators of it. */
 const toldOf = async ({ ops }: TestGateway) =>

@@ -165,33 +165,30 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
-t.test(
-  'a sign-in that Redis refuses leaves the former session of the browser alive, also at its back-end',
-  async t => {
-    const redis = await testRedis(t.after)
-    let signIns = 0
-    const backend = await testUpstream(t.after, (request, response, seen) => {
-      if (seen.url === '/login') signIns++
-      json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
-    })
-    const gateway = await atBackEnd(t, backend.url, redis.url)
-    const cookie = await gateway.signIn()
-    // The gateway may have seen for itself what Redis is, and then asks no back-end.
-    await until('a sign-in that Redis refuses has asked the back-end', async () => {
-      await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
-      t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
-      await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
-      await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
-      return signIns === 2
-    })
-    const ended = () => backend.seen.filter(({ url }) => url === '/bye')
-    await until('the new one was ended', () => ended().length > 0)
-    t.same(
-      ended().map(({ headers }) => headers.authorization),
-      ['Bearer T2']
-    )
-  }
-)
+t.test('a sign-in that Redis refuses leaves the browser’s former session alive', async t => {
+  const redis = await testRedis(t.after)
+  let signIns = 0
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    if (seen.url === '/login') signIns++
+    json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
+  })
+  const gateway = await atBackEnd(t, backend.url, redis.url)
+  const cookie = await gateway.signIn()
+  // The gateway may have seen for itself what Redis is, and then asks no back-end.
+  await until('a sign-in that Redis refuses has asked the back-end', async () => {
+    await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
+    t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
+    await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
+    await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
+    return signIns === 2
+  })
+  const ended = () => backend.seen.filter(({ url }) => url === '/bye')
+  await until('the new one was ended', () => ended().length > 0)
+  t.same(
+    ended().map(({ headers }) => headers.authorization),
+    ['Bearer T2']
+  )
+})
 
 t.test('a sign-in whose client leaves while its session is opened leaves none', async t => {
   const redis = await testRedis(t.after)

@@ -11,16 +11,9 @@ interface ProcessOptions {
   readonly preload?: string
 }
 
-/** Starts one that is ready; its `ops.secret` is set. */
-export async function readyProcess(
-  t: Test,
-  { gateway: section, ...files }: Files,
-  options: ProcessOptions = {}
-) {
-  const folder = await configFolder({
-    gateway: { ...section, ops: { secret: '${OPS_SECRET}' } },
-    ...files
-  })
+/** Starts one that is ready. */
+export async function readyProcess(t: Test, files: Files, options: ProcessOptions = {}) {
+  const folder = await configFolder(files)
   const gateway = await startGatewayProcess(t.after, { folder, ...options })
   await gateway.ready()
   const signIn = async () => {

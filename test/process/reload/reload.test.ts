@@ -185,35 +185,32 @@ t.test('users come, go and change without a restart; the log tells no hash', asy
   t.notMatch(JSON.stringify(gateway.log), 'argon2id')
 })
 
-t.test(
-  'what began before a reload finishes as it began; the old upstream’s connections are closed then',
-  async t => {
-    let finish = () => {}
-    const old = await testUpstream(t.after, (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
-      finish = () => response.end('data: two\n\n')
-    })
-    const young = await testUpstream(t.after, json(200, { young: true }))
-    const gateway = await testGateway(t.after, { routes: routesTo(old.url, ['a']) })
-    const draining = async () => (await gateway.opsJson('status')).draining
-    const stream = await fetch(`${gateway.url}/api/a`)
-    const reader = stream.body?.getReader()
-    const text = async () => new TextDecoder().decode((await reader?.read())?.value)
-    t.equal(await text(), 'data: one\n\n')
-    write(gateway.folder, 'routes.yaml', routesTo(young.url, ['a']))
-    t.match(await gateway.reload('operator'), {
-      outcome: 'reloaded',
-      changes: [`upstreams.b.url ${old.url} → ${young.url}`]
-    })
-    t.match((await gateway.call('/api/a')).json, { young: true })
-    t.same(await draining(), [{ generation: 1, requests: 1 }])
-    finish()
-    t.equal(await text(), 'data: two\n\n')
-    t.equal(await text(), '')
-    await old.idle()
-    await until('nothing drains', async () => String(await draining()) === '')
-  }
-)
+t.test('what began before a reload finishes as it began, and lets its upstream go', async t => {
+  let finish = () => {}
+  const old = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
+    finish = () => response.end('data: two\n\n')
+  })
+  const young = await testUpstream(t.after, json(200, { young: true }))
+  const gateway = await testGateway(t.after, { routes: routesTo(old.url, ['a']) })
+  const draining = async () => (await gateway.opsJson('status')).draining
+  const stream = await fetch(`${gateway.url}/api/a`)
+  const reader = stream.body?.getReader()
+  const text = async () => new TextDecoder().decode((await reader?.read())?.value)
+  t.equal(await text(), 'data: one\n\n')
+  write(gateway.folder, 'routes.yaml', routesTo(young.url, ['a']))
+  t.match(await gateway.reload('operator'), {
+    outcome: 'reloaded',
+    changes: [`upstreams.b.url ${old.url} → ${young.url}`]
+  })
+  t.match((await gateway.call('/api/a')).json, { young: true })
+  t.same(await draining(), [{ generation: 1, requests: 1 }])
+  finish()
+  t.equal(await text(), 'data: two\n\n')
+  t.equal(await text(), '')
+  await old.idle()
+  await until('nothing drains', async () => String(await draining()) === '')
+})
 
 t.test('connections to an upstream are kept while it stays as it is', async t => {
   const backend = await testUpstream(t.after)

@@ -79,20 +79,17 @@ for (const [change, bobs, told] of [
   })
 }
 
-t.test(
-  'roles and profile are taken anew by live sessions, which nothing else concerns',
-  async t => {
-    const cookie = await single.signIn('bob')
-    const taken = async (users: Users, roles: string) => {
-      t.match(await take(single, users), { outcome: 'reloaded', sessions: [] })
-      t.same(await seen(single, cookie), [roles])
-    }
-    await taken({ alice, bob: { ...bob, roles: ['user'], profile: { title: 'Guest' } } }, 'user')
-    t.match((await single.call('/api/account/profile', { cookie })).json.data, { title: 'Guest' })
-    await taken(both, admin)
-    await taken({ ...both, carol: { password: hash } }, admin)
+t.test('roles and profile are taken anew by live sessions, and nothing else', async t => {
+  const cookie = await single.signIn('bob')
+  const taken = async (users: Users, roles: string) => {
+    t.match(await take(single, users), { outcome: 'reloaded', sessions: [] })
+    t.same(await seen(single, cookie), [roles])
   }
-)
+  await taken({ alice, bob: { ...bob, roles: ['user'], profile: { title: 'Guest' } } }, 'user')
+  t.match((await single.call('/api/account/profile', { cookie })).json.data, { title: 'Guest' })
+  await taken(both, admin)
+  await taken({ ...both, carol: { password: hash } }, admin)
+})
 
 t.test('replicas that read their files at different times: each goes by its own', async t => {
   const { start } = await onRedis(t)
@@ -125,24 +122,21 @@ t.test('a replica with an older file ends no session that a later file allows', 
   t.same(await seen(b, carols, bobs), ['user', admin], 'once it has read the file')
 })
 
-t.test(
-  'what changed while Redis was away ends sessions once it is back, though nobody uses them',
-  async t => {
-    const { redis, start } = await onRedis(t)
-    const b = await start()
-    const his = await b.signIn('bob')
-    await b.signIn('alice')
-    const a = await start({ alice: lesser, bob }, {}, '2s')
-    redis.signal('SIGSTOP')
-    const { outcome, sessions } = await take(a, { alice: lesser })
-    t.match([outcome, ...sessions], ['reloaded', /could not be compared with the users files/])
-    redis.signal('SIGCONT')
-    await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
-    await hears(b, his)
-    const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
-    t.equal(lines.length, 1, 'once')
-  }
-)
+t.test('what changed while Redis was away ends sessions once it is back', async t => {
+  const { redis, start } = await onRedis(t)
+  const b = await start()
+  const his = await b.signIn('bob')
+  await b.signIn('alice')
+  const a = await start({ alice: lesser, bob }, {}, '2s')
+  redis.signal('SIGSTOP')
+  const { outcome, sessions } = await take(a, { alice: lesser })
+  t.match([outcome, ...sessions], ['reloaded', /could not be compared with the users files/])
+  redis.signal('SIGCONT')
+  await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+  await hears(b, his)
+  const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
+  t.equal(lines.length, 1, 'once')
+})
 
 t.test('what changed while no gateway ran is judged at start', async t => {
   const { start } = await onRedis(t)
@@ -155,42 +149,39 @@ t.test('what changed while no gateway ran is judged at start', async t => {
   await hears(before, his)
 })
 
-t.test(
-  'a reload in which most users of a file vanish is refused, unless --yes says that it is meant',
-  async t => {
-    const names = ['bob', 'carol', 'dave', 'erin', 'frank']
-    const having = (password: string, of = names) =>
-      Object.fromEntries(of.map(name => [name, { password }]))
-    const reload = async (...words: string[]) =>
-      await run(['reload', ...words, '--config', single.folder])
-    await take(single, { alice, ...having(hash) })
-    const his = await single.signIn('bob')
-    write(single, { alice })
-    const refused = await reload()
-    t.equal(refused.code, 1)
-    t.match(
-      refused.err,
-      '5 of 6 users of source users-file vanish or change their password: if that is meant, ' +
-        'run `console-gateway reload --yes`'
-    )
-    t.same(await seen(single, his), [''])
-    const four = { ...having(hash), ...having(otherHash, names.slice(1)) }
-    t.match(await take(single, { alice, ...four }), { outcome: 'reloaded' }, 'fewer than five')
-    await take(single, { alice, ...having(hash) })
-    const again = await single.signIn('bob')
-    const passwords = { alice, ...having(otherHash) }
-    t.match(await take(single, passwords), { outcome: 'refused' }, 'new passwords of all are one')
-    write(single, { alice })
-    const meant = await reload('--yes')
-    t.match(meant, { code: 0, out: /users\.bob removed; 2 sessions closed\n/ })
-    t.same(await seen(single, again), [revoked])
-    const lines = linesIn(single.folder).filter(({ kind }) => kind === 'config.reload')
-    t.match(lines.slice(-2), [
-      { outcome: 'refused', detail: { 1: /5 of 6 users of source users-file vanish/ } },
-      { outcome: 'done' }
-    ])
-  }
-)
+t.test('a reload in which most users of a file vanish is refused without --yes', async t => {
+  const names = ['bob', 'carol', 'dave', 'erin', 'frank']
+  const having = (password: string, of = names) =>
+    Object.fromEntries(of.map(name => [name, { password }]))
+  const reload = async (...words: string[]) =>
+    await run(['reload', ...words, '--config', single.folder])
+  await take(single, { alice, ...having(hash) })
+  const his = await single.signIn('bob')
+  write(single, { alice })
+  const refused = await reload()
+  t.equal(refused.code, 1)
+  t.match(
+    refused.err,
+    '5 of 6 users of source users-file vanish or change their password: if that is meant, ' +
+      'run `console-gateway reload --yes`'
+  )
+  t.same(await seen(single, his), [''])
+  const four = { ...having(hash), ...having(otherHash, names.slice(1)) }
+  t.match(await take(single, { alice, ...four }), { outcome: 'reloaded' }, 'fewer than five')
+  await take(single, { alice, ...having(hash) })
+  const again = await single.signIn('bob')
+  const passwords = { alice, ...having(otherHash) }
+  t.match(await take(single, passwords), { outcome: 'refused' }, 'new passwords of all are one')
+  write(single, { alice })
+  const meant = await reload('--yes')
+  t.match(meant, { code: 0, out: /users\.bob removed; 2 sessions closed\n/ })
+  t.same(await seen(single, again), [revoked])
+  const lines = linesIn(single.folder).filter(({ kind }) => kind === 'config.reload')
+  t.match(lines.slice(-2), [
+    { outcome: 'refused', detail: { 1: /5 of 6 users of source users-file vanish/ } },
+    { outcome: 'done' }
+  ])
+})
 
 t.test('a session of a source that config no longer names is over', async t => {
   const { start } = await onRedis(t)
