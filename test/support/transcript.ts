@@ -53,8 +53,6 @@ interface Stage {
   readonly last: { id: string; session: string }
 }
 
-const secret = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-
 export async function play(t: Test, scene: Scene): Promise<void> {
   const { says, stage } = await stageOf(t, scene)
   for (const step of says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
@@ -82,18 +80,14 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 }
 
 async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
-  const env = { ...secret, ...scene.env }
-  const {
-    backend,
-    scene: { says, texts, ...files }
-  } = await placed(t, scene)
+  const { env = {}, replicas = 1 } = scene
+  const { backend, says, texts, files } = await placed(t, scene)
   const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateways: TestGateway[] = []
-  const replicas = texts === undefined ? (scene.replicas ?? 1) : 0
-  while (gateways.length < replicas) gateways.push(await testGateway(t.after, folder, env))
-  for (const { ops } of gateways) {
-    await until('ready', async () => (await ops('/readyz')).status === 200)
+  while (texts === undefined && gateways.length < replicas) {
+    gateways.push(await testGateway(t.after, folder, env))
   }
+  for (const { ready } of gateways) await ready()
   const last = { id: '', session: '' }
   return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }
 }
@@ -102,8 +96,8 @@ async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: St
  * With real addresses of `http://backend`, of `http://away`, where nothing listens, and of
  * `redis://redis`.
  */
-async function placed(t: Test, { answers = {}, says, texts, gateway, routes, limits }: Scene) {
-  let text = JSON.stringify({ says, texts, gateway, routes, limits })
+async function placed(t: Test, { answers = {}, ...scene }: Scene) {
+  let text = JSON.stringify(scene)
   const backend = await testUpstream(t.after, (_request, response, { url }) => {
     const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -113,7 +107,8 @@ async function placed(t: Test, { answers = {}, says, texts, gateway, routes, lim
   if (text.includes('redis://redis')) {
     text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
   }
-  return { backend, scene: JSON.parse(text) as Scene }
+  const { says, texts, ...files } = JSON.parse(text) as Scene
+  return { backend, says, texts, files }
 }
 
 async function printedBy(stage: Stage, asked: string): Promise<string> {
