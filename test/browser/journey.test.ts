@@ -40,10 +40,8 @@ t.test('sign-in, and a WebSocket that closes with 4401 at the sign-out', async t
   const root = join(t.testdir({ console: pageFiles }), 'console')
   const gateway = await testGateway(t.teardown, {
     gateway: { console: { root } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { chat: { path: '/api/chat', upstream: 'b', websocket: {} } }
-    }
+    backend: backend.url,
+    routes: { routes: { chat: { websocket: {} } } }
   })
   const console = await visit(t, browser, gateway.url)
   await shows(console, 'closed 1006')

@@ -15,13 +15,8 @@ async function start(t: Test): Promise<TestGateway> {
   const upstream = await testUpstream(t.teardown, json(200, { ok: 1 }))
   return await testGateway(t.teardown, {
     gateway: { ops: { role: 'admin' } },
-    routes: {
-      upstreams: { backend: { url: upstream.url } },
-      routes: {
-        orders: { path: '/api/orders', upstream: 'backend' },
-        admins: { path: '/api/admins', upstream: 'backend', access: { roles: ['admin'] } }
-      }
-    },
+    backend: upstream.url,
+    routes: { routes: { orders: {}, admins: { access: { roles: ['admin'] } } } },
     limits: { limits: { few: { by: 'user', max: 3, window: '1h' } } }
   })
 }

@@ -33,8 +33,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
   }
   const command = async (...words: string[]) =>
     await run(['lockouts', ...words, '--config', gateway.folder])
-  const listed = async (query = ''): Promise<any> =>
-    await (await gateway.ops(`/ops/api/lockouts${query}`)).json()
+  const listed = async (query = '') => await gateway.opsJson(`lockouts${query}`)
   t.same(await listed(), { lockouts: [], total: 0 })
 
   const known = cookieOf(await attempt('alice', '192.0.2.1', password), 'console_known')

@@ -44,7 +44,6 @@ t.test('what was built signs in, shapes, serves console and operators, and ends 
     const folder = await configFolder({
       gateway: {
         redis: { url: redis.url, prefix: `${format}:`, commandTimeout: '20s' },
-        session: { secrets: ['${SESSION_SECRET}'] },
         console: { root: 'console' },
         log: { format }
       },
@@ -52,8 +51,7 @@ t.test('what was built signs in, shapes, serves console and operators, and ends 
       code: { 'console/index.html': '<!doctype html><title>Console</title>' }
     })
     const words = ['dist/launch.js', 'start', '--config', folder]
-    const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-    const gateway = running(t.after, process.execPath, words, environment)
+    const gateway = running(t.after, process.execPath, words)
     const said = await gateway.says('for operators on http://')
     const [, url = '', ops = ''] =
       /listening on (http:\S+?),? .*for operators on (http:\/\/[\d.:]+)/.exec(said) ?? []

@@ -122,16 +122,16 @@ t.test('a text of a client or a back-end costs CPU in proportion to its length',
     const [status, body, fields] = answer
     response.writeHead(status, { 'content-type': 'application/json', ...fields }).end(body)
   })
-  const open = { upstream: 'b', access: 'public', methods: ['GET', 'POST'] }
+  const open = { access: 'public', methods: ['GET', 'POST'] }
   const gateway = await testGateway(t.after, {
     gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       routes: {
-        me: { path: '/api/me', upstream: 'b' },
+        me: {},
         open: { ...open, path: '/api/open/*', rewrite: '/*', passCookies: ['b'] },
-        list: { ...open, path: '/api/list', shape: 's', query: { rename: { page: 'p' } } },
-        form: { ...open, path: '/api/form', body: { shape: 's' } }
+        list: { ...open, shape: 's', query: { rename: { page: 'p' } } },
+        form: { ...open, body: { shape: 's' } }
       },
       shapes: { s: [{ rename: { orderId: 'order_id' } }] }
     }

@@ -185,12 +185,13 @@ for (const [name, prepare] of Object.entries(proxies)) {
         server: { ...server, listen: `127.0.0.1:${port}` },
         session: { cookie: { secure: true } }
       },
+      backend: backend.url,
       routes: {
-        upstreams: { b: { url: backend.url }, ws: { url: sockets.url } },
+        upstreams: { ws: { url: sockets.url } },
         routes: {
-          list: { path: '/api/list', upstream: 'b', methods: ['GET', 'POST'] },
-          events: { path: '/api/events', upstream: 'b' },
-          chat: { path: '/api/chat', upstream: 'ws', websocket: {} }
+          list: { methods: ['GET', 'POST'] },
+          events: {},
+          chat: { upstream: 'ws', websocket: {} }
         }
       }
     })

@@ -254,13 +254,8 @@ t.test('problem: every way of refusing names its content type', async t => {
   })
   const gateway = await testGateway(t.after, {
     gateway: { envelope: { dialect: 'problem' } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: {
-        page: { path: '/api/page', upstream: 'b', access: 'public' },
-        socket: { path: '/api/socket', upstream: 'b', websocket: {} }
-      }
-    }
+    backend: backend.url,
+    routes: { routes: { page: { access: 'public' }, socket: { websocket: {} } } }
   })
   const handshake = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
   const upgrade = ['Connection: upgrade', 'Upgrade: websocket', ...handshake]

@@ -8,7 +8,6 @@ import { parse } from 'yaml'
 import { run, runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder, type Files, testGateway } from '../support/gateway.ts'
-import { password } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { dial, webSocketUpstream } from '../support/websocket.ts'
@@ -49,28 +48,23 @@ export default async ({ method, path, headers, body = '' }, { route }) => {
 const module = './upstreams/sign.js'
 const configOf = (backend: string, live: string) =>
   parse(`
-gateway:
-  identity: { prefix: true }
-  login:
-    sources:
-      users-file: { kind: users-file }
-      b: { kind: upstream-login, upstream: b, path: /login, user: { id: next, username: next } }
+gateway: { identity: { prefix: true }, login: { sources: { users-file: { kind: users-file } } } }
+backend: { url: '${backend}/base', module: ${module}, headers: { x-fixed: '1' } }
+source: { user: { id: next, username: next } }
 routes:
   upstreams:
-    b: { url: '${backend}/base', module: ${module}, headers: { x-fixed: '1' } }
     live: { url: '${live}', module: ${module}, headers: { x-seen: fixed } }
     plain: { url: '${backend}' }
   routes:
-    orders: { path: /api/orders, upstream: plain, shape: orders }
-    open: { path: /api/open, upstream: plain, shape: orders, access: public }
+    orders: { upstream: plain, shape: orders }
+    open: { upstream: plain, shape: orders, access: public }
     cases: { path: /api/cases/*, upstream: plain, shape: cases, access: public }
-    sent: { path: /api/sent, methods: [POST], upstream: b, body: { shape: body } }
+    sent: { methods: [POST], body: { shape: body } }
     whole:
-      path: /api/whole
       parts: { stock: { upstream: b, rewrite: /stock, shape: orders, into: stock } }
       shape: whole
-    signed: { path: /api/signed/*, methods: [GET, POST], upstream: b, access: public }
-    live: { path: /api/live, upstream: live, access: public, websocket: {} }
+    signed: { path: /api/signed/*, methods: [GET, POST], access: public }
+    live: { upstream: live, access: public, websocket: {} }
   shapes:
     orders: [{ module: ./shapes/orders.js }, { rename: { who: name } }, { wrap: envelope }]
     cases: [{ module: shapes/cases.js }]
@@ -152,7 +146,7 @@ t.test('own code', async t => {
     await gateway.call('/api/whole', { cookie })
     const stock = signatureOf('GET/base/stock')
     t.match(seen(), { 'x-signature': stock, 'x-seen': /^whole \S+ undefined$/ })
-    await gateway.call('/api/auth/admin/login', { json: { username: 'zoe', password } })
+    await gateway.attempt('zoe')
     t.match(seen(), {
       'x-signature': signatureOf(`POST/base/login${String(backend.seen.at(-1)?.body)}`),
       'x-seen': 'login - string'

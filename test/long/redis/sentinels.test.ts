@@ -3,7 +3,6 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { redisConfig } from '../../support/config.ts'
-import { password } from '../../support/gateway.ts'
 import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel } from '../../support/sentinel.ts'
@@ -55,8 +54,7 @@ for (const how of ['planned', 'killed'] as const) {
     const loop = { running: true }
     const signingIn = (async () => {
       while (loop.running) {
-        const json = { username: 'alice', password }
-        const { status } = await gateway.call('/api/auth/admin/login', { json })
+        const { status } = await gateway.attempt('alice')
         attempts.push({ endedAt: performance.now(), status })
         await wait(10)
       }
