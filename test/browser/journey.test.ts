@@ -1,4 +1,4 @@
-/** One way through a real browser: a console with a WebSocket, and the operators' page. More: test/long/browser. */
+/** One way through a real browser: a console with a WebSocket. More: test/long/browser. */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Sign-in at an OpenID provider of another site in a real browser, whose session cookie is strict. */
+/** Sign-in at an OpenID provider of another site in a real browser, by a strict cookie. */
 import t from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { testGateway } from '../support/gateway.ts'

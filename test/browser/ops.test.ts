@@ -1,4 +1,4 @@
-/** The operators' pages in a real browser: live, with confirmation, for everybody, on any screen. */
+/** The operators’ pages in a real browser: live, for everybody, on any screen. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** Nothing of a command line is ignored, those of the documentation are taken, and tab completes them. */
+/** Nothing of a command line is ignored; those of the documentation are taken; tab completes. */
 import { execFile } from 'node:child_process'
 import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

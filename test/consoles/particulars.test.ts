@@ -1,4 +1,4 @@
-/** What some families have of their own: captchas, signatures over requests, tokens that are renewed. */
+/** What families have of their own: captchas, signed requests, tokens that are renewed. */
 import t, { type Test } from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { directus } from './backends/directus.ts'

@@ -1,4 +1,4 @@
-/** Which test files are run: those of acceptance.txt, and every other one that git knows. Scripts run everywhere. */
+/** Which test files are run: those of acceptance.txt, and every other one that git knows. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

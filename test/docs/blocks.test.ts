@@ -1,7 +1,4 @@
-/**
- * Every code block and link of the pages: config is loaded, code is parsed; commands.test.ts runs
- * commands, and test/long the files of proxies. Chinese pages have the same blocks as the English.
- */
+/** Every code block and link of the pages. Commands: commands.test.ts; proxies: test/long. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'

@@ -1,6 +1,4 @@
-/**
- * The commands of the documentation, followed to the letter; blocks.test.ts has the other blocks.
- */
+/** The commands of the documentation, followed to the letter. Other blocks: blocks.test.ts. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

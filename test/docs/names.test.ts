@@ -1,8 +1,4 @@
-/**
- * The names that other versions, other replicas, browsers, dashboards and alerts know. One that is
- * renamed breaks a rolling change, or whoever reads it: each stands here as a literal, or in
- * docs/observability.md (metrics: exposed.test.ts).
- */
+/** Names that other versions, replicas, browsers, dashboards and alerts know, as literals. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'

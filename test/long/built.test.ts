@@ -1,4 +1,4 @@
-/** What is shipped: what `npm run build` makes, what npm packs, and what the image and the compose file run, on this machine. */
+/** What is shipped: what is built, what npm packs, what the image and the compose file run. */
 import { cpSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** What clients and back-ends send is read in linear time: no pattern and no reader can be made to take longer. */
+/** What clients and back-ends send is read in linear time. */
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import ts from 'typescript'

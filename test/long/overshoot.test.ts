@@ -1,4 +1,4 @@
-/** How much more than a limit passes over several processes, and that a Redis that stands still refuses nobody. */
+/** How much more than a limit passes over several processes; a still Redis refuses nobody. */
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'

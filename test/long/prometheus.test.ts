@@ -1,4 +1,4 @@
-/** A real Prometheus scrapes a gateway; each alert rule fires for what it is about, and not for what is usual. */
+/** A real Prometheus: each alert fires for what it is about, and not for what is usual. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** The examples of docs/proxies.md: run with the programs that they are for, in front of a real gateway. */
+/** The examples of docs/proxies.md, run by their programs in front of a real gateway. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request as httpRequest } from 'node:http'

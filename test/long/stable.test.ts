@@ -1,7 +1,4 @@
-/**
- * What is stable from 0.3.0 on: a rolling update to this version, and back, with one Redis, the same
- * folder and the ledger. Before 0.3.0 is released there is no tag, and this version stands for both.
- */
+/** Stable from 0.3.0 on: an update from its tag, and back. Before it this version is both. */
 import { execFile, execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The programs of examples/check-token, which check the gateway's tokens, in each language that is there. */
+/** The programs of examples/check-token check the gateway’s tokens, in each language here. */
 import { execFile, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Names in answers of config, and the members of the current user. Through HTTP: http/answers.test.ts, http/profile.test.ts. */
+/** Names in answers of config, and the current user. By HTTP: http/answers and http/profile. */
 import t from 'tap'
 import {
   type AnswerFacts,

@@ -1,4 +1,4 @@
-/** How an answer deviates from its schema. What is wrong with schemas: config/check/contracts.yaml. */
+/** How an answer deviates from its schema. Faults of schemas: config/check/contracts.yaml. */
 import t from 'tap'
 import { parse } from 'yaml'
 import { parseKeepingDigits } from '../../src/json/digits.ts'

@@ -1,7 +1,4 @@
-/**
- * `limits show` and `limits reset` where replicas share Redis; the rest stands in
- * operators.transcript.yaml.
- */
+/** `limits show` and `limits reset` with replicas. The rest: operators.transcript.yaml. */
 import t, { type Test } from 'tap'
 import { run } from '../../support/command.ts'
 import { testGateway, type TestGateway } from '../../support/gateway.ts'

@@ -1,7 +1,4 @@
-/**
- * What a start says of an installation that is unsafe, and of certificates as time passes; the rest
- * stands in deployment.yaml.
- */
+/** What a start says of unsafe installations and of certificates. The rest: deployment.yaml. */
 import t from 'tap'
 import { stringify } from 'yaml'
 import { testAuthority } from '../../support/authority.ts'

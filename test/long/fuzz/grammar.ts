@@ -1,4 +1,4 @@
-/** Requests made from a grammar, as bytes: what clients send, what broken ones send, what attackers send. */
+/** Requests from a grammar, as bytes: what clients, broken ones and attackers send. */
 import type { Random } from '../../support/random.ts'
 import { password } from '../../support/sign-in.ts'
 import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'

@@ -1,4 +1,4 @@
-/** Redis is lost as a whole server, and another one takes over: gateways follow, and everybody is still signed in. */
+/** A whole server of Redis is lost: gateways follow to another, everybody is signed in. */
 import t from 'tap'
 import { testCluster } from '../../support/cluster.ts'
 import { inStep, lose } from '../../support/failover.ts'
