@@ -4,10 +4,12 @@ import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { createGateway } from '../../src/index.ts'
 import { merged } from './config-files.ts'
+import { ledgerKey } from './ledger.ts'
 import { askOps, type OpsOptions, testSecret } from './ops.ts'
 import { password } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
+import { until } from './until.ts'
 
 type Tree = Record<string, unknown>
 
@@ -25,6 +27,10 @@ export { password }
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
 
+/** With a key that stands in each folder, as does a secret for the sessions of those with Redis. */
+export const audit = { key: 'file:audit-key' }
+const sessionSecrets = { session: { secrets: ['file:session-secret'] } }
+
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
   const folder = temporaryFolder()
@@ -40,10 +46,12 @@ export async function configFolder(files: Files = {}): Promise<string> {
         reload: { watch: false },
         session: { cookie: { secure: false }, perUser: { max: 1000 } }
       },
-      files.gateway ?? {}
+      merged(files.gateway?.['redis'] === undefined ? {} : sessionSecrets, files.gateway ?? {})
     ) as Tree
   )
   writeFileSync(join(folder, 'ops-secret'), testSecret)
+  writeFileSync(join(folder, 'audit-key'), ledgerKey)
+  writeFileSync(join(folder, 'session-secret'), 'a secret of at least thirty-two characters')
   write('routes.yaml', files.routes ?? {})
   write('limits.yaml', {
     lockout: noLockout,
@@ -94,6 +102,7 @@ export async function testGateway(
   })
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
   const call = (path: string, options: CallOptions = {}) => callGateway(gateway.url + path, options)
+  const ops = (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options)
   return {
     ...gateway,
     /** Every log line so far. */
@@ -113,7 +122,14 @@ export async function testGateway(
     /** A call without redirects; JSON bodies are written and read. */
     call,
     /** A call to the operators' listener, with its secret. */
-    ops: (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options),
+    ops,
+    /** What that answers, as JSON. */
+    opsJson: async (path: string, options: OpsOptions = {}): Promise<any> =>
+      await (await ops(path, options)).json(),
+    metrics: async () => await (await ops('/metrics')).text(),
+    /** Resolves once it is ready. */
+    ready: async () =>
+      await until('it is ready', async () => (await ops('/readyz')).status === 200),
     /** Signs in and gives the `Cookie` field's value. */
     signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
       const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
