@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
-import { reportsOf } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { signInToOps } from '../support/operator.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -174,24 +173,6 @@ t.test('the port of X-Forwarded-Host is the listener’s, one of config, or none
   const before = backend.begun()
   t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
   t.equal(backend.begun(), before)
-})
-
-t.test('a token goes into no field that frames or describes a request', async t => {
-  const framing =
-    'host connection content-length transfer-encoding te trailer upgrade expect keep-alive cookie ' +
-    'proxy-authorization content-type content-encoding accept-encoding x-request-id ' +
-    'x-forwarded-for x-forwarded-host x-user-id'
-  const others = 'x-token authorization token x-auth-token'
-  for (const [names, count] of [
-    [framing, 1],
-    [others, 0]
-  ] as const) {
-    for (const name of names.split(' ')) {
-      const routes = { upstreams: { b: { url: 'http://b', credential: `header:${name}` } } }
-      const faults = reportsOf({ routes }).filter(each => /b\.credential: (?!warning)/.test(each))
-      t.equal(faults.length, count, name)
-    }
-  }
 })
 
 t.end()

@@ -9,7 +9,7 @@ import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
 import { freePort } from '../support/ports.ts'
 import { beginMaintenance } from '../support/ops.ts'
@@ -86,12 +86,8 @@ const routes = (more: object = {}, chat: object = {}) => ({
   },
   ...more
 })
-const environment = {
-  API_KEY: 'of the gateway',
-  SESSION_SECRET: 'a secret of at least thirty-two characters'
-}
 const start = async (gateway: Record<string, unknown> = {}) =>
-  await testGateway(t.after, { gateway, routes: routes() }, environment)
+  await testGateway(t.after, { gateway, routes: routes() }, { API_KEY: 'of the gateway' })
 const shared = await start({ server: { idleTimeout: '2s' } })
 const cookie = await shared.signIn()
 const bobs = await shared.signIn('bob')
@@ -107,7 +103,6 @@ async function connect(t: Test, path: string, options: DialOptions = {}, { url }
 
 const ended = (by: string, from = 0) =>
   shared.logged(line => line['event'] === 'websocket.closed' && line['by'] === by, from)
-const metricsOf = async (gateway: TestGateway) => await (await gateway.ops('/metrics')).text()
 
 t.test('a signed-in user’s messages pass both ways, and so does the close', async t => {
   // Case 9: a subprotocol as long as a token.
@@ -248,7 +243,7 @@ t.test('caps by user and by upstream; a place is free again when a connection is
   for (let count = 11; count < 15; count++) await connect(t, '/api/few', { cookie: bobs })
   const full = { status: 503, body: /overloaded/, headers: { 'retry-after': '1' } }
   t.match(await refusal(url, { cookie: bobs }), full)
-  const metrics = await metricsOf(shared)
+  const metrics = await shared.metrics()
   t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.perUser"} 1\n')
   t.match(metrics, 'console_gateway_shed_total{reason="streams"} 1\n')
   t.equal((await shared.call('/api/plain', { cookie: bobs })).status, 200, 'the rest works')
@@ -355,7 +350,7 @@ t.test('300 upgrades that are reset leave nothing behind', async t => {
     await connect(t, '/api/chat', { cookie })
     return ++count === 10
   })
-  const metrics = await metricsOf(shared)
+  const metrics = await shared.metrics()
   t.match(metrics, /console_gateway_streams\{route="chat"\} 10\n/)
   t.match(metrics, /console_gateway_requests_in_flight 0\n/)
 })
@@ -417,12 +412,9 @@ t.test('a stop tells all with 1012, over the drain, and waits for none too long'
 
 t.test('a sign-out ends connections with 4401, here and at another replica', async t => {
   const redis = await testRedis(t.after)
-  const session = { secrets: ['${SESSION_SECRET}'] }
-  const replica = async () => await start({ redis: { url: redis.url }, session })
+  const replica = async () => await start({ redis: { url: redis.url } })
   const [here, there] = await Promise.all([replica(), replica()])
-  for (const each of [here, there]) {
-    await until('ready', async () => (await each.ops('/readyz')).status === 200)
-  }
+  await Promise.all([here.ready(), there.ready()])
   const cookie = await there.signIn()
   const ends = []
   for (const at of [here, there]) ends.push(await connect(t, '/api/chat', { cookie }, at))
