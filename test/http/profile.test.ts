@@ -9,8 +9,7 @@ const alias = '/api/currentUser'
 
 const users: Readonly<Record<string, object>> = {
   '/me': { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } },
-  '/nick': { result: { nick: '{id}', avatar: 'a.png' } },
-  '/count': { count: 3 }
+  '/nick': { result: { nick: '{id}', avatar: 'a.png' } }
 }
 const backend = await testUpstream(t.after, (incoming, response, seen) => {
   const user = users[seen.url]
@@ -148,16 +147,6 @@ t.test('an answer from both: {profile} is the user of the upstream', async t => 
   t.equal((await ask('HEAD')).status, 200)
   t.equal((await ask('POST', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
   t.equal(backend.seen.length, before + 5, 'the refused one did not reach it')
-})
-
-t.test('an answer from the session and parts, by POST', async t => {
-  const { ask } = await profileOf(t, {
-    methods: ['POST'],
-    parts: { notes: { upstream: 'b', rewrite: '/count', into: 'notes' } },
-    answer: { json: { mail: '{profile.email}', unread: '{profile.notes.count}', id: '{id}' } }
-  })
-  const expected = { mail: 'alice@example.com', unread: 3, id: '1' }
-  t.same((await ask('POST', { json: {} })).json.data, expected)
 })
 
 t.end()
