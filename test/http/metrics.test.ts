@@ -23,8 +23,7 @@ const gateway = await testGateway(t.after, {
 
 /** The metrics of the gateway, by `name{labels}` without the beginning that all share. */
 async function scraped(): Promise<Map<string, number>> {
-  const answer = await gateway.ops('/metrics')
-  const lines = (await answer.text()).split('\n').filter(line => /^[^#]/.test(line))
+  const lines = (await gateway.metrics()).split('\n').filter(line => /^[^#]/.test(line))
   return new Map(
     lines.map(line => {
       const [, name = '', value] = /^(?:console_gateway_)?(.*) (\S+)$/.exec(line) ?? []

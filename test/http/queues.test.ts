@@ -39,10 +39,8 @@ async function before(t: Test, upstream: object) {
     routes: wireRoutes(backend.url, upstream)
   })
   const metric = async (name: string) => {
-    const text = await (await gateway.ops('/metrics')).text()
-    return Number(
-      new RegExp(`^console_gateway_upstream_${name}\\{.*\\} (\\d+)$`, 'm').exec(text)?.[1]
-    )
+    const line = new RegExp(`^console_gateway_upstream_${name}\\{.*\\} (\\d+)$`, 'm')
+    return Number(line.exec(await gateway.metrics())?.[1])
   }
   const lines = async (count: number) =>
     await Promise.all(Array.from({ length: count }, () => open(t.after, gateway.url)))

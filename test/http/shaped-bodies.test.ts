@@ -1,6 +1,6 @@
 /** Bodies that are shaped: whatever coding, framing and size they come in, the answer is sound or 502. */
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { get } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
@@ -92,11 +92,6 @@ async function when(
   return await gateway.call(path, options)
 }
 
-/** As they come: fetch would undo the coding. */
-const bytesOf = async (path: string) => {
-  const [came] = (await once(get(gateway.url + path), 'response')) as [IncomingMessage]
-  return { headers: came.headers, bytes: await buffer(came) }
-}
 const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const codings: Record<string, (bytes: Bytes) => Buffer> = {
@@ -111,21 +106,21 @@ t.test('an answer compressed unasked is shaped; without a shape it passes', asyn
   for (const [coding, encode] of Object.entries(codings)) {
     for (const count of [1, 3000]) {
       const bytes = encode(items(count))
-      const fields = { 'content-encoding': coding, 'vary': 'Accept-Encoding, Accept-Language' }
+      const ofBytes = { 'content-encoding': coding, 'etag': '"raw"', 'accept-ranges': 'bytes' }
+      const length = count === 1 && { 'content-length': String(bytes.length) }
+      const fields = { ...ofBytes, ...length, vary: 'Accept-Encoding, Accept-Language' }
       const headers = { 'accept-encoding': 'gzip' }
-      const shaped = await when(sends(bytes, fields), '/api/list', { headers })
-      t.match(
-        shaped,
-        { status: 200, json: { total: count, data: rows(count).slice(0, 3) } },
-        coding
-      )
+      const { headers: told, ...shaped } = await when(sends(bytes, fields), '/api/list', {
+        headers
+      })
+      const json = { total: count, data: rows(count).slice(0, 3) }
+      t.match(shaped, { status: 200, json }, coding)
       t.equal(backend.seen.at(-1)?.headers['accept-encoding'], 'identity')
-      t.same(
-        ['content-encoding', 'vary', 'content-length'].map(name => shaped.headers.get(name)),
-        [null, 'Accept-Language', String(Buffer.byteLength(shaped.text))]
-      )
-      const came = await bytesOf('/api/plain')
-      t.ok(came.bytes.equals(bytes), coding)
+      for (const name of Object.keys(ofBytes)) t.equal(told.get(name), null, name)
+      t.equal(told.get('vary'), 'Accept-Language')
+      t.equal(told.get('content-length'), String(Buffer.byteLength(shaped.text)))
+      const [came] = await once(get(`${gateway.url}/api/plain`), 'response')
+      t.ok((await buffer(came)).equals(bytes), coding)
       t.equal(came.headers['content-encoding'], coding)
     }
   }
@@ -200,36 +195,11 @@ t.test('a body beyond the bound is 502, and the back-end is not read to its end'
   }
 })
 
-t.test('a shaped body has none of the headers of its bytes, however these came', async t => {
-  for (const length of [undefined, 'told']) {
-    const bytes = gzipSync(items(10))
-    const fields = { 'etag': '"raw"', 'accept-ranges': 'bytes', 'content-encoding': 'gzip' }
-    answer = (_request, response) => {
-      const more = length && { 'content-length': bytes.length }
-      response.writeHead(200, { 'content-type': 'application/json', ...fields, ...more })
-      response.write(bytes.subarray(0, 10))
-      response.end(bytes.subarray(10))
-    }
-    const { headers, bytes: came } = await bytesOf('/api/list')
-    t.same((JSON.parse(String(came)) as { data: unknown }).data, rows(10), `length ${length}`)
-    for (const name of Object.keys(fields)) t.equal(headers[name], undefined, name)
-  }
-})
-
 t.test('what is no JSON is 502, and the log says how but holds nothing of it', async t => {
   const cases: Array<[Answer, RegExp]> = [
     [sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }), /begins as HTML .*text\/html/],
     [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
-    [sends('{"items":['), /it breaks off/],
-    [sends('{"items":[]} do-not-log'), /unexpected non-whitespace/],
-    [sends(Buffer.from('{"\xff\xfe":1}', 'latin1')), /is not utf-8/],
-    [sends('{"items":NaN}'), /unexpected token 'N'/],
-    [sends('items: []', { 'content-encoding': 'gzip' }), /coding gzip is not/],
     [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
-    [
-      sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
-      /content coding "gzip, br" is not known/
-    ],
     [sends('data: do-not-log\n\n', { 'content-type': 'text/event-stream' }), /stream of events/],
     [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
   ]
@@ -247,11 +217,8 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
 t.test('odd JSON is shaped as far as it goes', async t => {
   for (const [body, data] of [
     ['null', []],
-    ['7', []],
     ['[1,2]', []],
-    ['{"toString":1}', []],
     ['{"items":{"a":1}}', []],
-    ['\ufeff{"items":[{"id":1,"secret":2}]}', [{ id: 1 }]],
     ['{"items":[null,1,"x",[],{"id":1,"secret":"s"}]}', [null, 1, 'x', [], { id: 1 }]],
     ['{"items":[{"id":1,"__proto__":{"a":1}}],"__proto__":{"items":[{"id":9}]}}', [{ id: 1 }]]
   ] as const) {

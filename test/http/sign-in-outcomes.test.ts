@@ -68,8 +68,10 @@ t.test('each outcome has its own code, and the back-end’s message where config
     t.match(answer, { status, json: { errorCode } }, username)
     t.ok(answer.json.message.startsWith(message), `${username}: ${answer.json.message}`)
     t.same(answer.headers.getSetCookie(), [])
-    const metrics = await (await gateway.ops('/metrics')).text()
-    t.match(metrics, `console_gateway_sign_ins_total{source="b",outcome="${outcome}"} 1`)
+    t.match(
+      await gateway.metrics(),
+      `console_gateway_sign_ins_total{source="b",outcome="${outcome}"} 1`
+    )
   }
   t.equal((await signIn('alice')).status, 200)
   t.match(

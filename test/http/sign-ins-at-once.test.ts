@@ -1,7 +1,4 @@
-/**
- * Many sign-ins at the same time: no way round the counts, and nobody with a right password is
- * turned away.
- */
+/** Many sign-ins at once: no way round the counts, and no right password is turned away. */
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
@@ -154,9 +151,7 @@ t.test('a sign-in whose client has left is not evaluated, and holds up nobody', 
   await evaluated(2)
   const leaving = Array.from({ length: 5 }, (_, index) => sendSignIn(gateway, `left-${index}`))
   await until('the others wait', async () =>
-    (await (await gateway.ops('/metrics')).text()).includes(
-      'console_gateway_requests_in_flight 7\n'
-    )
+    (await gateway.metrics()).includes('console_gateway_requests_in_flight 7\n')
   )
   for (const socket of leaving) socket.destroy()
   const left = () => gateway.log.filter(line => line['msg'] === 'request' && line['status'] === 499)
