@@ -177,7 +177,7 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     t.equal((await gateway.call('/api/account/profile', { cookie })).status, 401)
     t.equal(await statusOf(nightly), 200, 'a key is no session')
     t.match(
-      await gateway.opsJson('/ops/api/sessions'),
+      await gateway.opsJson('sessions'),
       { users: 0, sessions: [] },
       'nor is it listed as one'
     )

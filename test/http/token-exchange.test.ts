@@ -59,21 +59,16 @@ async function start(t: Test, redis?: string) {
   const backEnd = await startBackEnd(t)
   const other = await testUpstream(t.after)
   const files = {
-    gateway: redis ? { redis: { url: redis } } : {},
+    redis,
+    backend: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
     routes: {
-      upstreams: {
-        b: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
-        other: { url: other.url }
-      },
+      upstreams: { other: { url: other.url } },
       routes: {
-        data: { path: '/api/data', methods: ['GET', 'POST'], upstream: 'b' },
-        both: {
-          path: '/api/both',
-          parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } }
-        },
-        open: { path: '/api/open', upstream: 'b', access: 'public' },
-        live: { path: '/api/live', upstream: 'b', websocket: {} },
-        other: { path: '/api/other', upstream: 'other' }
+        data: { methods: ['GET', 'POST'] },
+        both: { parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } } },
+        open: { access: 'public' },
+        live: { websocket: {} },
+        other: { upstream: 'other' }
       }
     }
   }

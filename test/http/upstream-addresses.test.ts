@@ -45,7 +45,7 @@ t.test('metrics, /readyz and status tell it, to operators alone', async t => {
   t.match(await ready.json(), { 'status': 'ready', 'upstream b': degraded })
   const shown = await fetch(`${gateway.opsUrl}/readyz`)
   t.same([shown.status, await shown.json()], [200, { status: 'ready' }])
-  t.match((await gateway.opsJson('/ops/api/status')).upstreams, [
+  t.match((await gateway.opsJson('status')).upstreams, [
     { address: backends[0]?.url, state: 'up', inFlight: 0 },
     { address: backends[1]?.url, state: 'up', inFlight: 0 },
     { address: dead, state: 'open', inFlight: 0 }

@@ -41,7 +41,7 @@ function closed(value: unknown): unknown {
 
 t.test('the API describes each of its routes', async t => {
   await gateway.call('/api/nowhere')
-  const document = await gateway.opsJson('/ops/api/openapi.json')
+  const document = await gateway.opsJson('openapi.json')
   const paths = document.paths as Record<string, Record<string, Operation>>
   t.match(paths, {
     '/ops/api/sessions': { get: { parameters: [{ name: 'user', in: 'query', required: false }] } },
@@ -61,7 +61,9 @@ t.test('the API describes each of its routes', async t => {
     const ofAnswer = operations['get']?.['responses'][200].content?.['application/json'].schema
     const isOpen = path.includes('requests') || path.endsWith('maintenance')
     if (ofAnswer === undefined || path.endsWith('/openapi.json')) continue
-    const answer = await gateway.opsJson(path.replace(/caller$/, '$&?caller=a'))
+    const answer = await gateway.opsJson(
+      path.replace('/ops/api/', '').replace(/caller$/, '$&?caller=a')
+    )
     const fits = ajv.compile(isOpen ? ofAnswer : (closed(ofAnswer) as Schema))
     t.ok(fits(answer), `${path} ${JSON.stringify(fits.errors)}`)
   }
@@ -89,7 +91,7 @@ t.test('each answer has its id, and so has each error', async t => {
 })
 
 t.test('requests are found by filters, and by id with advice', async t => {
-  const ask = async (path: string) => await gateway.opsJson(`/ops/api/requests${path}`)
+  const ask = async (path: string) => await gateway.opsJson(`requests${path}`)
   const { headers } = await gateway.call('/api/nowhere?token=secret', { cookie })
   const id = headers.get('x-request-id') ?? ''
   await until('it is remembered', async () => (await ask(`?id=${id}`)).requests.length === 1)
@@ -139,7 +141,7 @@ t.test('no answer of the state holds a secret, whatever changes about secrets', 
   const texts: string[] = []
   const look = async () => {
     const paths = ['status', 'plan', 'replicas', 'openapi.json']
-    for (const path of paths) texts.push(JSON.stringify(await gateway.opsJson(`/ops/api/${path}`)))
+    for (const path of paths) texts.push(JSON.stringify(await gateway.opsJson(`${path}`)))
   }
   await look()
   change('routes.yaml', content => {
@@ -176,7 +178,7 @@ const many = 100_000
 const userAt = (index: number) => ({ source: 'crowd', id: `i${index}`, username: `User-${index}` })
 
 const list = async ({ opsJson }: TestGateway, query: string): Promise<SessionsAnswer> =>
-  await opsJson(`/ops/api/sessions?${query}`)
+  await opsJson(`sessions?${query}`)
 
 const namesIn = ({ sessions }: SessionsAnswer) => sessions.map(({ user }) => user)
 

@@ -57,7 +57,7 @@ t.afterEach(async () => {
 
 t.test('without Redis it closes the routes of this process, and says so', async t => {
   const info = /in force in this process alone, and ends with it/
-  t.match(await opsJson(path), { info, operators: [] })
+  t.match(await opsJson('maintenance'), { info, operators: [] })
   const { operators } = await begin({ routes: ['orders'], methods: ['POST'], message: 'Wait.' })
   t.match(operators, [{ author: 'operator', message: 'Wait.' }])
   const refused = await call('/api/orders', { json: {} })
@@ -73,7 +73,7 @@ t.test('case U3: a second begin closes its routes beside those of the first', as
   t.same((await begin({ routes: ['news'] })).routes, [['orders'], ['news']])
   t.same(await closed(), ['orders', 'news'])
   const maintenance = /^operator closes orders .*; operator closes news /
-  t.match(await opsJson('/readyz'), { maintenance })
+  t.match(await (await gateway.ops('/readyz')).json(), { maintenance })
   t.same((await end({ routes: ['orders'] })).routes, [['news']])
   t.same(await closed(), ['news'], 'an end of one leaves the other')
 })
@@ -203,7 +203,7 @@ t.test('case U3: begun at two replicas at once, it holds at both, and after a re
     }
   }
   await until('both hear each other', async () => {
-    return (await here.opsJson('/ops/api/replicas')).replicas.length === 2
+    return (await here.opsJson('replicas')).replicas.length === 2
   })
   const ask = async (name: string, opsUrl: string, at = '') =>
     await askOps(opsUrl, path + at, { json: { until: inMs(60_000), routes: [name] } })

@@ -74,7 +74,7 @@ t.test('operators’ requests are taken, or refused with what to say instead', a
       await isAnswered(asked, message, `${path} ${JSON.stringify(json)}`)
     }
   }
-  const { operators } = await gateway.opsJson('/ops/api/maintenance')
+  const { operators } = await gateway.opsJson('maintenance')
   t.same(operators, [], 'what does not fit changes nothing')
   for (const [message, ...targets] of queries) {
     for (const target of targets) {

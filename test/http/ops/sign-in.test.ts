@@ -98,7 +98,7 @@ t.test('guesses are counted apart from the console’s', async t => {
     headers: { 'retry-after': /^\d+$/ }
   })
   t.ok(await signIn('bob'))
-  t.match(await opsJson('/ops/api/lockouts'), {
+  t.match(await opsJson('lockouts'), {
     lockouts: [{ account: 'alice' }, { kind: 'account at the operators’ page', account: 'bob' }]
   })
   await ops('/ops/api/lockouts/lift', { json: { account: 'bob' } })
