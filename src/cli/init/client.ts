@@ -45,12 +45,10 @@ export function createClient(send: Send, fixedHeaders: Readonly<Record<string, s
   const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
     if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
-    const { as: credentialStyle, scheme: credentialScheme } = credentialOf(as)
     const backEnd: BackEnd = {
       // A list may be larger than a sign-in.
       send: async request => await send({ ...request, maxBytes }),
-      credentialStyle,
-      credentialScheme
+      credential: credentialOf(as)
     }
     const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
