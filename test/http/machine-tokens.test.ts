@@ -20,14 +20,11 @@ const gatewayWith = async (after: (undo: () => unknown) => void, clientId = 'con
     login: { sources: { 'users-file': { kind: 'users-file' }, sso } }
   }
   const orders = {
-    ...{ path: '/api/orders/*', upstream: 'b', methods: ['GET', 'POST'], keys: true },
+    ...{ path: '/api/orders/*', methods: ['GET', 'POST'], keys: true },
     ...{ access: { roles: ['user'] }, passHeaders: ['authorization'] }
   }
-  const routes = {
-    upstreams: { b: { url: backend.url } },
-    routes: { orders, closed: { path: '/api/closed', upstream: 'b' } }
-  }
-  return await testGateway(after, { gateway, routes }, provider.environment)
+  const files = { gateway, backend: backend.url, routes: { routes: { orders, closed: {} } } }
+  return await testGateway(after, files, provider.environment)
 }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 

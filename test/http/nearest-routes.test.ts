@@ -8,15 +8,14 @@ const route = (path: string, methods: string[], more: object = {}) => ({
   path,
   methods,
   access: 'public',
-  upstream: 'b',
   ...more
 })
 const roles = { access: { roles: ['admin'] } }
 const admins = { ...roles, rewrite: '/accounts/:id/password' }
 const slashes = { passEncodedSlashes: true }
 const { call } = await testGateway(t.after, {
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     aliases: {
       '/api/currentUser': '/api/account/profile',
       '/users/old/:id/reset': '/users/:id/reset'

@@ -1,7 +1,6 @@
 /** The sessions of users: their own to see and close, and so many at a time. */
 import t from 'tap'
 import { cookieOf, password, type TestGateway, testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -86,22 +85,15 @@ const upstream = await testUpstream(t.after, (...exchange) => {
   const tenant = { ben: 'a b', bea: 'a b', carl: 'c' }[username ?? '']
   json(200, { id: tenant ? username : '1', profile: tenant && { tenant } })(...exchange)
 })
-const { gateway: atBackEnd, routes } = signInAt(upstream.url, {
-  user: { id: 'id', profile: 'profile' }
-})
 const budget = { max: 2, window: '1h' }
 const twoSources = await testGateway(t.after, {
   gateway: {
-    login: { sources: { staff: { kind: 'users-file' }, ...atBackEnd.login.sources } },
+    login: { sources: { staff: { kind: 'users-file' } } },
     identity: { source: 'x-user-source' }
   },
-  routes: {
-    ...routes,
-    routes: {
-      echo: { path: '/api/echo', upstream: 'b' },
-      shared: { path: '/api/shared', upstream: 'b' }
-    }
-  },
+  backend: upstream.url,
+  source: { user: { id: 'id', profile: 'profile' } },
+  routes: { routes: { echo: {}, shared: {} } },
   limits: {
     limits: {
       user: { ...budget, by: 'user', routes: ['echo'] },

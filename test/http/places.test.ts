@@ -15,7 +15,6 @@ const route = (path: string, rewrite: string, more: object = {}) => ({
   path,
   rewrite,
   access: 'public',
-  upstream: 'b',
   methods: ['GET', 'POST'],
   ...more
 })
@@ -24,8 +23,9 @@ const at = `${backend.url}/app`
 const passes = { redirects: 'pass' }
 const gateway = await testGateway(t.after, {
   gateway: { server: { hosts: ['console.example.com:8443', '127.0.0.1'] } },
+  backend: at,
   routes: {
-    upstreams: { b: { url: at }, wide: { url: at }, inner: { url: backend.url } },
+    upstreams: { wide: { url: at }, inner: { url: backend.url } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: {
       orders: route('/api/orders', '/orders', { setCookies: cookies }),

@@ -19,8 +19,8 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
 /** A gateway whose profile is so, and alice at it. */
 async function profileOf(t: Test, profile: object, steps: readonly object[] = [], limits = {}) {
   const gateway = await testGateway(t.after, {
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       aliases: { [alias]: path },
       permissions: { admin: ['*'] },
       endpoints: { profile },

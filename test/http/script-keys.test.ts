@@ -16,26 +16,20 @@ import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 const backend = await streamingBackend(t.after)
 const sockets = await webSocketUpstream(t.after)
 
+const opened = { passHeaders: ['authorization'] }
 const routes = {
   upstreams: {
-    b: { url: backend.url },
     w: { url: sockets.url },
     shop: { url: backend.url, credential: { as: 'bearer', from: 'shop' } }
   },
   endpoints: { check: { path: '/api/auth/check' } },
   routes: {
-    orders: {
-      ...{ path: '/api/orders/*', upstream: 'b', methods: ['GET', 'POST'], keys: true },
-      passHeaders: ['authorization']
-    },
-    admins: { path: '/api/admins', upstream: 'b', access: { roles: ['admin'] }, keys: true },
-    closed: { path: '/api/closed', upstream: 'b' },
-    shop: { path: '/api/shop', upstream: 'shop', keys: true },
-    open: {
-      ...{ path: '/api/open', upstream: 'b', access: 'public' },
-      passHeaders: ['authorization']
-    },
-    live: { path: '/api/live', upstream: 'w', websocket: {}, keys: true }
+    orders: { ...opened, path: '/api/orders/*', methods: ['GET', 'POST'], keys: true },
+    admins: { access: { roles: ['admin'] }, keys: true },
+    closed: {},
+    shop: { upstream: 'shop', keys: true },
+    open: { ...opened, access: 'public' },
+    live: { upstream: 'w', websocket: {}, keys: true }
   }
 }
 
@@ -49,9 +43,10 @@ async function start(t: Test, redis?: string, limits = {}) {
     gateway: {
       audit,
       identity: { source: 'x-user-source' },
-      login: { sources: { 'users-file': { kind: 'users-file' }, shop } },
-      ...(redis && { redis: { url: redis } })
+      login: { sources: { 'users-file': { kind: 'users-file' }, shop } }
     },
+    redis,
+    backend: backend.url,
     routes,
     limits: { limits }
   })

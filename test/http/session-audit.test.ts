@@ -3,15 +3,21 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { audit, configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
+import {
+  audit,
+  configFolder,
+  cookieOf,
+  type Files,
+  password,
+  testGateway
+} from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const start = async (t: Test, gateway: object = {}, routes = {}) =>
-  await testGateway(t.after, { gateway: { audit, ...gateway }, routes })
+const start = async (t: Test, files: Files = {}) =>
+  await testGateway(t.after, { ...files, gateway: { audit, ...files.gateway } })
 
 /** Waits for so many lines of ended sessions, which are all. */
 async function revokedIn(folder: string, count: number) {
@@ -28,7 +34,9 @@ function removeBob(folder: string): void {
 }
 
 t.test('sessions that a user closes, and those that a sign-in replaces, have a line', async t => {
-  const { folder, call, signIn, ops } = await start(t, { session: { perUser: { max: 2 } } })
+  const { folder, call, signIn, ops } = await start(t, {
+    gateway: { session: { perUser: { max: 2 } } }
+  })
   const idOf = async (cookie: string): Promise<string> =>
     (await call('/api/session', { cookie })).json.data.id
   const first = await idOf(await signIn())
@@ -71,7 +79,7 @@ t.test('a change of the users file has lines for the sessions that it ends', asy
 
 t.test('users who were removed while the gateway did not run have a line at the start', async t => {
   const redis = await testRedis(t.after)
-  const folder = await configFolder({ gateway: { audit, redis: { url: redis.url } } })
+  const folder = await configFolder({ gateway: { audit }, redis: redis.url })
   const first = await testGateway(() => {}, folder)
   await first.signIn('bob')
   await first.stop({ noticeMs: 0 })
@@ -86,15 +94,15 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     const answer = exchange[2].url === '/login' ? json(200, signedIn) : json(401, {})
     answer(...exchange)
   })
-  const { gateway: login, routes } = signInAt(backend.url, {
-    token: 'token',
-    refreshToken: 'refresh',
-    expires: { path: 'expiresIn' },
-    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
-  })
-  const { folder, call, signIn } = await start(t, login, {
-    upstreams: { b: { ...routes.upstreams.b, credential: 'bearer' } },
-    routes: { orders: { path: '/api/orders', upstream: 'b' } }
+  const { folder, call, signIn } = await start(t, {
+    backend: { url: backend.url, credential: 'bearer' },
+    source: {
+      token: 'token',
+      refreshToken: 'refresh',
+      expires: { path: 'expiresIn' },
+      refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
+    },
+    routes: { routes: { orders: {} } }
   })
   const cookie = await signIn('carol')
   await until('the session has ended', async () => {

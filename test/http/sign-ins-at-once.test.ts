@@ -10,7 +10,6 @@ import {
   testGateway
 } from '../support/gateway.ts'
 import { request } from '../support/raw.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { loginPath } from '../support/wire.ts'
@@ -51,11 +50,10 @@ async function slowSignIn(t: Test, lockout: object = {}) {
     if (isHeld) waiting.push(answer)
     else setImmediate(answer)
   })
-  const outcomes = [{ is: 'success', path: 'code', in: [0] }]
-  const { gateway: login, routes } = signInAt(backend.url, { outcomes })
   const gateway = await testGateway(t.after, {
-    gateway: { ...login, server: { trustedProxies: ['127.0.0.1'] } },
-    routes,
+    gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+    backend: backend.url,
+    source: { outcomes: [{ is: 'success', path: 'code', in: [0] }] },
     limits: { lockout }
   })
   const release = () => {

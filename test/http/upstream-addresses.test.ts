@@ -10,11 +10,12 @@ const backends = [await testUpstream(t.after), await testUpstream(t.after)]
 const port = await freePort()
 const dead = `http://127.0.0.1:${port}`
 const gateway = await testGateway(t.after, {
+  backend: { url: [...backends.map(({ url }) => url), dead] },
   routes: {
-    upstreams: { b: { url: [...backends.map(({ url }) => url), dead] }, sole: { url: dead } },
+    upstreams: { sole: { url: dead } },
     routes: {
-      r: { path: '/api/r', access: 'public', upstream: 'b' },
-      sole: { path: '/api/sole', access: 'public', methods: ['POST'], upstream: 'sole' }
+      r: { access: 'public' },
+      sole: { access: 'public', methods: ['POST'], upstream: 'sole' }
     }
   }
 })
