@@ -4,19 +4,13 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
 const form = 'application/x-www-form-urlencoded'
 const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
 const { url } = backend
-const route = (path: string, more: object = {}) => ({
-  path,
-  upstream: 'none',
-  access: 'public',
-  methods: ['GET', 'POST', 'PATCH'],
-  ...more
-})
+const open = { access: 'public', methods: ['GET', 'POST', 'PATCH'] }
+const atB = { ...open, upstream: 'listing' }
 /** Takes bodies of GET, and has no pipeline in mind. */
 const sockets = new Set<Socket>()
 const ignoring = await rawUpstream(t.after, socket => {
@@ -24,43 +18,46 @@ const ignoring = await rawUpstream(t.after, socket => {
   socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
 })
 const broken = await rawUpstream(t.after, socket => socket.destroy())
-const passGetBody = { methods: ['GET'], passGetBody: true }
-const config = {
-  gateway: signInAt(url, { upstream: 'api', format: 'form', token: 'token' }).gateway,
-  routes: {
-    paging: { page: 'current', size: 'pageSize', defaultSize: 20 },
-    upstreams: {
-      b: {
-        url,
-        paging: { offset: 'skip', size: 'limit' },
-        headers: { 'accept': 'application/vnd.orders+json', 'x-api-key': '${API_KEY}' }
-      },
-      same: { url, paging: { page: 'current', size: 'pageSize' } },
-      none: { url },
-      api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } },
-      ignoring: { url: ignoring.url },
-      broken: { url: broken.url }
-    },
+const passing = { access: 'public', passGetBody: true }
+const gateway = await testGateway(
+  t.after,
+  {
+    backend: url,
+    source: { upstream: 'api', format: 'form', token: 'token' },
+    limits: { sizes: { shape: '10KiB' } },
     routes: {
-      list: route('/api/list', { upstream: 'b', rewrite: '/orders' }),
-      renamed: route('/api/renamed', { upstream: 'b', query: { rename: { keyword: 'q' } } }),
-      off: route('/api/off', { upstream: 'b', query: { paging: false } }),
-      same: route('/api/same', { upstream: 'same' }),
-      none: route('/api/none'),
-      save: route('/api/save', { upstream: 'api' }),
-      mapped: route('/api/mapped', { body: { shape: 'order' } }),
-      form: route('/api/form', { body: { as: 'form' } }),
-      both: route('/api/both', { body: { shape: 'order', as: 'form' } }),
-      json: route('/api/json', { body: { as: 'json' } }),
-      passes: route('/api/passes', { ...passGetBody, maxBody: '1KiB' }),
-      ignoring: route('/api/ignoring', { ...passGetBody, upstream: 'ignoring' }),
-      broken: route('/api/broken', { ...passGetBody, upstream: 'broken' })
-    },
-    shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
+      paging: { page: 'current', size: 'pageSize', defaultSize: 20 },
+      upstreams: {
+        listing: {
+          url,
+          paging: { offset: 'skip', size: 'limit' },
+          headers: { 'accept': 'application/vnd.orders+json', 'x-api-key': '${API_KEY}' }
+        },
+        same: { url, paging: { page: 'current', size: 'pageSize' } },
+        api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } },
+        ignoring: { url: ignoring.url },
+        broken: { url: broken.url }
+      },
+      routes: {
+        list: { ...atB, rewrite: '/orders' },
+        renamed: { ...atB, query: { rename: { keyword: 'q' } } },
+        off: { ...atB, query: { paging: false } },
+        same: { ...open, upstream: 'same' },
+        none: open,
+        save: { ...open, upstream: 'api' },
+        mapped: { ...open, body: { shape: 'order' } },
+        form: { ...open, body: { as: 'form' } },
+        both: { ...open, body: { shape: 'order', as: 'form' } },
+        json: { ...open, body: { as: 'json' } },
+        passes: { ...passing, maxBody: '1KiB' },
+        ignoring: { ...passing, upstream: 'ignoring' },
+        broken: { ...passing, upstream: 'broken' }
+      },
+      shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
+    }
   },
-  limits: { sizes: { shape: '10KiB' } }
-}
-const gateway = await testGateway(t.after, config, { API_KEY: 'key of the back-end' })
+  { API_KEY: 'key of the back-end' }
+)
 t.beforeEach(() => {
   backend.seen.length = 0
 })

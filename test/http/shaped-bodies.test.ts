@@ -32,16 +32,7 @@ const raws = await rawUpstream(t.after, socket => {
   socket.write(head, 'latin1')
   if (body !== undefined) socket.end(body)
 })
-const open = (name: string, more: object = {}) => ({
-  [name]: {
-    path: `/api/${name}`,
-    access: 'public',
-    upstream: 'b',
-    methods: ['GET', 'POST'],
-    shape: name,
-    ...more
-  }
-})
+const open = { access: 'public', methods: ['GET', 'POST'] }
 const shapes = parse(`
 list:
   - unwrap: items
@@ -65,16 +56,16 @@ lifted:
 `) as object
 const gateway = await testGateway(t.after, {
   limits: { limits: {}, sizes: { shape: '2MiB' } },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url }, raws: { url: raws.url } },
+    upstreams: { raws: { url: raws.url } },
     routes: {
-      ...Object.assign({}, ...Object.keys(shapes).map(name => open(name))),
-      ...open('raw', { upstream: 'raws', shape: 'list' }),
-      ...open('own', { access: undefined, shape: 'list' }),
-      ...open('plain', { shape: undefined }),
-      ...open('ok', { shape: 'page', errorStatus: 'ok' }),
+      ...Object.fromEntries(Object.keys(shapes).map(shape => [shape, { ...open, shape }])),
+      raw: { ...open, upstream: 'raws', shape: 'list' },
+      own: { shape: 'list' },
+      plain: open,
+      ok: { ...open, shape: 'page', errorStatus: 'ok' },
       parts: {
-        path: '/api/parts',
         access: 'public',
         parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
       }
@@ -363,10 +354,13 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
   t.equal((await gateway.call('/api/nowhere')).status, 404)
   const everywhere = await testGateway(t.after, {
     gateway: { envelope: { errorStatus: 'ok' } },
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       shapes: { page: [{ status: { path: 'code', ok: [0], statuses: { 40400: 404 } } }] },
-      routes: { ...open('page'), ...open('own', { shape: 'page', errorStatus: 'own' }) }
+      routes: {
+        page: { ...open, shape: 'page' },
+        own: { ...open, shape: 'page', errorStatus: 'own' }
+      }
     }
   })
   for (const [path, errorCode] of [
