@@ -57,6 +57,7 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['PROPFIND', '/api/v1/one', 'GET, HEAD, PUT'],
   ['PATCH', '/api/two', '> /api/two'],
   ['POST', '/api/two', 'PATCH'],
+  ...['LOCK', 'PURGE', 'SOURCE'].map(name => [name, '/api/two', 'PATCH'] as const),
   ['GET', '/api/two', 'PATCH'],
   ['GET', '/api/auth/admin/login', 'POST'],
   ['DELETE', '/api/auth/admin/login', 'POST'],

@@ -1,7 +1,4 @@
-/**
- * Clients that never finish what they send, never use their connection, never read or are gone: they
- * are cut off when config says so and not before, and keep nothing from others.
- */
+/** Clients that never finish what they send, never read or are gone are cut off in their time. */
 import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
@@ -150,35 +147,6 @@ t.test('an unused connection is closed, one in use is kept', async t => {
     return true
   })
   t.notOk(unused.isClosed(), 'where more time is configured, it stays')
-})
-
-t.test('three hundred half requests, reset or ended, leave no descriptor behind', async t => {
-  const descriptors = () => readdirSync('/proc/self/fd').length
-  const post = (field: string, part: string) =>
-    request('POST /api/things/1', [signedIn, 'Content-Type: text/plain', field], part)
-  const halves = [
-    'GET /api/no',
-    'POST /api/things/1 HTTP/1.1\r\nHost: gateway.test\r\n',
-    post('Content-Length: 10', 'half'),
-    post('Transfer-Encoding: chunked', '5\r\nhe'),
-    '\r\n\r\n',
-    request('GET /api/things/held', [signedIn])
-  ]
-  const before = descriptors()
-  for (let batch = 0; batch < 10; batch++) {
-    const lines = await Promise.all(Array.from({ length: 30 }, () => open(t.after, patient.url)))
-    for (const [index, { socket }] of lines.entries()) {
-      socket.write(halves[index % halves.length] ?? '', () => {
-        if (index % 2 === 0) socket.resetAndDestroy()
-        else socket.destroy()
-      })
-    }
-    await Promise.all(lines.map(line => line.closed))
-  }
-  const { status } = await patient.call('/api/notices', { cookie })
-  t.equal(status, 200, 'the user has places again')
-  const most = before + 10
-  await until(`at most 10 descriptors more than ${before}`, () => descriptors() <= most)
 })
 
 t.test('when a client leaves, its request at the back-end ends too', async t => {
