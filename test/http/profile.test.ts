@@ -117,15 +117,6 @@ t.test('an upstream at fault is 504 or 502, never 401, and keeps the cookie', as
   })
 })
 
-t.test('an answer may be the whole body, by GET, HEAD and POST', async t => {
-  const answer = { json: '{profile}', inEnvelope: 'none' }
-  const { ask } = await profileOf(t, { methods: ['GET', 'POST'], answer })
-  for (const method of ['GET', 'POST']) {
-    t.strictSame((await ask(method)).json, { email: 'alice@example.com' }, method)
-  }
-  t.equal((await ask('HEAD')).status, 200)
-})
-
 t.test('an answer from both: {profile} is the user of the upstream', async t => {
   const json = { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
   const at = { upstream: 'b', rewrite: '/nick', shape: 'me' }

@@ -47,12 +47,6 @@ missing: [{ unwrap: items }, { wrap: list }]
 unwrapped: [{ unwrap: data }]
 number: [{ unwrap: id.rawJSON }]
 numbers: [{ unwrap: list }, { each: [{ lift: id }] }]
-again: [{ use: lifted }]
-lifted:
-  - unwrap: data.list
-  - each: [{ rename: { at: attributes } }, { lift: attributes }]
-  - nest: { as: rows, count: n }
-  - wrap: envelope
 `) as object
 const gateway = await testGateway(t.after, {
   limits: { limits: {}, sizes: { shape: '2MiB' } },
@@ -220,22 +214,6 @@ t.test('odd JSON is shaped as far as it goes', async t => {
   t.equal(({} as Record<string, unknown>)['a'], undefined)
 })
 
-t.test('an error’s message is found in whatever coding and charset it comes', async t => {
-  const message = 'Schließen Sie erst den Auftrag ab.'
-  const fields = {
-    'content-encoding': 'gzip',
-    'content-type': 'application/json; charset=iso-8859-1',
-    'content-digest': 'x'
-  }
-  const body = gzipSync(
-    Buffer.from(JSON.stringify({ msg: message, stack: 'at Dao.java:7' }), 'latin1')
-  )
-  const { headers, ...refused } = await when(sends(body, fields, 409))
-  t.notMatch(refused.text, 'Dao', 'and nothing beside it')
-  t.match(refused, { status: 409, json: { errorCode: 'upstream.error', message } })
-  t.same([headers.get('content-encoding'), headers.get('content-digest')], [null, null])
-})
-
 t.test('ids of more digits than JavaScript holds arrive as they were sent', async t => {
   const sent = '[{"id":12345678901234567890,"subject":0.1},{"id":9007199254740993}]'
   const { text } = await when(sends(`{"items":${sent}}`))
@@ -372,13 +350,6 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
     t.match(await everywhere.call(path), { status: 200, json }, path)
   }
   t.equal((await everywhere.call('/api/own')).status, 404)
-})
-
-t.test('the members of an object go up, and a bare list gets a name and a count', async t => {
-  const list = [{ id: 7, at: { id: 1, title: 'Hi', by: { id: 2 } } }, { id: 8, at: null }, 9]
-  const rows = [{ id: 7, title: 'Hi', by: { id: 2 } }, { id: 8, attributes: null }, 9]
-  const lifted = await when(page({ data: { list } }), '/api/again')
-  t.match(lifted, { status: 200, json: { data: { rows, n: 3 } } })
 })
 
 const labels: ReadonlyArray<Record<string, string>> = [

@@ -192,6 +192,8 @@ async function stall(target: string): Promise<Line> {
   const line = await open(t.after, impatient.url)
   line.socket.write(request(`GET ${target}`))
   await line.until(received => received !== '')
+  // A gateway on a machine that stands still refuses for a moment.
+  if (line.received().includes('"overloaded"')) return await stall(target)
   line.socket.pause()
   return line
 }
@@ -202,7 +204,8 @@ t.test('a reader that stands still loses its connection, after once the time', a
     const startedAt = performance.now()
     const stoodStillMs = standstill()
     const { socket } = await stall(target)
-    const fits = (line: Record<string, unknown>) => line['path'] === target
+    const fits = ({ path, code }: Record<string, unknown>) =>
+      path === target && code !== 'overloaded'
     const line = await impatient.logged(fits, from)
     const ms = performance.now() - startedAt
     t.match(line, { status: 499, code: 'request.timeout' }, target)
@@ -232,7 +235,13 @@ t.test('a reader that is slow, but reads, gets the whole file', async t => {
   clearInterval(timer)
   t.ok(received().length > size)
   t.ok(performance.now() - startedAt > 2 * idleMs, 'longer than a reader may stand still')
-  t.match(await impatient.logged(({ path }) => path === '/large.bin', from), { status: 200 })
+  t.match(
+    await impatient.logged(
+      ({ path, code }) => path === '/large.bin' && code !== 'overloaded',
+      from
+    ),
+    { status: 200 }
+  )
 })
 
 t.end()

@@ -77,18 +77,6 @@ t.test('each page is HTML that runs nothing but its own, and has a link to each 
   t.match((await call('/ops/nothing')).status, 404)
 })
 
-t.test('files need no account, and other addresses lead to the first page', async t => {
-  for (const [path, status, fields] of [
-    ['/ops/page.css', 200, { 'content-type': /css/ }],
-    ['/ops/live.js', 200, { 'content-type': /javascript/ }],
-    ['/ops/icon.svg', 200, { 'content-type': /svg/ }],
-    ['/', 302, { location: '/ops/' }],
-    ['/ops', 302, { location: '/ops/' }]
-  ] as const) {
-    t.match(await asNobody(path), { status, headers: fields }, path)
-  }
-})
-
 t.test('an operator signs in by a form at the address that was asked for', async t => {
   const address = '/ops/requests?status=5xx'
   t.match(textOf((await asNobody(address)).text), /User name.*Password/)
