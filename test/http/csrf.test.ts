@@ -117,10 +117,12 @@ const backEnds: Readonly<Record<string, BackEnd>> = {
         if (call === 'POST /login') {
           isIn = isRight
           const headers = { 'set-cookie': 'SESS=1; HttpOnly' }
-          return isIn ? { status: 200, headers, json: { user, csrf_token: 'c-1' } } : no(400)
+          return isIn
+            ? { status: 200, headers, json: { user, csrf_token: 'of-this-session' } }
+            : no(400)
         }
         if (!isIn || cookies.get('SESS') !== '1') return no(401)
-        if (!call.startsWith('GET') && header('x-csrf-token') !== 'c-1') return no(403)
+        if (!call.startsWith('GET') && header('x-csrf-token') !== 'of-this-session') return no(403)
         isIn = call !== 'POST /logout'
         return { status: 200, json: { ok: 1 } }
       }
@@ -180,6 +182,6 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
     t.equal((await call('/api/account/logout', { method: 'POST', cookie })).status, 200)
     await until('a sign-out there', () => answered.at(-1)?.[0] === 'POST /logout')
     t.ok([200, 302].includes(answered.at(-1)?.[1] ?? 0), 'the back-end’s session ends, too')
-    t.notMatch(JSON.stringify(log), /XSRF|x-xsrf|c-1/)
+    t.notMatch(JSON.stringify(log), /XSRF|x-xsrf|of-this-session/)
   })
 }
