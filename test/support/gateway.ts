@@ -16,8 +16,8 @@ export interface Files {
   readonly routes?: Tree
   readonly limits?: Tree
   readonly users?: Tree
-  /** Own code, by its file. */
-  readonly code?: Readonly<Record<string, string>>
+  /** Own code and other files, by their names. */
+  readonly code?: Readonly<Record<string, string | Uint8Array>>
 }
 
 export { password }
@@ -25,11 +25,12 @@ export { password }
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
 
-/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
+/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits, no lockout, and one secret for all that have a Redis, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
   const folder = temporaryFolder()
   const write = (name: string, content: Tree) =>
     writeFileSync(join(folder, name), stringify(content))
+  const shared = files.gateway?.['redis'] !== undefined && { secrets: ['file:session-secret'] }
   write(
     'gateway.yaml',
     merged(
@@ -38,12 +39,13 @@ export async function configFolder(files: Files = {}): Promise<string> {
         ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
         drain: { notice: '0ms', grace: '2s' },
         reload: { watch: false },
-        session: { cookie: { secure: false }, perUser: { max: 1000 } }
+        session: { cookie: { secure: false }, perUser: { max: 1000 }, ...shared }
       },
       files.gateway ?? {}
     ) as Tree
   )
   writeFileSync(join(folder, 'ops-secret'), testSecret)
+  writeFileSync(join(folder, 'session-secret'), 'a secret of at least thirty-two characters')
   write('routes.yaml', files.routes ?? {})
   write('limits.yaml', {
     lockout: noLockout,
@@ -114,6 +116,7 @@ export async function testGateway(
     call,
     /** A call to the operators' listener, with its secret. */
     ops: (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options),
+    metrics: async () => await (await askOps(gateway.opsUrl, '/metrics')).text(),
     /** Signs in and gives the `Cookie` field's value. */
     signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
       const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
