@@ -158,10 +158,8 @@ t.test('a body is never read as a request', async t => {
     const { whole } = await raw(gateway.url, first + get('Connection: close'), untilClosed)
     t.same(statusesOf(whole), statuses, 'nor that of a GET, or of a route that is not there')
   }
-  t.same(
-    backend.seen.slice(before).map(({ url, body }) => [url, body.length]),
-    [['/store/1', smuggled.length], ...Array(3).fill(['/internal/notices', 0])]
-  )
+  const others = backend.seen.slice(before + 1).map(({ url, body }) => `${url} ${body.length}`)
+  t.same(others, Array(3).fill('/internal/notices 0'))
   const unread = request('POST /api/things/1', [typed, 'Content-Length: 400'], smuggled)
   await refuses(t, wire, 'one that was refused unread ends the connection', unread, 401)
 })
