@@ -157,6 +157,7 @@ export async function testGateway(
     ops,
     /** What `/ops/api/PATH` answers; `json` is sent by POST. */
     opsJson: (path: string, json?: unknown) => opsJson(gateway.opsUrl, path, json),
+    metrics: async () => await (await ops('/metrics')).text(),
     ready: async () =>
       await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
     attempt,
