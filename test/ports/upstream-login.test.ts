@@ -73,8 +73,10 @@ function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
       waits.push(call.timeoutMs)
       return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
     },
-    credentialStyle,
-    ...(form.credentialScheme !== undefined && { credentialScheme: form.credentialScheme })
+    credential: {
+      as: credentialStyle,
+      ...(form.credentialScheme !== undefined && { scheme: form.credentialScheme })
+    }
   })
 }
 
