@@ -43,7 +43,6 @@ export async function buildApp(
   const routes = await compileRoutes(gateway)
   const app = createFastify(gateway)
   app.decorate('routes', routes)
-  services.watch?.(app)
   try {
     await addAll(app)
     await app.ready()

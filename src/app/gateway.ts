@@ -1,6 +1,5 @@
 /** The services and settings of one generation, which its hooks, endpoints and routes share. */
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
@@ -35,33 +34,15 @@ import {
   sessionCookie
 } from './hooks/session-cookie.ts'
 
-type Shared =
-  | 'log'
-  | 'sessions'
-  | 'secrets'
-  | 'counts'
-  | 'highestUse'
-  | 'lockouts'
-  | 'sourceFaults'
-  | 'inFlight'
-  | 'metrics'
-  | 'rates'
-  | 'drift'
-  | 'tracer'
-
-export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
+export interface GatewayServices extends Omit<Services, 'failures'> {
   readonly failures: Pick<Services['failures'], 'add'>
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   /** @param member is destroyed where it may run no longer @returns ends the registration */
   readonly running: (member: { readonly destroy: () => unknown }) => () => void
   readonly shed: ShedLog
   readonly bindStream: BindStream
-  /** Undefined in dry runs, where nobody begins one. */
-  readonly maintenance?: Pick<Services['maintenance'], 'current'>
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
-  /** Called with the app before anything is added to it: for plugins. */
-  readonly watch?: ((app: FastifyInstance) => void) | undefined
   /** Called with the value that a shape gets: for dry runs. */
   readonly watchShape?: (name: string, value: unknown) => void
 }

@@ -1,5 +1,4 @@
 /** The real app of a config without a listener: what it does with a request, and what it asks. */
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
@@ -12,23 +11,14 @@ import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
-import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { SourceFaults } from '../login/credential-source.ts'
-import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
-import { SharedCounts } from '../limits/shared-counts.ts'
 import { adopt } from '../observability/emitters.ts'
-import { Metrics } from '../observability/metrics.ts'
-import { RequestRates } from '../observability/request-rates.ts'
 import { type FullRequestJson, fullRequestJson } from '../observability/request-json.ts'
 import type { Upstream } from '../proxy/upstream.ts'
-import { createLogger } from '../services/services.ts'
+import { createLogger, createServices } from '../services/services.ts'
 import { contextsOnly } from '../observability/traces/tracer.ts'
-import { MemoryStore } from '../session/memory-store.ts'
-import { Sessions } from '../session/sessions.ts'
 import { createSecretId, type Credential, type Identity } from '../session/types.ts'
-import { createSeal } from '../session/seal.ts'
 
 export interface UpstreamCall {
   readonly upstream: string
@@ -72,8 +62,6 @@ interface Options {
   readonly open?: ((name: string, config: UpstreamConfig) => Upstream) | undefined
   /** Whom each password signs in; nobody without it. */
   readonly identity?: Identity | undefined
-  /** Called with the app before anything is added to it. */
-  readonly watch?: GatewayServices['watch']
 }
 
 export type DryApp = Awaited<ReturnType<typeof createDryApp>>
@@ -87,34 +75,20 @@ const newRun = (answer?: unknown) => ({
   record: Promise.withResolvers<FullRequestJson>()
 })
 
-export async function createDryApp(config: Config, { open, identity, watch }: Options = {}) {
+export async function createDryApp(config: Config, { open, identity }: Options = {}) {
   const { gateway } = config
-  const store = new MemoryStore()
-  const secrets = [randomBytes(32).toString('base64url')]
-  const sessions = new Sessions({
-    store,
-    seal: createSeal(secrets),
-    lifeTimes: gateway.session,
-    perUser: gateway.session.perUser
-  })
-  const counts = new SharedCounts(undefined)
+  const silent = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  const own = createServices(unshared(config), silent, contextsOnly())
+  const { counts, secrets, sessions } = own
   const lockouts = createMemoryLockouts()
   let run = newRun()
   const services: GatewayServices = {
-    ...unseen(),
-    sessions,
-    secrets,
-    counts,
-    highestUse: new HighestUse(),
+    ...own,
     lockouts,
-    sourceFaults: new SourceFaults(),
-    inFlight: new Map(),
-    rates: new RequestRates(),
     running: () => () => {},
     shed: () => {},
     bindStream: () => () => {},
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },
-    watch,
     watchShape: (name, value) => void run.shaped.set(name, value),
     upstream: (name, settings) => {
       const upstream = open?.(name, settings) ?? offline(settings, () => run.answer)
@@ -158,7 +132,7 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     close: async (): Promise<void> => {
       server.close()
       await app.close()
-      await counts.close()
+      await own.close()
     }
   }
 }
@@ -231,8 +205,8 @@ function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): 
   }
 }
 
-function unseen() {
-  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
-  const metrics = new Metrics()
-  return { log, metrics, drift: new Drift({ log, metrics }), tracer: contextsOnly() }
+/** Sessions, counts and secrets of its own, and nothing is written down. */
+function unshared({ gateway, ...others }: Config): Config {
+  const { redis: _, audit: __, session, ...settings } = gateway
+  return { ...others, gateway: { ...settings, session: { ...session, secrets: [] } } }
 }
