@@ -131,18 +131,13 @@ function createSource(
     }
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
-    case 'upstream-login': {
-      const { config, fetchWhole } = upstream(source.upstream)
-      const { as, scheme } = credentialOf(config.credential)
+    case 'upstream-login':
       return createUpstreamLogin({
         name,
         config: source,
-        send: fetchWhole,
-        credentialStyle: as,
-        credentialScheme: scheme,
+        backEnd: upstream(source.upstream),
         onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
       })
-    }
   }
 }
 
@@ -150,15 +145,13 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   const exchanges = new Map<string, TokenExchange>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
-    const { as, scheme, exchange, jwt } = credentialOf(credential)
+    const { exchange, jwt } = credentialOf(credential)
     if (exchange !== undefined) {
       const ofToken = createTokenExchange({
         upstream,
         config: exchange,
         bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
-        send: upstreamOf(upstream).fetchWhole,
-        credentialStyle: as,
-        credentialScheme: scheme
+        backEnd: upstreamOf(upstream)
       })
       exchanges.set(upstream, ofToken)
     }
@@ -214,16 +207,14 @@ function withOwnCode(
     const code = modules.get(file)
     if (code === undefined) return upstream
     /** A call that is sent again shall not hold the headers of its first time. */
-    const signed = async <C extends Added>(call: C, path = call.path): Promise<C> => ({
+    const signed = async <C extends Added>(call: C): Promise<C> => ({
       ...call,
-      headers: { ...call.headers, ...(await headersBy(file, code, { ...call, path })) }
+      headers: { ...call.headers, ...(await headersBy(file, code, call)) }
     })
     return {
       ...upstream,
       send: async call => upstream.send(await signed(call)),
-      connect: async call => upstream.connect(await signed(call)),
-      fetchWhole: async request =>
-        upstream.fetchWhole(await signed(request, upstream.base + request.path))
+      connect: async call => upstream.connect(await signed(call))
     }
   }
 }

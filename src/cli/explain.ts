@@ -84,8 +84,10 @@ function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Headers) {
       const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
       return {
         ...pool,
-        send: call => pool.send({ ...call, headers: { ...call.headers, ...sent } }),
-        fetchWhole: call => pool.fetchWhole({ ...call, headers: { ...call.headers, ...ofPart } })
+        send: call => {
+          const more = call.recorded?.purpose === 'request' ? sent : ofPart
+          return pool.send({ ...call, headers: { ...call.headers, ...more } })
+        }
       }
     },
     close: async (): Promise<void> => void (await Promise.all(pools.map(pool => pool.close())))

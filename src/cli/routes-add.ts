@@ -56,18 +56,12 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
   const pool = createUpstream(upstream, { name, pemFiles: config.authorities })
-  const client = createClient(pool.fetchWhole, {})
-  const { as: credentialStyle, scheme: credentialScheme } = credentialOf(upstream.credential)
+  const client = createClient(pool, {})
+  const { as } = credentialOf(upstream.credential)
   const source = sourceOf(config, name)
   try {
-    if (credentialStyle === 'none' || source === undefined) return await client.get(path)
-    const login = createUpstreamLogin({
-      name,
-      config: source,
-      send: pool.fetchWhole,
-      credentialStyle,
-      credentialScheme
-    })
+    if (as === 'none' || source === undefined) return await client.get(path)
+    const login = createUpstreamLogin({ name, config: source, backEnd: pool })
     const account = { username: await answers.account(), password: await answers.password() }
     const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }
     const result = await login.verify(attempt)

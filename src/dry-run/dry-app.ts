@@ -180,27 +180,20 @@ function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
     send: async ({ body }) => {
       if (body instanceof Readable) body.resume()
       return respond()
-    },
-    fetchWhole: async () => respond()
+    }
   }
 }
 
 function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): Upstream {
   // A call may get more headers, and those may be secret.
-  const note = (
-    { method, headers }: Pick<UpstreamCall, 'method' | 'headers'>,
-    path: string,
-    part?: string
-  ) => void calls().push({ upstream: name, method, path, headers: { ...headers }, part })
   return {
     ...upstream,
     send: call => {
-      note(call, call.path.slice(upstream.base.length))
+      const { method, headers, recorded } = call
+      const part = recorded?.purpose === 'request' ? undefined : (recorded?.part ?? '')
+      const path = call.path.slice(upstream.base.length)
+      calls().push({ upstream: name, method, path, headers: { ...headers }, part })
       return upstream.send(call)
-    },
-    fetchWhole: request => {
-      note(request, request.path, request.recorded?.part ?? '')
-      return upstream.fetchWhole(request)
     }
   }
 }

@@ -1,28 +1,15 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
-import { tokenHeaderOf } from '../config/schema/routes.ts'
-import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { AttemptPurpose, Trail } from '../observability/trail.ts'
+import type { WholeResponse } from '../proxy/response.ts'
+import { fetchWhole, type Upstream } from '../proxy/upstream.ts'
 import type { Credential } from '../session/types.ts'
-import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
+import { headerSafe, maxResponseBytes } from './login-response.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** Passed in, since login does not import proxy. */
-export type Send = (options: {
-  method: string
-  path: string
-  headers: Record<string, string>
-  body?: string
-  timeoutMs: number
-  maxBytes: number
-  recorded?: Recorded | undefined
-}) => Promise<RawResponse>
-
-export interface BackEnd {
-  readonly send: Send
-  /** How it takes credentials: `none`, `bearer`, `cookies` or `header:NAME`. */
-  readonly credentialStyle: string
-  /** Without it: `Bearer` for `bearer`, none for a header. */
-  readonly credentialScheme?: string | undefined
+export type BackEnd = Pick<Upstream, 'base' | 'send'> & {
+  readonly config: Pick<UpstreamConfig, 'credential'>
 }
 
 interface Call {
@@ -55,10 +42,10 @@ export function withLowerNames(headers: Texts): Record<string, string> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawResponse> {
+export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
   const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
-  return send({
+  return fetchWhole(backEnd, {
     method,
     // A path of config has no query of its own.
     path: search === '' ? path : `${path}?${search}`,
@@ -79,7 +66,7 @@ export function callWith(
   backEnd: BackEnd,
   { fixedHeaders, sendCredential = true, ...call }: SessionCall,
   credential: Credential
-): Promise<RawResponse> {
+): Promise<WholeResponse> {
   const { token = '', refreshToken = '' } = credential
   const { body, query, headers = {} } = call
   const filled = fill({ body, query, headers }, { token, refreshToken })
@@ -89,7 +76,7 @@ export function callWith(
     ...filled,
     headers: {
       ...fixedHeaders,
-      ...(sendCredential && credentialHeaders(credential, backEnd)),
+      ...(sendCredential && credentialHeaders(credential, backEnd.config)),
       ...withLowerNames(filled.headers)
     }
   })
@@ -97,14 +84,15 @@ export function callWith(
 
 export function credentialHeaders(
   { token, cookies }: Credential,
-  { credentialStyle, credentialScheme }: Omit<BackEnd, 'send'>
+  config: BackEnd['config']
 ): Texts {
+  const { as, scheme } = credentialOf(config.credential)
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
-  const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
+  const style = as === 'none' ? defaultStyle : as
   const name = tokenHeaderOf(style)
-  const scheme = credentialScheme ?? (style === 'bearer' ? 'Bearer' : '')
+  const word = scheme ?? (style === 'bearer' ? 'Bearer' : '')
   return {
-    ...(name !== undefined && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
+    ...(name !== undefined && token !== undefined && { [name]: `${word} ${token}`.trimStart() }),
     ...(cookies !== undefined && { cookie: cookies })
   }
 }

@@ -5,14 +5,9 @@ import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
+import type { WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
-
-export interface RawResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
-  readonly body: Buffer
-}
 
 export const maxResponseBytes = 256 * 1024
 
@@ -26,10 +21,10 @@ type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLo
 export class LoginResponse {
   readonly #config: ResponseConfig
   readonly #status: number
-  readonly #headers: RawResponse['headers']
+  readonly #headers: WholeResponse['headers']
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, { status, headers, body }: RawResponse) {
+  constructor(config: ResponseConfig, { status, headers, body }: WholeResponse) {
     this.#config = config
     this.#status = status
     this.#headers = headers
@@ -164,7 +159,7 @@ function textsOf(values: readonly unknown[]): string[] {
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */
-function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
+function readContent(body: Buffer, headers: WholeResponse['headers']): unknown {
   try {
     return readJson(body, headers, maxResponseBytes)
   } catch {}

@@ -19,8 +19,9 @@ import type {
 } from './credential-source.ts'
 import { invalid, LoginResponse } from './login-response.ts'
 
-interface Options extends BackEnd {
+interface Options {
   readonly name: string
+  readonly backEnd: BackEnd
   readonly config: UpstreamLoginConfig
   /** For a sign-in that failed after the back-end's, whose session could not be ended. */
   readonly onFailed?: (error: unknown) => void
@@ -70,7 +71,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const { address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const raw = await ask(options, {
+  const raw = await ask(options.backEnd, {
     method: 'POST',
     path: config.path,
     format: config.format,
@@ -117,7 +118,7 @@ async function askUser(
 ): Promise<LoginResponse> {
   const { path, method, query, success } = from
   const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
-  const raw = await callWith(options, { ...call, purpose: 'sign-in' }, credential)
+  const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
@@ -131,7 +132,7 @@ async function renew(
 ): Promise<Renewed | undefined> {
   const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
   const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
-  const raw = await callWith(options, sent, credential)
+  const raw = await callWith(options.backEnd, sent, credential)
   const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
@@ -140,14 +141,14 @@ async function renew(
 }
 
 async function signOut(
-  options: BackEnd,
+  { backEnd }: Pick<Options, 'backEnd'>,
   logout: Logout,
   credential: Credential | undefined,
   trail: Trail | undefined
 ): Promise<void> {
   if (credential === undefined) return
   const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
-  const { status } = await callWith(options, call, credential)
+  const { status } = await callWith(backEnd, call, credential)
   if (status < 400) return
   throw new GatewayError('upstream.error', {
     cause: new Error(`the sign-out was answered with status ${status}`)
@@ -178,7 +179,7 @@ function bounded(what: string, value: unknown): string {
   throw new GatewayError('request.malformed', { message })
 }
 
-interface ExchangeOptions extends BackEnd {
+interface ExchangeOptions extends Pick<Options, 'backEnd'> {
   readonly upstream: string
   readonly config: ExchangeConfig
   readonly bodyOf: (session: Session) => object
@@ -197,7 +198,7 @@ export function createTokenExchange(options: ExchangeOptions): TokenExchange {
   return {
     upstream,
     renew: async (session, trail) => {
-      const raw = await ask(options, {
+      const raw = await ask(options.backEnd, {
         method: 'POST',
         path,
         format,

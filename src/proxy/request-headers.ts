@@ -6,7 +6,7 @@ import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/sche
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
-import { keyIn } from '../login/keys.ts'
+import { keyIn } from '../session/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
 import { listedIn } from './response-headers.ts'

@@ -48,7 +48,7 @@ export type UpstreamPool = ReturnType<typeof createUpstream>
 /** The members of a pool that routes and sign-in use. */
 export type Upstream = Pick<
   UpstreamPool,
-  'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
+  'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect'
 >
 
 interface UpstreamOptions {
@@ -83,31 +83,16 @@ export function createUpstream(
     config,
     /** @throws GatewayError `upstream.*`, `overloaded`, the reason of the call's signal */
     send: (call: Call): Promise<UpstreamResponse> => {
-      if (fixedHeaders !== undefined) Object.assign(call.headers, fixedHeaders)
+      const { headers, body } = call
+      const { 'content-type': type } = headers
+      if (fixedHeaders !== undefined) Object.assign(headers, fixedHeaders)
+      // A body that the gateway writes keeps its own type.
+      if (typeof body === 'string' && type !== undefined) headers['content-type'] = type
       return sendCall(context, call)
     },
     /** Outside the pool. @returns also the headers that are to be sent @throws GatewayError */
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
-    /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
-    fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
-      const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
-      // A body that the gateway writes keeps its own type.
-      const { 'content-type': type } = request.headers
-      const response = await sendCall(context, {
-        ...request,
-        path: base + request.path,
-        headers: { ...request.headers, ...fixedHeaders, ...(type && { 'content-type': type }) },
-        totalMs: timeoutMs,
-        collectBytes: maxBytes,
-        collectsAll: true
-      })
-      const { body } = response
-      if (Buffer.isBuffer(body)) return { ...response, body }
-      discard(response)
-      const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
-      throw new GatewayError(tooLarge, { cause })
-    },
     /** Requests that have a connection, event streams and WebSockets among them. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
@@ -123,6 +108,25 @@ export function createUpstream(
       await Promise.all(addresses.map(address => address.retire()))
     }
   }
+}
+
+/** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
+export async function fetchWhole(
+  { base, send }: Pick<Upstream, 'base' | 'send'>,
+  { maxBytes, tooLarge = 'upstream.invalid', ...call }: FetchOptions
+): Promise<WholeResponse> {
+  const response = await send({
+    ...call,
+    path: base + call.path,
+    totalMs: call.timeoutMs,
+    collectBytes: maxBytes,
+    collectsAll: true
+  })
+  const { body } = response
+  if (Buffer.isBuffer(body)) return { ...response, body }
+  discard(response)
+  const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
+  throw new GatewayError(tooLarge, { cause })
 }
 
 type Context = ReturnType<typeof createContext>

@@ -60,9 +60,9 @@ const maxSuspects = 10_000
 /** @returns replaces a response to a refused token of the gateway's own (`exchange`, `jwt`) */
 function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
-  const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
-  const { as: credentialStyle, scheme: credentialScheme, hasOwnToken } = credentialOf(credential)
-  if (!hasOwnToken) return undefined
+  const { config } = gateway.upstream(upstreamName)
+  const { sessionEnded = { status: [401] } } = config
+  if (!credentialOf(config.credential).hasOwnToken) return undefined
   const exchange = exchanges.get(upstreamName)
   const tokenOf = credentialFor(upstreamName)
   let refusedAt = -Infinity
@@ -83,8 +83,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
     const former = tokenOf(live.session)
     const { session } = await tokenRefresh.ensureToken(live, exchange, trail, former?.token)
     if (sendAgain === undefined) throw unconfirmed()
-    const style = { credentialStyle, credentialScheme }
-    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, style))
+    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, config))
     if (!saysEnded(sessionEnded, second)) return second
     discard(second)
     refusedAt = performance.now()
