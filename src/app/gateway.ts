@@ -194,12 +194,8 @@ type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
 
 /** @returns the upstream of a name in config; own code adds headers to its calls */
-function withOwnCode(
-  ask: Ask,
-  modules: Modules,
-  { upstreams }: RoutesConfig
-): (name: string) => Upstream {
-  return name => {
+function withOwnCode(ask: Ask, modules: Modules, { upstreams }: RoutesConfig) {
+  return (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     const upstream = ask(name, config)
@@ -220,11 +216,7 @@ function withOwnCode(
 }
 
 /** @throws GatewayError `upstream.module` */
-async function headersBy(
-  file: string,
-  code: OwnCode,
-  call: Added
-): Promise<Record<string, string>> {
+async function headersBy(file: string, code: OwnCode, call: Added) {
   const { method, path, headers, body, recorded } = call
   const text = body instanceof Readable || body === null ? undefined : body?.toString()
   try {

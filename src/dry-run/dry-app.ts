@@ -137,10 +137,7 @@ export async function createDryApp(config: Config, { open, identity }: Options =
   }
 }
 
-async function send(
-  server: Server,
-  { method, target, headers, body, address }: DryRequest
-): Promise<Pick<DryResult, 'status' | 'headers' | 'body'>> {
+async function send(server: Server, { method, target, headers, body, address }: DryRequest) {
   const [ours, theirs] = duplexPair()
   server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }

@@ -82,10 +82,7 @@ export function callWith(
   })
 }
 
-export function credentialHeaders(
-  { token, cookies }: Credential,
-  config: BackEnd['config']
-): Texts {
+export function credentialHeaders({ token, cookies }: Credential, config: BackEnd['config']) {
   const { as, scheme } = credentialOf(config.credential)
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = as === 'none' ? defaultStyle : as

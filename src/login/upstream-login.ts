@@ -59,10 +59,7 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
 }
 
 /** @param usual for outcomes that config does not name */
-function withUsualOutcomes(
-  outcomes: readonly OutcomeTest[],
-  usual: readonly OutcomeTest[]
-): OutcomeTest[] {
+function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly OutcomeTest[]) {
   return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 

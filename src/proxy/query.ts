@@ -99,11 +99,7 @@ function pagedParameters(parameters: readonly Parameter[], paging: Paging): stri
 /** Bounded: page × size has to stay an exact whole number. */
 const maxNumber = 1_000_000_000
 
-function numberOf(
-  parameters: readonly Parameter[],
-  name: string,
-  minimum: number
-): number | undefined {
+function numberOf(parameters: readonly Parameter[], name: string, minimum: number) {
   const [first, second] = parameters.filter(parameter => parameter.name === name)
   if (second !== undefined) throw malformed(`the parameter ${name} came twice`)
   if (first === undefined) return undefined

@@ -155,10 +155,7 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
 }
 
 /** The headers of `identity` for a session. */
-export function identityHeaders(
-  session: Session,
-  names: GatewayConfig['identity']
-): Record<string, string> {
+export function identityHeaders(session: Session, names: GatewayConfig['identity']) {
   const { source, identity } = session
   const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
   return {

@@ -92,11 +92,7 @@ const insecure =
  * @param leaving aborted when the client leaves: nobody would get the session
  * @throws StoreUnavailable; GatewayError `login.*`, `upstream.invalid` for a secret in the answer
  */
-export async function open(
-  request: FastifyRequest,
-  session: Session,
-  leaving: AbortSignal
-): Promise<Live> {
+export async function open(request: FastifyRequest, session: Session, leaving: AbortSignal) {
   const { gateway } = request.server
   const { sessions, cookie, answers, warnOnce } = gateway
   if (cookie.options.secure && request.protocol !== 'https') {

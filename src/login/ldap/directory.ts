@@ -69,11 +69,7 @@ export async function judge(
   })
 }
 
-export async function lookUp(
-  directory: Directory,
-  server: Server,
-  username: string
-): Promise<Identity | undefined> {
+export async function lookUp(directory: Directory, server: Server, username: string) {
   return await withConnection(directory, server, async client => {
     const user = await findUser(client, directory, username, () => {})
     return user && { ...user.identity, roles: await rolesOf(client, directory, user) }

@@ -3,7 +3,6 @@ import type { JWTPayload } from 'jose'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { providerName } from '../../session/provider-sessions.ts'
-import type { ProviderSession } from '../../session/types.ts'
 import { clockTolerance, partOf, type Provider } from './provider.ts'
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
@@ -21,10 +20,7 @@ interface Logout {
 }
 
 /** A logout token names a session by the provider's (`sid`), or by the user. */
-export function providerSession(
-  source: string,
-  { iss = '', sub = '', sid, iat = 0 }: JWTPayload
-): ProviderSession {
+export function providerSession(source: string, { iss = '', sub = '', sid, iat = 0 }: JWTPayload) {
   const names = [providerName(source, iss, 'sub', sub)]
   if (typeof sid === 'string') names.push(providerName(source, iss, 'sid', sid))
   return { names, issuedAt: iat }
