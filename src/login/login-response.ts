@@ -1,11 +1,10 @@
 /** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
-import type { WholeResponse } from '../proxy/response.ts'
+import { invalid, type WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
 
@@ -112,10 +111,6 @@ export function userFrom(
   const roleMap = new Map(Object.entries(user.roleMap))
   const roles = textsOf(read(user.roles).flat()).map(role => roleMap.get(role) ?? role)
   return { id, username, name, roles }
-}
-
-export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
 }
 
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */

@@ -7,6 +7,7 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
+import { invalid } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
 import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
@@ -17,7 +18,7 @@ import type {
   SignInResult,
   TokenExchange
 } from './credential-source.ts'
-import { invalid, LoginResponse } from './login-response.ts'
+import { LoginResponse } from './login-response.ts'
 
 interface Options {
   readonly name: string
@@ -147,9 +148,8 @@ async function signOut(
   const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
   const { status } = await callWith(backEnd, call, credential)
   if (status < 400) return
-  throw new GatewayError('upstream.error', {
-    cause: new Error(`the sign-out was answered with status ${status}`)
-  })
+  const cause = `the sign-out was answered with status ${status}`
+  throw new GatewayError('upstream.error', { cause })
 }
 
 function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
@@ -210,7 +210,7 @@ export function createTokenExchange(options: ExchangeOptions): TokenExchange {
       if (outcome === 'success') return { credential: response.credential({}) }
       const reason = `the exchange for a token was answered with status ${raw.status}`
       if (outcome === undefined) throw invalid(reason)
-      throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+      throw new GatewayError('route.unknown-user', { cause: reason })
     },
     ...(logout !== undefined && {
       signOut: (session, trail) => signOut(options, logout, credentialIn(session, upstream), trail)

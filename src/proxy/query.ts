@@ -110,8 +110,8 @@ function numberOf(parameters: readonly Parameter[], name: string, minimum: numbe
   throw malformed(`the parameter ${name} is not a whole number from ${minimum} to ${maxNumber}`)
 }
 
-function malformed(reason: string): GatewayError {
-  return new GatewayError('request.malformed', { cause: new Error(reason) })
+export function malformed(reason: string): GatewayError {
+  return new GatewayError('request.malformed', { cause: reason })
 }
 
 export type TokenNames = ReturnType<typeof tokenNamesOf>

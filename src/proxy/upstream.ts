@@ -125,7 +125,7 @@ export async function fetchWhole(
   const { body } = response
   if (Buffer.isBuffer(body)) return { ...response, body }
   discard(response)
-  const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
+  const cause = `the answer is larger than ${maxBytes} bytes`
   throw new GatewayError(tooLarge, { cause })
 }
 

@@ -92,7 +92,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
 }
 
 function refused(): GatewayError {
-  const cause = new Error('the back-end refuses the token by which the gateway names the user')
+  const cause = 'the back-end refuses the token by which the gateway names the user'
   return new GatewayError('upstream.error', { cause })
 }
 
@@ -138,7 +138,7 @@ function unconfirmed(): GatewayError {
   return new GatewayError('upstream.error', {
     status: 503,
     retryAfter: 1,
-    cause: new Error('the response says that the back-end’s session has ended, once')
+    cause: 'the response says that the back-end’s session has ended, once'
   })
 }
 
