@@ -13,12 +13,6 @@ export const logoutTokenMs = (maxAgeSeconds + 2 * clockTolerance) * 1000
 /** Providers older than the standard send no `typ`, or that of any token. */
 const types = /^(?:undefined|jwt|(?:application\/)?logout\+jwt)$/i
 
-interface Logout {
-  readonly name: string
-  readonly issuedAt: number
-  readonly id: string
-}
-
 /** A logout token names a session by the provider's (`sid`), or by the user. */
 export function providerSession(source: string, { iss = '', sub = '', sid, iat = 0 }: JWTPayload) {
   const names = [providerName(source, iss, 'sub', sub)]
@@ -31,7 +25,7 @@ export async function readLogout(
   source: string,
   provider: Pick<Provider, 'verify'>,
   token: string
-): Promise<Logout> {
+) {
   const rules = { requiredClaims: ['iat', 'exp', 'events'], maxTokenAge: maxAgeSeconds }
   const claims = await provider.verify(token, rules).catch((error: GatewayError) => {
     if (error.status >= 503) throw error
