@@ -190,11 +190,14 @@ function claimsOf(config: Config, upstream: string, claims: object, session: Ses
 
 const inAscii = /^[\x20-\x7e]*$/
 
-type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
 
 /** @returns the upstream of a name in config; own code adds headers to its calls */
-function withOwnCode(ask: Ask, modules: Modules, { upstreams }: RoutesConfig) {
+function withOwnCode(
+  ask: GatewayServices['upstream'],
+  modules: Modules,
+  { upstreams }: RoutesConfig
+) {
   return (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)

@@ -44,12 +44,7 @@ export interface UpstreamEvents {
   readonly onWaited: (ms: number) => void
 }
 
-export type UpstreamPool = ReturnType<typeof createUpstream>
-/** The members of a pool that routes and sign-in use. */
-export type Upstream = Pick<
-  UpstreamPool,
-  'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect'
->
+export type Upstream = ReturnType<typeof createUpstream>
 
 interface UpstreamOptions {
   /** In `routes.yaml`. */
@@ -154,7 +149,9 @@ function createContext(
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 async function sendCall(context: Context, call: Call): Promise<UpstreamResponse> {
   const { pick, slots, streams, onRetry } = context
-  const place = asksForEvents(call) ? streams : slots
+  // As every EventSource does.
+  const asksForEvents = String(call.headers['accept']).startsWith('text/event-stream')
+  const place = asksForEvents ? streams : slots
   if (!place.tryTake()) await waitFor(context, place, call)
   const startedAt = performance.now()
   let mayRepeat = safeMethods.has(call.method) && (call.body ?? null) === null
@@ -196,11 +193,6 @@ async function sendCall(context: Context, call: Call): Promise<UpstreamResponse>
     address = next
   }
   throw failure
-}
-
-/** As every EventSource does. */
-function asksForEvents({ headers: { accept } }: Call): boolean {
-  return typeof accept === 'string' && accept.startsWith('text/event-stream')
 }
 
 /** @throws as `sendCall` does */
