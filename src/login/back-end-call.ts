@@ -1,6 +1,7 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { AttemptPurpose, Trail } from '../observability/trail.ts'
+import { csrfHeader } from '../proxy/request-headers.ts'
 import type { WholeResponse } from '../proxy/response.ts'
 import { fetchWhole, type Upstream } from '../proxy/upstream.ts'
 import type { Credential } from '../session/types.ts'
@@ -82,15 +83,17 @@ export function callWith(
   })
 }
 
-export function credentialHeaders({ token, cookies }: Credential, config: BackEnd['config']) {
-  const { as, scheme } = credentialOf(config.credential)
+export function credentialHeaders(credential: Credential, config: BackEnd['config']): Texts {
+  const { token, cookies } = credential
+  const { as, scheme, csrf } = credentialOf(config.credential)
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = as === 'none' ? defaultStyle : as
   const name = tokenHeaderOf(style)
   const word = scheme ?? (style === 'bearer' ? 'Bearer' : '')
   return {
     ...(name !== undefined && token !== undefined && { [name]: `${word} ${token}`.trimStart() }),
-    ...(cookies !== undefined && { cookie: cookies })
+    ...(cookies !== undefined && { cookie: cookies }),
+    ...(csrf !== undefined && csrfHeader(credential, csrf))
   }
 }
 

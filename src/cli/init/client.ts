@@ -18,6 +18,8 @@ export interface Reply {
   /** 0 without a response. */
   readonly status: number
   readonly headers: WholeResponse['headers']
+  /** Where it redirects: path and query, without a slash at the end. */
+  readonly place?: string | undefined
   /** Undefined where it is not JSON. */
   readonly body?: Json
   /** For messages: the status, or why there is none. */
@@ -101,14 +103,21 @@ export const fetchFrom = (backend: { readonly url: string }): Asked => ({
 })
 
 function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
+  const place = status >= 300 && status < 400 ? placeOf(headers['location']) : undefined
   try {
     const body = readJson(bytes, headers, maxBytes)
     const code = codeOf(body)
     const shown = code === undefined ? '' : `, ${code.path} ${code.value}`
-    return { status, headers, body, summary: `status ${status}${shown}` }
+    return { status, headers, place, body, summary: `status ${status}${shown}` }
   } catch {
-    return { status, headers, summary: `status ${status}, no JSON` }
+    return { status, headers, place, summary: `status ${status}, no JSON` }
   }
+}
+
+function placeOf(location: unknown): string | undefined {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://back-end')) return undefined
+  const { pathname, search } = new URL(location, 'http://back-end')
+  return pathname.replace(/(.)\/$/, '$1') + search
 }
 
 export function isOk({ status }: Reply): boolean {
