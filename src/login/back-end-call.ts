@@ -20,7 +20,8 @@ interface Call {
   readonly format?: Format | undefined
   readonly body?: object | undefined
   readonly headers?: Texts
-  readonly timeoutMs: number
+  /** 10 seconds without it. */
+  readonly timeoutMs?: number
   readonly purpose: AttemptPurpose
   readonly trail: Trail | undefined
 }
@@ -44,7 +45,7 @@ export function withLowerNames(headers: Texts): Record<string, string> {
 }
 
 export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
-  const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
+  const { method, path, query, format = 'json', body, headers, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
   return fetchWhole(backEnd, {
     method,
@@ -56,7 +57,7 @@ export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
       ...headers
     },
     ...(body !== undefined && { body: writeBody(body, format) }),
-    timeoutMs,
+    timeoutMs: call.timeoutMs ?? 10_000,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose }
   })

@@ -34,14 +34,16 @@ export function createTokenRefresh(options: Options) {
 
   /**
    * Waits for a renewal only when the old token has expired.
+   * @param exchange of an upstream that gives the user a token of its own
    * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is away
    */
-  async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
+  async function ensureFresh(lookedUp: Live, trail?: Trail, exchange?: TokenExchange) {
     const live = sessions.credentials.withHeld(lookedUp)
     const { credential, source: name } = live.session
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
-    return source?.renew === undefined ? live : await ensureToken(live, source, trail)
+    const fresh = source?.renew === undefined ? live : await ensureToken(live, source, trail)
+    return exchange === undefined ? fresh : await ensureToken(fresh, exchange, trail)
   }
 
   /**

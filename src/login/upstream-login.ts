@@ -38,7 +38,6 @@ interface Options {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const callMs = 10_000
 const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
@@ -87,7 +86,6 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
       ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
       ...withLowerNames(config.headers)
     },
-    timeoutMs: callMs,
     purpose: 'sign-in',
     trail
   })
@@ -125,13 +123,7 @@ interface Asking {
 async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
   const { before: path, cookies: names, passCookies } = options.config
   if (path === undefined) return passed
-  const raw = await ask(options.backEnd, {
-    ...asking,
-    method: 'GET',
-    path,
-    timeoutMs: callMs,
-    purpose: 'sign-in'
-  })
+  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path, purpose: 'sign-in' })
   if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
   return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
@@ -142,7 +134,7 @@ async function askUser(
   { headers, credential, trail }: Asking & { readonly credential: Credential }
 ): Promise<LoginResponse> {
   const { path, method, query, success } = from
-  const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
+  const call = { path, method, query, fixedHeaders: headers, trail }
   const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
@@ -155,8 +147,8 @@ async function renew(
   credential: Credential,
   trail: Trail | undefined
 ): Promise<Renewed | undefined> {
-  const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
-  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
+  const of = { purpose: 'renewal', trail } as const
+  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...of }
   const raw = await callWith(options.backEnd, sent, credential)
   const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
@@ -228,7 +220,6 @@ export function createTokenExchange(options: ExchangeOptions): TokenExchange {
         format,
         body: options.bodyOf(session),
         headers: withLowerNames(headers),
-        timeoutMs: callMs,
         purpose: 'renewal',
         trail
       })

@@ -38,18 +38,13 @@ export function createCredentials(gateway: Gateway, name: string) {
 function createEnsuring(gateway: Gateway, name: string, isNeeded: boolean) {
   const { exchanges, tokenRefresh, sessions } = gateway
   const exchange = exchanges.get(name)
-  const ensure = async (live: Live, trail: Trail): Promise<Live> => {
-    try {
-      const fresh = await tokenRefresh.ensureFresh(live, trail)
-      return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
-    } catch (error) {
-      if (isNeeded || !isOfUpstream(error)) throw error
-      return live
-    }
-  }
   return (live: Live, trail: Trail): Live | Promise<Live> => {
     const isLasting = exchange === undefined && live.session.credential?.expiresAt === undefined
-    return isLasting ? sessions.credentials.withHeld(live) : ensure(live, trail)
+    if (isLasting) return sessions.credentials.withHeld(live)
+    return tokenRefresh.ensureFresh(live, trail, exchange).catch((error: unknown) => {
+      if (isNeeded || !isOfUpstream(error)) throw error
+      return live
+    })
   }
 }
 
