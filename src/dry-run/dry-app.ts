@@ -133,6 +133,7 @@ export async function createDryApp(config: Config, { send, identity }: Options =
     close: async (): Promise<void> => {
       server.close()
       await app.close()
+      await pools.release()
       await own.close()
     }
   }

@@ -34,12 +34,12 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
           pools.set(key, { name, upstream })
           return upstream
         },
-        /** Retires upstreams that no other lease uses: requests in flight finish first. */
+        /** Closes upstreams that no other lease uses: requests in flight finish first. */
         release: async () => {
           leases.delete(keys)
           const unused = [...pools].filter(([key]) => ![...leases].some(used => used.has(key)))
           for (const [key] of unused) pools.delete(key)
-          await Promise.all(unused.map(([, { upstream }]) => upstream.retire()))
+          await Promise.all(unused.map(([, { upstream }]) => upstream.close()))
         }
       }
     },
@@ -51,9 +51,6 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
       return [...latest].flatMap(([upstream, { addresses }]) =>
         addresses.map(address => ({ upstream, ...address.use() }))
       )
-    },
-    close: async () => {
-      await Promise.all(Array.from(pools.values(), ({ upstream }) => upstream.close()))
     }
   }
 }

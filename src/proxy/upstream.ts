@@ -93,15 +93,8 @@ export function createUpstream(
     /** Requests that wait for one. */
     waiting: () => slots.waiting,
     addresses,
-    /** Ends what is running. */
-    close: async () => {
-      slots.close(new GatewayError('gateway.stopping'))
-      await Promise.all(addresses.map(address => address.close()))
-    },
     /** Lets what is running finish. */
-    retire: async () => {
-      await Promise.all(addresses.map(address => address.retire()))
-    }
+    close: async () => void (await Promise.all(addresses.map(address => address.close())))
   }
 }
 

@@ -101,7 +101,6 @@ export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
       await failures.close()
       await limits.counts.close()
       shared?.close()
-      await upstreams.close()
     }
   }
 }
