@@ -7,7 +7,7 @@ import { headerName } from '../config/schema/primitives.ts'
 import { credentialOf, type RoutesConfig, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
-import type { CredentialSource, TokenExchange } from '../login/credential-source.ts'
+import type { CredentialSource } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
 import { createLdap } from '../login/ldap/source.ts'
 import { createMint } from '../login/minted-token.ts'
@@ -142,7 +142,7 @@ function createSource(
 }
 
 function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
-  const exchanges = new Map<string, TokenExchange>()
+  const exchanges = new Map<string, CredentialSource>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
     const { exchange, jwt } = credentialOf(credential)
@@ -156,10 +156,8 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
       exchanges.set(upstream, ofToken)
     }
     if (jwt !== undefined) {
-      mints.set(
-        upstream,
-        createMint(jwt, session => claimsOf(config, upstream, jwt.claims, session))
-      )
+      const claims = (session: Session) => claimsOf(config, upstream, jwt.claims, session)
+      mints.set(upstream, createMint(jwt, claims))
     }
   }
   const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)

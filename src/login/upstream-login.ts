@@ -20,10 +20,10 @@ import {
 } from './back-end-call.ts'
 import type {
   ConsoleRequest,
+  CredentialSource,
   PasswordSource,
   SignInAttempt,
-  SignInResult,
-  TokenExchange
+  SignInResult
 } from './credential-source.ts'
 import { cookiesAfter, LoginResponse } from './login-response.ts'
 
@@ -207,11 +207,12 @@ const exchangeOutcomes: readonly OutcomeTest[] = [
   { is: 'refused', status: [400, 403, 404, 422] }
 ]
 
-export function createTokenExchange(options: ExchangeOptions): TokenExchange {
+export function createTokenExchange(options: ExchangeOptions): CredentialSource {
   const { upstream, config } = options
   const { path, format, headers, logout } = config
   const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
   return {
+    name: upstream,
     upstream,
     renew: async (session, trail) => {
       const raw = await ask(options.backEnd, {

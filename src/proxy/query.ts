@@ -8,13 +8,7 @@ import { GatewayError } from '../errors/errors.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
-/** A parameter as it stands in the query: `name=value`, still encoded. */
-interface Parameter {
-  readonly name: string
-  /** With its `=`. */
-  readonly value: string
-  readonly written: string
-}
+type Parameter = ReturnType<typeof parse>[number]
 
 /**
  * Other parameters pass byte for byte, in their order.
@@ -55,7 +49,8 @@ function withoutHidden(pair: string, isSet: (pair: string) => boolean): string {
   return pair.includes(';') && pair.split(';').some(isSet) ? pair.replaceAll(';', '%3B') : pair
 }
 
-function parse(query: string): Parameter[] {
+/** Parameters as they stand in the query, still encoded; a value has its `=` with it. */
+function parse(query: string) {
   const text = query.startsWith('?') ? query.slice(1) : query
   return text
     .split('&')

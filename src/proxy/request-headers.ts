@@ -19,7 +19,7 @@ export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
-  readonly upstream: HeadersOfUpstream
+  readonly upstream: Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
   readonly passHeaders?: readonly string[] | undefined
@@ -29,8 +29,6 @@ export interface RequestHeaderOptions {
    */
   readonly shaped: boolean
 }
-
-type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
 
 export interface ForwardedFor {
   readonly address: string

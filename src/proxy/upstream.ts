@@ -26,11 +26,8 @@ import {
 /** What is recorded of a call. */
 type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 
-/** A request of the gateway's own. */
-interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
-  /** For the whole response. */
-  readonly timeoutMs: number
-  readonly body?: string
+/** A request of the gateway's own; its time is that for the whole response. */
+interface FetchOptions extends Omit<Call, 'totalMs' | 'collectBytes' | 'collectsAll'> {
   readonly maxBytes: number
   /** The code for a larger response; `upstream.invalid` without it. */
   readonly tooLarge?: ErrorCode
@@ -71,8 +68,6 @@ export function createUpstream(
   return {
     /** Scheme, host and port, of the first address. */
     origin,
-    /** Of all addresses: redirects to these are redirects within the upstream. */
-    origins: new Set(addresses.map(address => address.origin)) as ReadonlySet<string>,
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
