@@ -19,14 +19,21 @@ interface Run {
 /** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
+interface Asking {
+  /** Whether it asks a gateway, given these words; otherwise it runs once, here. */
+  readonly isAsked?: (words: readonly string[]) => boolean
+  /** Of several on this machine: what they share is changed once. */
+  readonly isOfOne?: boolean
+}
+
 const hiddenWord =
   'One word too many. If it is the password: type it at the prompt, or pass it on standard input. ' +
   'On the command line it is visible to everyone on this machine, and in the shell’s history.'
 
 export class CliCommand extends Command {
   readonly #run: Run
-  #asksGateway: (words: readonly string[]) => boolean = () => false
-  #asksOne = false
+  #isAsked: (words: readonly string[]) => boolean = () => false
+  #isOfOne = false
   #hidesWords = false
   #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
 
@@ -57,27 +64,16 @@ export class CliCommand extends Command {
     return this.addHelpText('after', `\n${text.trim()}`)
   }
 
+  examples(...lines: readonly string[]): this {
+    return this.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
+  }
+
   passwordEnv(): this {
     return this.option('--password-env <variable>', 'the environment variable with the password')
   }
 
   json(): this {
     return this.option('--json', 'print for programs')
-  }
-
-  /** @param isAsked whether it asks one, given these words; otherwise it runs once, here */
-  asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
-    this.#asksGateway = isAsked
-    return this.json().option(
-      '--url <url>',
-      'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
-    )
-  }
-
-  /** It asks one, of several on this machine: what they share is changed once. */
-  asksOneGateway(): this {
-    this.#asksOne = true
-    return this.asksGateway()
   }
 
   /** For a command among whose words one may be a password: no message repeats them. */
@@ -99,6 +95,18 @@ export class CliCommand extends Command {
       if (problem !== undefined) this.error(problem)
       this.#run.exitCode = await this.#runEach(load)
     })
+  }
+
+  /** Runs at each gateway that is asked: those on this machine, or the one of `--url`. */
+  asks<V>(load: Load<V>, { isAsked = () => true, isOfOne = false }: Asking = {}): this {
+    this.#isAsked = isAsked
+    this.#isOfOne = isOfOne
+    return this.json()
+      .option(
+        '--url <url>',
+        'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
+      )
+      .runs(load)
   }
 
   /** Once; or at each gateway of which it asks. @returns the greatest exit code */
@@ -132,11 +140,11 @@ export class CliCommand extends Command {
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
-    if (!this.#asksGateway(this.args)) return [undefined]
+    if (!this.#isAsked(this.args)) return [undefined]
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)
-    return this.#asksOne ? all.slice(0, 1) : all
+    return this.#isOfOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {
