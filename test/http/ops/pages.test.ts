@@ -131,7 +131,7 @@ t.test('forms of other origins, other types and of nobody do nothing', async t =
   const unknown = await post('/ops/users', new URLSearchParams({ act: '/nothing' }))
   t.equal(unknown.status, 400)
   const misfit = await post('/ops/users', new URLSearchParams({ ...act, body: '{}' }))
-  t.match([misfit.status, textOf(misfit.text)], [400, /Name the sessions/])
+  t.match([misfit.status, textOf(misfit.text)], [400, /Name a user/])
   t.equal(await statusOf('orders', cookie), 200, 'nobody was signed out')
 })
 
