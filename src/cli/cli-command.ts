@@ -5,6 +5,7 @@ import { printableLines } from '../observability/unprintable.ts'
 import {
   CommandError,
   defaultFolder,
+  type Asking,
   type Invocation,
   type Io,
   UsageError,
@@ -19,7 +20,7 @@ interface Run {
 /** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
-interface Asking {
+interface Whom {
   /** Whether it asks a gateway, given these words; otherwise it runs once, here. */
   readonly isAsked?: (words: readonly string[]) => boolean
   /** Of several on this machine: what they share is changed once. */
@@ -97,16 +98,26 @@ export class CliCommand extends Command {
     })
   }
 
-  /** Runs at each gateway that is asked: those on this machine, or the one of `--url`. */
-  asks<V>(load: Load<V>, { isAsked = () => true, isOfOne = false }: Asking = {}): this {
+  /** It is run for each gateway on this machine, or the one of `--url`. */
+  asksGateways({ isAsked = () => true, isOfOne = false }: Whom = {}): this {
     this.#isAsked = isAsked
     this.#isOfOne = isOfOne
-    return this.json()
-      .option(
-        '--url <url>',
-        'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
-      )
-      .runs(load)
+    return this.json().option(
+      '--url <url>',
+      'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
+    )
+  }
+
+  /** Asks the operators' API, and shows the response. */
+  asks<Answer, V = Values>(
+    ask: Asking<Answer, V>['ask'],
+    show: Asking<Answer, V>['show'],
+    whom?: Whom
+  ): this {
+    return this.asksGateways(whom).runs<V>(async () => {
+      const { askAndShow } = await import('./ask.ts')
+      return async invocation => await askAndShow({ ask, show }, invocation)
+    })
   }
 
   /** Once; or at each gateway of which it asks. @returns the greatest exit code */

@@ -1,15 +1,14 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { table } from '../../src/cli/output.ts'
+import { tableText } from '../../src/cli/output.ts'
 
 t.test('columns stand under each other where characters are wide', t => {
-  const rows = [
+  const lines = [
+    ['USER', 'ID'],
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  t.equal(
-    table(rows, { USER: ([user]) => user ?? '', ID: ([, id]) => id ?? '' }, new PassThrough()),
-    'USER    ID\n张三丰  1\nalice   2\n'
-  )
+  const text = tableText({ lines, none: '' }, new PassThrough())
+  t.equal(text, 'USER    ID\n张三丰  1\nalice   2\n')
   t.end()
 })

@@ -1,10 +1,20 @@
+import type { FoundRequests } from '../../observability/failures.ts'
+import type { ReloadAnswer, ReplicasStatus, Status } from '../../ops/state-schemas.ts'
 import type { CliCommand } from '../cli-command.ts'
+import { addLimits, addLockouts } from './limits.ts'
+import { addMaintenance } from './maintenance.ts'
+import { addSessions } from './sessions.ts'
+import { addKeys, addUsers } from './users.ts'
 
 export function addDailyCommands(program: CliCommand): void {
   addFiles(program)
   addState(program)
   addMaintenance(program)
   addLimits(program)
+  addSessions(program)
+  addLockouts(program)
+  addUsers(program)
+  addKeys(program)
 }
 
 function addFiles(program: CliCommand): void {
@@ -48,7 +58,10 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
     .option('--yes', 'allow the change to end most sessions of file users')
     .details('All or nothing; changes to gateway.yaml are listed and need a restart.')
     .examples('console-gateway check && console-gateway reload')
-    .asks(async () => (await import('../status.ts')).reload)
+    .asks<ReloadAnswer, { readonly yes?: boolean }>(
+      ({ values: { yes = false } }) => ['/reload', { body: { yes } }],
+      async answer => (await import('../status.ts')).reloadOf(answer)
+    )
 }
 
 function addState(program: CliCommand): void {
@@ -57,7 +70,13 @@ function addState(program: CliCommand): void {
     .option('--all', 'all replicas that were seen within 10 s: who runs what')
     .details('Exit codes: 3 if the config files were refused, or a replica does not answer.')
     .examples('console-gateway status --all')
-    .asks(async () => (await import('../status.ts')).status)
+    .asks<Status | ReplicasStatus, { readonly all?: boolean }>(
+      ({ values: { all } }) => [all === true ? '/replicas' : '/status'],
+      async answer => {
+        const { replicasOf, statusOf } = await import('../status.ts')
+        return 'replicas' in answer ? replicasOf(answer) : statusOf(answer)
+      }
+    )
   program
     .subcommand('health', 'say whether a running gateway takes requests, for health checks')
     .details(`
@@ -65,14 +84,25 @@ It takes them as long as the cookie's sessions can be found; a back-end that is 
 shown, and is no reason.
 Exit codes: 1 if it is not ready, or none runs.`)
     .examples('console-gateway health -c /etc/console-gateway')
-    .asks(async () => (await import('../status.ts')).health)
+    .asksGateways()
+    .runs(async () => (await import('../status.ts')).health)
   program
     .subcommand('ops', 'print a link that opens the operators’ page of a running gateway')
     .details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
 gateway's socket (ops.socket) is an operator.`)
     .examples('docker compose exec gateway console-gateway ops')
-    .asks(async () => (await import('../status.ts')).ops)
+    .asks<{ readonly url: string }>(
+      () => ['/link', { body: {} }],
+      ({ url: local }, { gateway }) => {
+        const link = new URL(local)
+        // From afar, the gateway's own address is not the one by which it is reached.
+        const isHere = gateway?.socketPath !== undefined
+        const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
+        const note = 'It opens the operators’ page once, within two minutes.'
+        return { json: { url }, text: url, note }
+      }
+    )
   program
     .subcommand('why [request-id]', 'tell what became of a request, why, and what to do about it')
     .option('--user <name>', 'requests of this user name or id')
@@ -92,53 +122,12 @@ Exit codes: 3 if no request was found.`)
       'console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11',
       'console-gateway why --user alice --status failed'
     )
-    .asks(async () => (await import('../why.ts')).why)
-}
-
-function addMaintenance(program: CliCommand): void {
-  const maintenance = program
-    .subcommand('maintenance', 'show what is closed, close routes for a time, and open them again')
-    .details(`
-A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
-ahead. Without --route all routes are meant, without --method all methods. The same
-routes and methods again take the new end and message.`)
-    .examples(
-      `console-gateway maintenance begin --until 30m --message 'Back at 06:00.'`,
-      'console-gateway maintenance end --route orders'
+    .asks<FoundRequests>(
+      ({ rest: [id], values }) => {
+        const query = id === undefined ? { last: 5, ...values } : { id }
+        return ['/requests', { query }]
+      },
+      async (found, { rest: [id], io }) =>
+        (await import('../why.ts')).requestsOf(found, id, io.stdout)
     )
-  maintenance
-    .subcommand('show', 'what is closed (the default)', { isDefault: true })
-    .asks(async () => (await import('../maintenance.ts')).showMaintenance)
-  maintenance
-    .subcommand('begin', 'close routes')
-    .requiredOption('--until <time>', 'the end')
-    .option('--from <time>', 'the beginning; at once without it')
-    .option('--message <text>', 'the message for users')
-    .repeatable('--route <route>', 'a route to close')
-    .repeatable('--method <method>', 'a method to close')
-    .repeatable('--allow-role <role>', 'users with this role go on')
-    .asks(async () => (await import('../maintenance.ts')).beginMaintenance)
-  maintenance
-    .subcommand('end', 'open routes again')
-    .repeatable('--route <route>', 'a route to open')
-    .asks(async () => (await import('../maintenance.ts')).endMaintenance)
-}
-
-function addLimits(program: CliCommand): void {
-  const limits = program
-    .subcommand('limits', 'show how limits are used; show or reset the counts of one caller')
-    .details(`
-A caller is an IP address, or a user by name or id. Locks of sign-in are not limits: see
-lockouts.
-Exit codes: 0 nobody is over a limit, 3 somebody is.`)
-    .examples('console-gateway limits show anna', 'console-gateway limits reset 203.0.113.7')
-  limits
-    .subcommand('use', 'how all limits are used (the default)', { isDefault: true })
-    .asks(async () => (await import('../limits.ts')).showUse)
-  limits
-    .subcommand('show <caller>', 'the counts of all limits for a caller')
-    .asks(async () => (await import('../limits.ts')).showCaller)
-  limits
-    .subcommand('reset <caller>', 'set them to zero, in all replicas within a second')
-    .asks(async () => (await import('../limits.ts')).resetCaller)
 }

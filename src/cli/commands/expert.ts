@@ -42,7 +42,8 @@ Compares the config folder (--config) with the new one; without that, the runnin
 with the files of the config folder.
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
     .examples('console-gateway plan /etc/console-gateway.next -c /etc/console-gateway')
-    .asks(async () => (await import('../plan.ts')).plan, { isAsked: words => words.length === 0 })
+    .asksGateways({ isAsked: words => words.length === 0 })
+    .runs(async () => (await import('../plan.ts')).plan)
 }
 
 function addDocuments(program: CliCommand): void {
