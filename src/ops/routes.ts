@@ -149,19 +149,13 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
   })
 }
 
-interface Doing<Result extends object> {
-  readonly kind: string
-  readonly secret?: string
-  readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
-}
-
 /** @throws GatewayError */
-export async function doAct<Result extends object>(
-  { kind, run, secret }: Doing<Result>,
+export async function doAct(
+  { kind, run, secret }: Pick<Act<TSchema, TSchema>, 'kind' | 'secret' | 'run'>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
-): Promise<Result> {
+): Promise<object> {
   const { ledger, log } = request.server.actsTo
   const of = { act: kind, operator, via, address: clientAddress(request), requestId: request.id }
   const line = { kind: 'act', ...of, detail: scalarsOf(body) } as const

@@ -259,8 +259,8 @@ t.test('Config: faults with file and line, the diff, and a reload', async t => {
   const reload = async (extra?: Record<string, string>) =>
     await press('/ops/config', 'Reload', extra)
   const put = (file: string, text: string) => writeFileSync(join(gateway.folder, file), text)
-  t.match(await read('/ops/config'), /Generation 1 .*The files hold what runs/)
-  t.match(await reload(), /Generation 1 .*The files hold what runs/)
+  t.match(await read('/ops/config'), /Generation 1,.*The files hold what runs/)
+  t.match(await reload(), /Generation 1,.*The files hold what runs/)
   put('limits.yaml', 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
   t.match(await reload(), /Done: Reads the config files and runs their config/)
   t.match(await read('/ops/config'), /Generation 2.*Changes of the last reload.*anew/)
