@@ -27,15 +27,15 @@ interface Whom {
   readonly isOfOne?: boolean
 }
 
-const hiddenWord =
-  'One word too many. If it is the password: type it at the prompt, or pass it on standard input. ' +
-  'On the command line it is visible to everyone on this machine, and in the shell’s history.'
+/** Does not repeat the word. */
+const surplusWord =
+  'One word too many. A config folder follows --config. A password is typed at the prompt, or ' +
+  'passed on standard input: here everyone on this machine sees it, and so does the shell’s history.'
 
 export class CliCommand extends Command {
   readonly #run: Run
   #isAsked: (words: readonly string[]) => boolean = () => false
   #isOfOne = false
-  #hidesWords = false
   #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
 
   constructor(run: Run, name?: string) {
@@ -75,12 +75,6 @@ export class CliCommand extends Command {
 
   json(): this {
     return this.option('--json', 'print for programs')
-  }
-
-  /** For a command among whose words one may be a password: no message repeats them. */
-  hidesWords(): this {
-    this.#hidesWords = true
-    return this
   }
 
   checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
@@ -172,7 +166,6 @@ export class CliCommand extends Command {
   #refuseSurplusWords(): void {
     const word = this.args[this.registeredArguments.length]
     if (word === undefined) return
-    if (this.#hidesWords) this.error(hiddenWord)
     // A default command gets the words of a command that there is not.
     const isNamed = this.parent?.args[0] === this.name()
     const shown = isNamed ? this : (this.parent ?? this)
@@ -181,8 +174,6 @@ export class CliCommand extends Command {
       const line = shown.parent === null ? word : `${shown.name()} ${word}`
       shown.error(`There is no command "${line}".${nearest(word, names)}`)
     }
-    const takesNone = this.registeredArguments.length === 0
-    const advice = takesNone ? ` If that is the config folder, write --config ${word}.` : ''
-    this.error(`Not understood: "${word}".${advice}`)
+    this.error(surplusWord)
   }
 }

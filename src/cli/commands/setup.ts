@@ -84,7 +84,6 @@ function addSecrets(program: CliCommand): void {
       'hash-password',
       'read a password (prompt or standard input), print its argon2 hash'
     )
-    .hidesWords()
     .examples('pass show console/alice | console-gateway hash-password')
     .runs(async () => (await import('../secrets.ts')).hash)
   program
