@@ -45,7 +45,6 @@ type Shared =
   | 'sourceFaults'
   | 'inFlight'
   | 'metrics'
-  | 'rates'
   | 'drift'
   | 'tracer'
 
@@ -96,7 +95,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   return {
     ...services,
     config,
-    counters: createCounters(services.metrics, services.rates),
+    counters: createCounters(services.metrics),
     envelope: createEnvelope(envelope),
     modules,
     answers: {

@@ -20,7 +20,6 @@ import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Metrics } from '../observability/metrics.ts'
-import { RequestRates } from '../observability/request-rates.ts'
 import { type FullRequestJson, fullRequestJson } from '../observability/request-json.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
@@ -109,7 +108,6 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     lockouts,
     sourceFaults: new SourceFaults(),
     inFlight: new Map(),
-    rates: new RequestRates(),
     running: () => () => {},
     shed: () => {},
     bindStream: () => () => {},

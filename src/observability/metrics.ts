@@ -5,6 +5,11 @@ import Registry from '@prometheus-io/client/lib/registry.js'
 
 export type { Counter, Histogram }
 
+/** Upper bounds of durations in seconds, of requests and of upstreams. */
+export const requestBuckets = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
+] as const
+
 /** Of a metric without labels; else for each series its labels' values, and its own. */
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
 
@@ -20,6 +25,8 @@ interface Readable {
  * never what a client chooses.
  */
 export class Metrics {
+  /** Requests that are being answered. */
+  inFlight = 0
   readonly #registry = new Registry()
   #ofProcess: Promise<void> | undefined
 
@@ -51,6 +58,12 @@ export class Metrics {
       else for (const [labels, value] of values ?? []) metric.labels(...[labels].flat()).inc(value)
     }
     Object.assign(metric, { collect })
+  }
+
+  /** Those of all series of a counter or a histogram. */
+  async values(name: string) {
+    const metric = this.#registry.getSingleMetric(name) as Counter | Histogram | undefined
+    return (await metric?.get())?.values ?? []
   }
 
   /** Those of the process are there from the first call on. */

@@ -13,7 +13,6 @@ import { createFileUsers } from '../login/file-users.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import { RequestRates } from '../observability/request-rates.ts'
 import { openTracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import type { UpstreamEvents } from '../proxy/upstream.ts'
@@ -40,7 +39,6 @@ const notKeptHelp =
 export function createServices(config: Config, log: Log) {
   const { gateway } = config
   const metrics = new Metrics()
-  const rates = new RequestRates()
   const basis = { config, log, metrics }
   const shared = connectRedis(basis)
   if (shared === undefined) log.warn(noRedis)
@@ -49,7 +47,7 @@ export function createServices(config: Config, log: Log) {
   const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
-  measureRequests(metrics, rates, upstreams)
+  measureRequests(metrics, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
@@ -92,7 +90,6 @@ export function createServices(config: Config, log: Log) {
     background,
     tracer,
     metrics,
-    rates,
     upstreams,
     redis: shared?.state,
     close: async (): Promise<void> => {
@@ -207,11 +204,11 @@ function measureSessions(
   })
 }
 
-function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools): void {
+function measureRequests(metrics: Metrics, upstreams: Pools): void {
   metrics.read({
     name: 'console_gateway_requests_in_flight',
     help: 'Requests that are being answered.',
-    read: () => rates.inFlight
+    read: () => metrics.inFlight
   })
   metrics.read({
     name: 'console_gateway_upstream_in_flight',

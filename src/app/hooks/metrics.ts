@@ -1,7 +1,6 @@
 /** The metrics of requests: their number, how long they and their upstreams took, and refusals. */
 import type { FastifyBaseLogger } from 'fastify'
-import type { Metrics } from '../../observability/metrics.ts'
-import { buckets, type RequestRates } from '../../observability/request-rates.ts'
+import { type Metrics, requestBuckets } from '../../observability/metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -11,10 +10,10 @@ export type Meter = (
   trail: Pick<Trail, 'method' | 'outcome' | 'isCut' | 'ms' | 'upstreamMs'>
 ) => void
 
-export function createCounters(metrics: Metrics, rates: RequestRates) {
+export function createCounters(metrics: Metrics) {
   const counting = (...counter: Parameters<Metrics['counter']>) => countingIn(metrics, ...counter)
   return {
-    meter: createMeters(metrics, rates),
+    meter: createMeters(metrics),
     onError: countingErrors(metrics),
     onMissingPart: counting(
       'console_gateway_parts_missing_total',
@@ -58,7 +57,7 @@ export function countingErrors(metrics: Metrics) {
   return countingIn(metrics, 'console_gateway_errors_total', help, ['code'])
 }
 
-function createMeters(metrics: Metrics, rates: RequestRates) {
+function createMeters(metrics: Metrics) {
   const requests = metrics.counter(
     'console_gateway_requests_total',
     'Requests, by route (an alias counts as what it stands for), method and class of the ' +
@@ -69,20 +68,19 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
     'console_gateway_request_duration_seconds',
     'From the first byte of a request to the last of its answer, by route.',
     ['route'],
-    buckets
+    requestBuckets
   )
   const firstBytes = metrics.histogram(
     'console_gateway_upstream_first_byte_seconds',
     'How long upstreams took to the first byte of their answers.',
     ['upstream'],
-    buckets
+    requestBuckets
   )
 
   return (route: string, upstream: string | undefined): Meter => {
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
     return ({ method, outcome, isCut, ms, upstreamMs }) => {
-      rates.ofRoute(route).count(ms, isCut ? 0 : outcome)
       const kind = isCut ? 'gone' : `${Math.floor(outcome / 100)}xx`
       requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
       duration.observe(ms / 1000)
