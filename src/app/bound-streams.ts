@@ -112,7 +112,11 @@ export class BoundStreams {
       if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
       else if (cached !== undefined) this.#judge(entries, cached)
       // A change that was announced, and an end that is known, are looked up at once.
-      else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
+      else if (
+        sessions.store.isFollowed() ||
+        now >= live.idleEnd ||
+        this.#sweeps % turns === turn
+      ) {
         void this.#ask(live.key, entries)
       }
     }

@@ -93,8 +93,7 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
   const sessions = new Sessions({
     store,
     seal: createSeal(secrets),
-    lifeTimes: gateway.session,
-    perUser: gateway.session.perUser
+    config: gateway.session
   })
   const counts = new SharedCounts(undefined)
   const lockouts = createMemoryLockouts()

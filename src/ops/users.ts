@@ -155,7 +155,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
-  const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
+  const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
   signOut(ended.sessions)
   return ended.closed
 }

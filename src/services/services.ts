@@ -64,8 +64,7 @@ export function createServices(config: Config, log: Log) {
     store,
     review: fileUsers.review,
     seal: createSeal(secrets),
-    lifeTimes: gateway.session,
-    perUser: gateway.session.perUser,
+    config: gateway.session,
     ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
   measureSessions(metrics, store, shared)

@@ -70,11 +70,10 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const one = typeof id === 'string' && id !== '' ? id : undefined
   const except = one === undefined && others === true ? session.id : undefined
   const which = { ...(one && { only: one }), ...(except && { except }) }
-  const { closed } = await sessions.endOf(signedInOf(session), which, {
-    by: 'user',
-    address: clientAddress(request),
-    requestId: request.id
-  })
+  const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
+  const { closed } = await sessions.endOf(signedInOf(session), end, each =>
+    one === undefined ? each.id !== except : each.id === one
+  )
   const { id: userId, username: user } = session.identity
   const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
   // An id that matches no session may hold anything.
