@@ -213,10 +213,9 @@ export async function latestSessions(sessions: Sessions, part = '', max = maxLat
 
 export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownSession[]> {
   const listed = await sessions.list(of)
-  const times = sessions.times()
   return listed.map(live => {
     const { id: userId, username } = live.session.identity
-    return { userId, user: username, ...describeSession(live, times) }
+    return { userId, user: username, ...describeSession(live, sessions.now()) }
   })
 }
 

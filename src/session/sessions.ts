@@ -3,7 +3,7 @@ import { recentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { aheadOf, steadyNow } from '../steady-clock.ts'
+import { steadyNow } from '../steady-clock.ts'
 import { Credentials } from './credentials.ts'
 import { addToProvider } from './provider-sessions.ts'
 import type { Seal } from './seal.ts'
@@ -254,10 +254,5 @@ export class Sessions {
   forget(): void {
     this.#cache.clear()
     this.#reading.clear()
-  }
-
-  /** @returns with `aheadMs`, by how much the wall clock is ahead of `now` */
-  times() {
-    return { now: this.now(), aheadMs: aheadOf(this.now) }
   }
 }

@@ -42,9 +42,8 @@ export function addSession(scope: FastifyInstance): void {
     handler: async request => {
       const { session } = mustLive(request)
       const listed = await sessions.list(signedInOf(session))
-      const times = sessions.times()
       const described = listed.map(each => ({
-        ...describeSession(each, times),
+        ...describeSession(each, sessions.now()),
         current: each.session.id === session.id
       }))
       return envelope.success(described, { total: listed.length })
@@ -91,10 +90,10 @@ export function addRefresh(scope: FastifyInstance): void {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
       const live = liveIn(await sessions.read(mustLive(request).key))
-      const times = sessions.times()
-      setTimeLeft(reply, live, times.now)
-      if (answer === undefined) return envelope.success(timeLeft(live, times.now))
-      const value = answer.render({ ...live, ...times })
+      const now = sessions.now()
+      setTimeLeft(reply, live, now)
+      if (answer === undefined) return envelope.success(timeLeft(live, now))
+      const value = answer.render({ ...live, now })
       refuseLeak(value, live.session, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }
