@@ -196,6 +196,11 @@ function measureSessions(
     read: () => [shared ? ['redis', Number(shared.state.up)] : ['embedded', 1]]
   })
   metrics.read({
+    name: 'console_gateway_redis_latency_seconds',
+    help: 'How long Redis took for the last check of its connection, one each second.',
+    read: () => shared?.state.latencyMs && shared.state.latencyMs / 1000
+  })
+  metrics.read({
     name: 'console_gateway_users_signed_in',
     help: 'Users with a live session, of all replicas.',
     // Where the store cannot be asked, the metric is not there.
