@@ -103,9 +103,8 @@ export function createServices(config: Config, log: Log) {
 }
 
 function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
-  const counted = redis && createRedisCounts(redis, prefix)
   const highestUse = new HighestUse()
-  const counts = new SharedCounts(counted)
+  const counts = new SharedCounts(redis && createRedisCounts(redis, prefix))
   metrics.read({
     name: 'console_gateway_limit_highest_use',
     help: 'The most that one caller used of a limit at once, in this hour.',
@@ -130,14 +129,7 @@ function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
   return {
     counts,
     highestUse,
-    lockouts,
-    callers: {
-      ofCaller: async (caller: string) => await (counted ?? counts).ofCaller(caller),
-      forget: async (caller: string) => {
-        await counted?.forget(caller)
-        counts.forget(caller)
-      }
-    }
+    lockouts
   }
 }
 

@@ -1,6 +1,7 @@
 /** The metrics of requests: their number, how long they and their upstreams took, and refusals. */
 import type { FastifyBaseLogger } from 'fastify'
 import { type Metrics, requestBuckets } from '../../observability/metrics.ts'
+import { createQuiet } from '../../observability/quiet.ts'
 import type { Trail } from '../../observability/trail.ts'
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -89,8 +90,6 @@ function createMeters(metrics: Metrics) {
   }
 }
 
-const quietMs = 1000
-
 export type ShedLog = ReturnType<typeof createShedLog>
 
 export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'warn'>) {
@@ -99,11 +98,11 @@ export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'wa
     'Requests and connections that were refused because of overload, by the reason.',
     ['reason']
   )
-  let quietUntil = 0
+  const onceASecond = createQuiet(1000)
   return (reason: string, fields: object): void => {
     counter.labels(reason).inc()
-    if (performance.now() < quietUntil) return
-    quietUntil = performance.now() + quietMs
-    log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
+    onceASecond(() =>
+      log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
+    )
   }
 }
