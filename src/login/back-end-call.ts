@@ -1,28 +1,16 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
-import { tokenHeaderOf } from '../config/schema/routes.ts'
-import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { AttemptPurpose, Trail } from '../observability/trail.ts'
+import { csrfHeader } from '../proxy/request-headers.ts'
+import type { WholeResponse } from '../proxy/response.ts'
+import { fetchWhole, type Upstream } from '../proxy/upstream.ts'
 import type { Credential } from '../session/types.ts'
-import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
+import { headerSafe, maxResponseBytes } from './login-response.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** Passed in, since login does not import proxy. */
-export type Send = (options: {
-  method: string
-  path: string
-  headers: Record<string, string>
-  body?: string
-  timeoutMs: number
-  maxBytes: number
-  recorded?: Recorded | undefined
-}) => Promise<RawResponse>
-
-export interface BackEnd {
-  readonly send: Send
-  /** How it takes credentials: `none`, `bearer`, `cookies` or `header:NAME`. */
-  readonly credentialStyle: string
-  /** Without it: `Bearer` for `bearer`, none for a header. */
-  readonly credentialScheme?: string | undefined
+export type BackEnd = Pick<Upstream, 'base' | 'send'> & {
+  readonly config: Pick<UpstreamConfig, 'credential'>
 }
 
 interface Call {
@@ -32,7 +20,8 @@ interface Call {
   readonly format?: Format | undefined
   readonly body?: object | undefined
   readonly headers?: Texts
-  readonly timeoutMs: number
+  /** 10 seconds without it. */
+  readonly timeoutMs?: number
   readonly purpose: AttemptPurpose
   readonly trail: Trail | undefined
 }
@@ -55,10 +44,10 @@ export function withLowerNames(headers: Texts): Record<string, string> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawResponse> {
-  const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
+export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
+  const { method, path, query, format = 'json', body, headers, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
-  return send({
+  return fetchWhole(backEnd, {
     method,
     // A path of config has no query of its own.
     path: search === '' ? path : `${path}?${search}`,
@@ -68,7 +57,7 @@ export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawRes
       ...headers
     },
     ...(body !== undefined && { body: writeBody(body, format) }),
-    timeoutMs,
+    timeoutMs: call.timeoutMs ?? 10_000,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose }
   })
@@ -79,7 +68,7 @@ export function callWith(
   backEnd: BackEnd,
   { fixedHeaders, sendCredential = true, ...call }: SessionCall,
   credential: Credential
-): Promise<RawResponse> {
+): Promise<WholeResponse> {
   const { token = '', refreshToken = '' } = credential
   const { body, query, headers = {} } = call
   const filled = fill({ body, query, headers }, { token, refreshToken })
@@ -89,23 +78,23 @@ export function callWith(
     ...filled,
     headers: {
       ...fixedHeaders,
-      ...(sendCredential && credentialHeaders(credential, backEnd)),
+      ...(sendCredential && credentialHeaders(credential, backEnd.config)),
       ...withLowerNames(filled.headers)
     }
   })
 }
 
-export function credentialHeaders(
-  { token, cookies }: Credential,
-  { credentialStyle, credentialScheme }: Omit<BackEnd, 'send'>
-): Texts {
+export function credentialHeaders(credential: Credential, config: BackEnd['config']): Texts {
+  const { token, cookies } = credential
+  const { as, scheme, csrf } = credentialOf(config.credential)
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
-  const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
+  const style = as === 'none' ? defaultStyle : as
   const name = tokenHeaderOf(style)
-  const scheme = credentialScheme ?? (style === 'bearer' ? 'Bearer' : '')
+  const word = scheme ?? (style === 'bearer' ? 'Bearer' : '')
   return {
-    ...(name !== undefined && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
-    ...(cookies !== undefined && { cookie: cookies })
+    ...(name !== undefined && token !== undefined && { [name]: `${word} ${token}`.trimStart() }),
+    ...(cookies !== undefined && { cookie: cookies }),
+    ...(csrf !== undefined && csrfHeader(credential, csrf))
   }
 }
 

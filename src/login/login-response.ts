@@ -1,18 +1,12 @@
 /** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
+import { invalid, type WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
-
-export interface RawResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
-  readonly body: Buffer
-}
 
 export const maxResponseBytes = 256 * 1024
 
@@ -25,19 +19,17 @@ type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLo
 
 export class LoginResponse {
   readonly #config: ResponseConfig
-  readonly #status: number
-  readonly #headers: RawResponse['headers']
+  readonly #raw: WholeResponse
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, { status, headers, body }: RawResponse) {
+  constructor(config: ResponseConfig, raw: WholeResponse) {
     this.#config = config
-    this.#status = status
-    this.#headers = headers
-    this.#content = readContent(body, headers)
+    this.#raw = raw
+    this.#content = readContent(raw.body, raw.headers)
   }
 
   matches(test: AnswerTest): boolean {
-    return matchesTest(test, this.#status, this.#content)
+    return matchesTest(test, this.#raw, this.#content)
   }
 
   outcome(): OutcomeTest['is'] | undefined {
@@ -69,18 +61,23 @@ export class LoginResponse {
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
     const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
-      throw invalid(`the response (status ${this.#status}) has no ${JSON.stringify(path)}`)
+      throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
     const refreshToken = this.#textAt(this.#config.refreshToken) ?? former.refreshToken
     const expiresAt = expires && expiryOf(this.#valuesAt(expires.path)[0], expires.as)
-    const setCookie = this.#headers['set-cookie']
-    const cookies = cookiesAfter(former.cookies ?? '', setCookie, this.#config.cookies ?? [])
     return {
       ...(token !== undefined && { token: headerSafe(token) }),
       ...(refreshToken !== undefined && { refreshToken }),
       ...(expiresAt !== undefined && { expiresAt }),
-      ...(cookies !== '' && { cookies: headerSafe(cookies) })
+      ...this.cookies(former)
     }
+  }
+
+  /** Those of the session after this response. */
+  cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
+    const setCookie = this.#raw.headers['set-cookie']
+    const cookies = cookiesAfter(former, setCookie, this.#config.cookies ?? [])
+    return cookies === '' ? {} : { cookies: headerSafe(cookies) }
   }
 
   #valuesAt(path: string | undefined): unknown[] {
@@ -93,7 +90,7 @@ export class LoginResponse {
 
   /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
   #tokenIn(header: string): string | undefined {
-    const value = this.#headers[header]
+    const value = this.#raw.headers[header]
     const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
     return token === '' ? undefined : token
   }
@@ -117,10 +114,6 @@ export function userFrom(
   const roleMap = new Map(Object.entries(user.roleMap))
   const roles = textsOf(read(user.roles).flat()).map(role => roleMap.get(role) ?? role)
   return { id, username, name, roles }
-}
-
-export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
 }
 
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */
@@ -164,7 +157,7 @@ function textsOf(values: readonly unknown[]): string[] {
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */
-function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
+function readContent(body: Buffer, headers: WholeResponse['headers']): unknown {
   try {
     return readJson(body, headers, maxResponseBytes)
   } catch {}
@@ -220,10 +213,21 @@ function ownMember(value: unknown, name: string): unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
-export function matchesTest(test: AnswerTest, status: number, content: unknown): boolean {
+export function matchesTest(
+  test: AnswerTest,
+  { status, headers }: Pick<WholeResponse, 'status' | 'headers'>,
+  content?: unknown
+): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
   if (test.path === undefined) return true
   return valuesAt(content, test.path.split('.')).some(value => fits(test, plain(value)))
+}
+
+function leadsTo(location: string | string[] | undefined, starts: readonly string[]): boolean {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
+  const { pathname, search } = new URL(location, 'http://upstream')
+  return starts.some(start => (pathname + search).startsWith(start))
 }
 
 /** Whether a value is one that a test names; without any it must be there. */

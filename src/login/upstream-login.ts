@@ -7,20 +7,29 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
+import { invalid } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
-import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
+import {
+  ask,
+  type BackEnd,
+  callWith,
+  credentialHeaders,
+  fill,
+  withLowerNames
+} from './back-end-call.ts'
 import type {
   ConsoleRequest,
+  CredentialSource,
   PasswordSource,
   SignInAttempt,
-  SignInResult,
-  TokenExchange
+  SignInResult
 } from './credential-source.ts'
-import { invalid, LoginResponse } from './login-response.ts'
+import { cookiesAfter, LoginResponse } from './login-response.ts'
 
-interface Options extends BackEnd {
+interface Options {
   readonly name: string
+  readonly backEnd: BackEnd
   readonly config: UpstreamLoginConfig
   /** For a sign-in that failed after the back-end's, whose session could not be ended. */
   readonly onFailed?: (error: unknown) => void
@@ -29,7 +38,6 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const callMs = 10_000
 const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
@@ -58,29 +66,26 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
 }
 
 /** @param usual for outcomes that config does not name */
-function withUsualOutcomes(
-  outcomes: readonly OutcomeTest[],
-  usual: readonly OutcomeTest[]
-): OutcomeTest[] {
+function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly OutcomeTest[]) {
   return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
   const { config, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
-  const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
+  const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const raw = await ask(options, {
+  const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
+  const raw = await ask(options.backEnd, {
     method: 'POST',
     path: config.path,
     format: config.format,
     body: bodyOf(config, attempt),
     headers: {
       ...headers,
-      ...(cookies !== '' && { cookie: cookies }),
+      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
       ...withLowerNames(config.headers)
     },
-    timeoutMs: callMs,
     purpose: 'sign-in',
     trail
   })
@@ -94,7 +99,12 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
-    return { vouched: true, identity: telling.identity(config.user, attempt.username), credential }
+    const identity = telling.identity(config.user, attempt.username)
+    return {
+      vouched: true,
+      identity,
+      credential: { ...credential, ...telling.cookies(credential) }
+    }
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
     if (config.logout !== undefined) {
@@ -106,18 +116,26 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
 
 interface Asking {
   readonly headers: Readonly<Record<string, string>>
-  readonly credential: Credential
   readonly trail: Trail | undefined
+}
+
+/** With those of a first call, by which back-ends know that the sign-in is of the same browser. */
+async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
+  const { before: path, cookies: names, passCookies } = options.config
+  if (path === undefined) return passed
+  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path, purpose: 'sign-in' })
+  if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
+  return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
 
 async function askUser(
   options: Options,
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
-  { headers, credential, trail }: Asking
+  { headers, credential, trail }: Asking & { readonly credential: Credential }
 ): Promise<LoginResponse> {
   const { path, method, query, success } = from
-  const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
-  const raw = await callWith(options, { ...call, purpose: 'sign-in' }, credential)
+  const call = { path, method, query, fixedHeaders: headers, trail }
+  const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
@@ -129,9 +147,9 @@ async function renew(
   credential: Credential,
   trail: Trail | undefined
 ): Promise<Renewed | undefined> {
-  const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
-  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
-  const raw = await callWith(options, sent, credential)
+  const of = { purpose: 'renewal', trail } as const
+  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...of }
+  const raw = await callWith(options.backEnd, sent, credential)
   const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
@@ -140,18 +158,17 @@ async function renew(
 }
 
 async function signOut(
-  options: BackEnd,
+  { backEnd }: Pick<Options, 'backEnd'>,
   logout: Logout,
   credential: Credential | undefined,
   trail: Trail | undefined
 ): Promise<void> {
   if (credential === undefined) return
   const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
-  const { status } = await callWith(options, call, credential)
+  const { status } = await callWith(backEnd, call, credential)
   if (status < 400) return
-  throw new GatewayError('upstream.error', {
-    cause: new Error(`the sign-out was answered with status ${status}`)
-  })
+  const cause = `the sign-out was answered with status ${status}`
+  throw new GatewayError('upstream.error', { cause })
 }
 
 function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
@@ -178,7 +195,7 @@ function bounded(what: string, value: unknown): string {
   throw new GatewayError('request.malformed', { message })
 }
 
-interface ExchangeOptions extends BackEnd {
+interface ExchangeOptions extends Pick<Options, 'backEnd'> {
   readonly upstream: string
   readonly config: ExchangeConfig
   readonly bodyOf: (session: Session) => object
@@ -190,20 +207,20 @@ const exchangeOutcomes: readonly OutcomeTest[] = [
   { is: 'refused', status: [400, 403, 404, 422] }
 ]
 
-export function createTokenExchange(options: ExchangeOptions): TokenExchange {
+export function createTokenExchange(options: ExchangeOptions): CredentialSource {
   const { upstream, config } = options
   const { path, format, headers, logout } = config
   const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
   return {
+    name: upstream,
     upstream,
     renew: async (session, trail) => {
-      const raw = await ask(options, {
+      const raw = await ask(options.backEnd, {
         method: 'POST',
         path,
         format,
         body: options.bodyOf(session),
         headers: withLowerNames(headers),
-        timeoutMs: callMs,
         purpose: 'renewal',
         trail
       })
@@ -212,7 +229,7 @@ export function createTokenExchange(options: ExchangeOptions): TokenExchange {
       if (outcome === 'success') return { credential: response.credential({}) }
       const reason = `the exchange for a token was answered with status ${raw.status}`
       if (outcome === undefined) throw invalid(reason)
-      throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+      throw new GatewayError('route.unknown-user', { cause: reason })
     },
     ...(logout !== undefined && {
       signOut: (session, trail) => signOut(options, logout, credentialIn(session, upstream), trail)

@@ -3,12 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { CsrfConfig } from '../config/schema/upstreams.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
-import { keyIn } from '../login/keys.ts'
+import { keyIn } from '../session/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
-import { keepCookies } from './cookie-header.ts'
+import { cookieText, decodedCookie, keepCookies } from '../session/cookie-header.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './query.ts'
 
@@ -18,7 +19,7 @@ export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
-  readonly upstream: HeadersOfUpstream
+  readonly upstream: Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
   readonly passHeaders?: readonly string[] | undefined
@@ -28,8 +29,6 @@ export interface RequestHeaderOptions {
    */
   readonly shaped: boolean
 }
-
-type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
 
 export interface ForwardedFor {
   readonly address: string
@@ -96,7 +95,7 @@ export function fixedHeadersOf({
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
   const { identity, tokenNames, upstream, passHeaders = [], shaped } = options
-  const { as, hasOwnToken } = credentialOf(upstream.credential)
+  const { as, csrf, hasOwnToken } = credentialOf(upstream.credential)
   const never = new Set<string | undefined>([
     ...tokenNames.headers,
     ...(shaped ? unshaped : []),
@@ -106,6 +105,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
     identity.roles,
     identity.source,
     as === 'bearer' && !hasOwnToken ? undefined : tokenHeaderOf(as),
+    csrf?.header,
     ...profileValues(upstream.headers).map(({ name }) => name)
   ])
   return name => {
@@ -128,7 +128,7 @@ function isHarmless(name: string): boolean {
 /** Adds what the upstream is told of a session. */
 function compileSession({ identity, upstream, credentialFor }: RequestHeaderOptions) {
   const ofProfile = profileValues(upstream.headers)
-  const { as, scheme, from } = credentialOf(upstream.credential)
+  const { as, scheme, from, csrf } = credentialOf(upstream.credential)
   const isBearer = as === 'bearer'
   const header = tokenHeaderOf(as) ?? ''
   const word = scheme ?? (isBearer ? 'Bearer' : '')
@@ -142,7 +142,9 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
     // The token of one back-end must not be sent to another.
     if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
     if (as === 'none') return
-    const { token, cookies } = credentialFor(session) ?? {}
+    const credential = credentialFor(session) ?? {}
+    const { token, cookies } = credential
+    if (csrf !== undefined) Object.assign(sent, csrfHeader(credential, csrf))
     if (as === 'cookies') {
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')
@@ -154,11 +156,15 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
   }
 }
 
+/** Decoded, as scripts of browsers send it. */
+export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig) {
+  const { header, cookie } = csrf
+  const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
+  return value === undefined || !/^[\x20-\x7e]+$/.test(value) ? {} : { [header]: value }
+}
+
 /** The headers of `identity` for a session. */
-export function identityHeaders(
-  session: Session,
-  names: GatewayConfig['identity']
-): Record<string, string> {
+export function identityHeaders(session: Session, names: GatewayConfig['identity']) {
   const { source, identity } = session
   const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
   return {

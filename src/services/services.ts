@@ -13,7 +13,7 @@ import { createFileUsers } from '../login/file-users.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import { openTracer } from '../observability/traces/tracer.ts'
+import { openTracer, type Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import type { UpstreamEvents } from '../proxy/upstream.ts'
 import { MemoryStore } from '../session/memory-store.ts'
@@ -32,7 +32,7 @@ export type Services = ReturnType<typeof createServices>
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
-export function createServices(config: Config, log: Log) {
+export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
   const { gateway } = config
   const metrics = new Metrics()
   const basis = { config, log, metrics }
@@ -42,7 +42,7 @@ export function createServices(config: Config, log: Log) {
   const background: Background = shared?.background ?? { prefix: '' }
   const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
-  const tracer = openTracer(shared !== undefined, log)
+  const tracer = ownTracer ?? openTracer(shared !== undefined, log)
   measureRequests(metrics, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
@@ -93,7 +93,6 @@ export function createServices(config: Config, log: Log) {
       await failures.close()
       await limits.counts.close()
       shared?.close()
-      await upstreams.close()
     }
   }
 }

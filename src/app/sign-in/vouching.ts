@@ -1,6 +1,6 @@
 /** Asks the sources, in their order, who vouches, and opens the session or records the refusal. */
 import type { FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import {
   type ConsoleRequest,
   type PasswordSource,
@@ -10,7 +10,7 @@ import {
   type SourceFaults
 } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import { keepCookies } from '../../proxy/cookie-header.ts'
+import { keepCookies } from '../../session/cookie-header.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { openSession } from '../hooks/session.ts'
@@ -92,11 +92,7 @@ const insecure =
  * @param leaving aborted when the client leaves: nobody would get the session
  * @throws StoreUnavailable; GatewayError `login.*`, `upstream.invalid` for a secret in the answer
  */
-export async function open(
-  request: FastifyRequest,
-  session: Session,
-  leaving: AbortSignal
-): Promise<Live> {
+export async function open(request: FastifyRequest, session: Session, leaving: AbortSignal) {
   const { gateway } = request.server
   const { sessions, cookie, answers, warnOnce } = gateway
   if (cookie.options.secure && request.protocol !== 'https') {
@@ -114,7 +110,9 @@ export async function open(
     const replaced = current !== undefined && 'live' in current ? current.live : former
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
-    if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
+    if (replaced !== undefined) {
+      signOutAtSource(gateway, sessions.credentials.withHeld(replaced).session, request)
+    }
     if (!leaving.aborted) return opened
     request.session = null as never
     await sessions.end(opened, 'revoked')
@@ -133,19 +131,13 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }
 
-const outcomes: Partial<Record<ErrorCode, string>> = {
-  'login.refused': 'refused',
-  'login.challenge': 'challenge',
-  'login.blocked': 'blocked',
-  'login.blocked-by-operator': 'blocked',
-  'login.expired-password': 'expired-password'
-}
+const decided = /^login\.(refused|challenge|blocked|expired-password)/
 
 /** @throws `error` */
 export function refuse(request: FastifyRequest, error: unknown): never {
   const { trail } = request
   const { code, status } = toGatewayError(error)
-  const outcome = outcomes[code]
+  const [, outcome] = decided.exec(code) ?? []
   const other = status >= 500 || status === 409 ? 'failed' : 'malformed'
   const counted = outcome ?? (status === 429 ? 'limited' : other)
   request.server.gateway.counters.onSignIn(trail.source ?? '', counted)
