@@ -14,12 +14,7 @@ type Parameter = ReturnType<typeof parse>[number]
  * Other parameters pass byte for byte, in their order.
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
-export function compileQuery({
-  rename = {},
-  set = {},
-  drop = [],
-  paging
-}: QueryConfig): (query: string) => string {
+export function compileQuery({ rename = {}, set = {}, drop = [], paging }: QueryConfig) {
   const renames = new Map(Object.entries(rename))
   const fixed = Object.entries(set).map(([name, value]) => written(name, value))
   const { page, offset, size } = paging?.to ?? {}
@@ -28,7 +23,7 @@ export function compileQuery({
   const refused = new Set([...drop, ...ours, paging?.page, paging?.size])
   const isSet = fixed.length === 0 ? () => false : lenientNames(Object.keys(set)).hasNameOf
 
-  return query => {
+  return (query: string): string => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)

@@ -86,9 +86,7 @@ export function requestHeaders(
 
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-export function fixedHeadersOf({
-  headers = {}
-}: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {
+export function fixedHeadersOf({ headers = {} }: Pick<UpstreamConfig, 'headers'>) {
   const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
   return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
