@@ -45,7 +45,8 @@ export async function signIn({ client, answers, draft }: Look) {
   }
   const pairs = cookies?.split('; ') ?? []
   draft.secrets.push(token ?? '', ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1)))
-  const tests = testsOf(reply, refusal, source.token)
+  const likely = likelyRefused.filter(status => status !== before?.status)
+  const tests = testsOf(reply, refusal, source.token, likely)
   const outcomes = [
     ...(tests.refused === undefined ? [] : [{ is: 'refused', ...tests.refused }]),
     { is: 'success', ...tests.success }
@@ -78,7 +79,8 @@ async function findBefore(client: Client, path: string, refusal: Reply | string)
   for (const each of [path, '/sanctum/csrf-cookie', '/']) {
     const { cookies, csrf } = credentialIn(await client.get(each))
     if (cookies !== undefined && csrf?.cookie !== undefined) {
-      return { path: each, credential: { cookies }, as: asCookies(csrf) }
+      const { status } = refusal
+      return { path: each, status, credential: { cookies }, as: asCookies(csrf) }
     }
   }
   return undefined
@@ -89,10 +91,11 @@ export function asCookies(csrf?: CsrfConfig): Access['as'] {
 }
 
 const isAgainstForgery = /csrf|xsrf/i
-/** Of Angular, Laravel and Spring; of Django. */
+/** Of Angular, Laravel and Spring; of Django; of Tornado. */
 const csrfHeaders = new Map([
   ['XSRF-TOKEN', 'x-xsrf-token'],
-  ['csrftoken', 'x-csrftoken']
+  ['csrftoken', 'x-csrftoken'],
+  ['_xsrf', 'x-xsrftoken']
 ])
 
 /** @param place of the token */
@@ -155,13 +158,13 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
 const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
-function testsOf(success: Reply, refusal: Reply, token: unknown) {
+function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
   const byStatus = { status: [success.status] }
   if (isElsewhere(success, refusal) && refusal.place !== undefined) {
     return { success: byStatus, refused: { location: [refusal.place] } }
   }
   if (success.status !== refusal.status) {
-    const status = [...new Set([...likelyRefused, refusal.status])]
+    const status = [...new Set([...likely, refusal.status])]
     return { success: byStatus, refused: { status } }
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
