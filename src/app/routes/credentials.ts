@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
-import { readJson } from '../../json/body.ts'
+import { tryJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
 import { cookiesAfter, matchesTest } from '../../login/login-response.ts'
 import type { Trail } from '../../observability/trail.ts'
@@ -100,11 +100,7 @@ function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse)
   if (test.path === undefined) return matchesTest(test, { status, headers })
   if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
   if (!mayHold(test, headers, body)) return false
-  try {
-    return matchesTest(test, { status, headers }, readJson(body, headers, maxBytes))
-  } catch {
-    return false
-  }
+  return matchesTest(test, { status, headers }, tryJson(body, headers, maxBytes))
 }
 
 /** perf: most responses do not hold the value at all, so they need not be parsed for it. */
