@@ -5,6 +5,7 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { decodedCookie } from '../session/cookie-header.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
@@ -58,11 +59,7 @@ function parse(query: string) {
 
 /** Form encoding (WHATWG URL §5.1); a malformed escape stays as it is. */
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
+  return decodedCookie(text.replaceAll('+', ' '))
 }
 
 function written(name: string, value: string | number): string {

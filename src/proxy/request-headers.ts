@@ -84,6 +84,9 @@ export function requestHeaders(
   }
 }
 
+/** What a header can hold, and holds. */
+export const headerText = /^[\x20-\x7e]+$/
+
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
 export function fixedHeadersOf({ headers = {} }: Pick<UpstreamConfig, 'headers'>) {
@@ -158,7 +161,7 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
 export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig) {
   const { header, cookie } = csrf
   const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
-  return value === undefined || !/^[\x20-\x7e]+$/.test(value) ? {} : { [header]: value }
+  return value !== undefined && headerText.test(value) ? { [header]: value } : {}
 }
 
 /** The headers of `identity` for a session. */

@@ -11,6 +11,7 @@ import { credentialHeaders } from '../../login/back-end-call.ts'
 import { cookiesAfter, matchesTest } from '../../login/login-response.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { Call } from '../../proxy/receiver.ts'
+import { headerText } from '../../proxy/request-headers.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Sessions } from '../../session/sessions.ts'
@@ -206,15 +207,12 @@ function takeCredential(
   const { credential = {} } = live.session
   const before = credential.cookies ?? ''
   const cookies = cookiesAfter(before, setCookie, names)
-  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
-  const areNewCookies = cookies !== before && isSendable(cookies)
+  const isNewToken =
+    typeof token === 'string' && headerText.test(token) && token !== credential.token
+  const areNewCookies = cookies !== before && headerText.test(cookies)
   if (!isNewToken && !areNewCookies) return
   credentials.take(live, {
     ...(areNewCookies && { cookies }),
     ...(isNewToken && { token })
   })
-}
-
-function isSendable(value: string): boolean {
-  return /^[\x20-\x7e]+$/.test(value)
 }
