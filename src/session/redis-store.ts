@@ -120,7 +120,10 @@ export class RedisStore implements SessionStore {
   async read(key: string) {
     const { epoch, list, record } = this.#names
     const reply = await this.#run('sessionRead', [epoch, list(key), record(key)], [key])
-    if (reply === null && performance.now() < this.#othersFollowUntil) throw notYet()
+    if (reply === null && performance.now() < this.#othersFollowUntil) {
+      // Who signed in just before a failover must not be told that they did not.
+      throw new StoreUnavailable(new Error('Another server of Redis: the session may still come'))
+    }
     if (reply === null) return undefined
     const [sealed, idleMs, absoluteMs] = Array.isArray(reply) ? (reply as unknown[]) : []
     if (typeof sealed !== 'string') throw nonsense()
@@ -286,11 +289,6 @@ async function orUnavailable<T>(command: Promise<T>): Promise<T> {
 /** A reply of the wrong form: the connection's replies are probably out of step. */
 function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
-}
-
-/** Who signed in just before a failover must not be told that they did not. */
-function notYet(): StoreUnavailable {
-  return new StoreUnavailable(new Error('Another server of Redis: the session may still come'))
 }
 
 function listOf(reply: unknown): string[] {
