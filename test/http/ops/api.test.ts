@@ -204,7 +204,7 @@ t.test('with 100,000 users in Redis no page and no search holds the loop for 10 
   const names = Array.from({ length: 50 }, (_, index) => `clerk${index}`)
   const user = { password: hashOf(password) }
   const gateway = await testGateway(t.after, {
-    gateway: { redis: { url } },
+    redis: url,
     users: { users: Object.fromEntries(names.map(name => [name, user])) }
   })
   const client = new Redis(url)

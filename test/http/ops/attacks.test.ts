@@ -65,26 +65,21 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
   const whole = await testUpstream(t.after)
   const part = await testUpstream(t.after, json(200, { p: 1 }))
   const socket = await webSocketUpstream(t.after)
-  const route = (name: string, more: object = {}) => ({
-    [name]: { path: `/api/${name}`, upstream: 'whole', passCookies: ['theme'], ...more }
-  })
+  const themed = { passCookies: ['theme'] }
   const gateway = await testGateway(t.after, {
     gateway: { ops },
+    backend: whole.url,
     routes: {
-      upstreams: {
-        whole: { url: whole.url },
-        part: { url: part.url },
-        socket: { url: socket.url }
-      },
+      upstreams: { part: { url: part.url }, socket: { url: socket.url } },
       shapes: { same: [{ rename: { other: 'another' } }] },
       routes: {
-        ...route('plain', { methods: ['GET', 'POST'] }),
-        ...route('open', { access: 'public' }),
-        ...route('parts', {
-          shape: 'same',
+        plain: { ...themed, methods: ['GET', 'POST'] },
+        open: { ...themed, access: 'public' },
+        parts: {
+          ...{ ...themed, upstream: 'b', shape: 'same' },
           parts: { p: { upstream: 'part', rewrite: '/', into: 'p' } }
-        }),
-        ...route('chat', { upstream: 'socket', websocket: {} })
+        },
+        chat: { ...themed, upstream: 'socket', websocket: {} }
       }
     }
   })
@@ -114,7 +109,7 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
 
 t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const { url, port } = await testRedis(t.after)
-  const gateway = await testGateway(t.after, { gateway: { ops, redis: { url } } })
+  const gateway = await testGateway(t.after, { gateway: { ops }, redis: url })
   const consoleCookie = await gateway.signIn()
   const { cookie } = await signInToOps(gateway.opsUrl)
   const statusOf = async (each: string) =>

@@ -51,30 +51,26 @@ t.test('operators have the role, and come from a source that ops.sources names',
     const roles = [username === 'olga' ? 'admin' : 'user']
     json(given === password ? 200 : 401, { id: `${username}-id`, roles })(request, response, seen)
   })
-  const staff = {
-    ...{ kind: 'upstream-login', upstream: 'b', path: '/login' },
-    user: { id: 'id', roles: 'roles' }
-  }
-  const people = { kind: 'users-file', file: 'users.yaml' }
-  const startWith = async (sources: readonly string[]) =>
+  const startWith = async (source: string) =>
     await testGateway(t.after, {
       gateway: {
-        ops: { role: 'admin', sources },
-        login: { sources: { people, staff } },
+        ops: { role: 'admin', sources: [source] },
+        login: { sources: { people: { kind: 'users-file', file: 'users.yaml' } } },
         identity: { prefix: true }
       },
-      routes: { upstreams: { b: { url: backend.url } } }
+      backend: backend.url,
+      source: { user: { id: 'id', roles: 'roles' } }
     })
-  const { opsUrl, log } = await startWith(['staff'])
+  const { opsUrl, log } = await startWith('b')
   const { cookie, ...signedIn } = await signInToOps(opsUrl, 'olga')
-  t.match(signedIn, { status: 303, json: { name: 'olga', source: 'staff' } })
+  t.match(signedIn, { status: 303, json: { name: 'olga', source: 'b' } })
   t.equal(await statusAt(opsUrl, cookie), 200)
   t.match(await signInToOps(opsUrl, 'tim'), { status: 403, json: { code: 'ops.role' } })
   const refused = { status: 401, json: { code: 'login.refused' } }
   t.match(await signInToOps(opsUrl, 'olga', { password: 'wrong' }), refused)
   t.notOk(JSON.stringify(log).includes(password))
   const asked = backend.seen.length
-  const without = await startWith(['people'])
+  const without = await startWith('people')
   t.match(await signInToOps(without.opsUrl, 'olga'), refused, 'of a source that is not named')
   t.match(await signInToOps(without.opsUrl), { status: 303, json: { source: 'people' } })
   t.equal(backend.seen.length, asked, 'and the back-end hears of no guess')
@@ -182,9 +178,9 @@ t.test('a link opens the page once, and not when it is old', async t => {
 })
 
 t.test('a sign-out ends a stolen cookie at all replicas within a second', async t => {
-  const { url } = await testRedis(t.after)
-  const files = { ops: { role: 'admin' }, redis: { url }, audit }
-  const replica = async () => await testGateway(t.after, { gateway: files })
+  const { url: redis } = await testRedis(t.after)
+  const files = { gateway: { ops: { role: 'admin' }, audit }, redis }
+  const replica = async () => await testGateway(t.after, files)
   const [one, two] = [await replica(), await replica()]
   const statuses = async (cookie: string) => [
     await statusAt(one.opsUrl, cookie),
