@@ -8,8 +8,7 @@ import t from 'tap'
 import { parse, stringify } from 'yaml'
 import type { SessionsAnswer } from '../../../src/ops/users.ts'
 import { allSecrets } from '../../support/all-secrets.ts'
-import { audit, password, type TestGateway, testGateway } from '../../support/gateway.ts'
-import { linesIn } from '../../support/ledger.ts'
+import { password, type TestGateway, testGateway } from '../../support/gateway.ts'
 import { testRedis } from '../../support/redis.ts'
 import { minute } from '../../support/sessions.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -103,16 +102,6 @@ t.test('requests are found by filters, and by id with advice', async t => {
     return last?.path.length === 512
   })
   t.same((await ask('?id=not-there')).requests, [])
-})
-
-t.test('an act that failed stands in the ledger with its code', async t => {
-  const { ops, folder } = await testGateway(t.after, { gateway: { audit } })
-  const json = { until: new Date(Date.now() + 60_000).toISOString(), routes: ['nowhere'] }
-  t.equal((await ops('/ops/api/maintenance', { json })).status, 400)
-  t.match(
-    linesIn(folder).filter(({ kind }) => kind === 'act'),
-    [{ act: 'maintenance.begin', outcome: 'failed', code: 'request.malformed' }]
-  )
 })
 
 t.test('no answer of the state holds a secret, whatever changes about secrets', async t => {

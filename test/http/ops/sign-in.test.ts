@@ -78,14 +78,12 @@ t.test('operators have the role, and come from a source that ops.sources names',
 
 t.test('guesses are counted apart from the console’s', async t => {
   const account = { failures: 3, every: '1m' }
-  const { opsUrl, call, signIn, ops, opsJson } = await testGateway(t.after, {
+  const { opsUrl, attempt, signIn, ops, opsJson } = await testGateway(t.after, {
     ...withRole,
     limits: { lockout: { ...noLockout, account } }
   })
-  const wrong = { username: 'alice', password: 'wrong' }
-  for (let n = 0; n < 5; n++) await call('/api/auth/admin/login', { json: wrong })
-  const locked = await call('/api/auth/admin/login', { json: { ...wrong, password } })
-  t.equal(locked.status, 429, 'the console')
+  for (let n = 0; n < 5; n++) await attempt('alice', { password: 'wrong' })
+  t.equal((await attempt('alice')).status, 429, 'the console')
   t.equal((await signInToOps(opsUrl)).status, 303, 'the page')
   for (let n = 0; n < 5; n++) await signInToOps(opsUrl, 'bob', { password: 'wrong' })
   t.match(await signInToOps(opsUrl, 'bob'), {
@@ -150,7 +148,7 @@ t.test('where config has neither role nor secret, the form says how to open the 
 })
 
 t.test('a link opens the page once, and not when it is old', async t => {
-  const { opsUrl, opsLink, ops } = shared
+  const { opsUrl, opsLink, opsJson } = shared
   const open = async (link: string, method = 'GET') =>
     await callOps(opsUrl, link.slice(opsUrl.length), { method })
   const link = opsLink(60_000)
@@ -172,7 +170,7 @@ t.test('a link opens the page once, and not when it is old', async t => {
   t.equal((await post(opsUrl, { username: 'alice', password: 'x' }, '/ops/?link=over')).status, 401)
   const more = await callOps(opsUrl, '/ops/api/link', { json: {}, headers: { cookie } })
   t.match(more, { status: 401 }, 'no session makes another')
-  t.match(await (await ops('/ops/api/link', { json: {} })).json(), {
+  t.match(await opsJson('link', {}), {
     url: new RegExp(`^${opsUrl}/ops/link/`)
   })
 })
