@@ -30,15 +30,16 @@ export interface Files {
   readonly limits?: Tree
   readonly users?: Tree
   /** Own code and other files, by their names. */
-  readonly code?: Readonly<Record<string, string>>
+  readonly code?: Readonly<Record<string, string | Uint8Array>>
 }
 
 export { password }
 
+/** `session.secrets` of every config folder that tests write. */
+export const sessionSecret = 'the secret of sessions in every test'
+
 /** With a key that stands in every config folder. */
 export const audit = { key: 'file:session-secret' }
-
-const sessionSecret = 'the secret of sessions in every test'
 
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
