@@ -95,9 +95,9 @@ t.test('a script calls with its key as users do, and its key goes nowhere', asyn
   t.match(profile, { status: 200, json: { data: { name: 'nightly' } } })
   t.match(await gateway.logged(line => line['route'] === 'orders'), { user: 'key:nightly' })
   const lines = () => linesIn(gateway.folder)
-  await until('the request is in the ledger', () => lines().some(({ route }) => route === 'orders'))
-  const ofScript = lines().find(({ route }) => route === 'orders')
-  t.match(ofScript, { user: 'key:nightly', source: 'keys' })
+  await until('its request is in the ledger', () =>
+    lines().some(({ route, user }) => route === 'orders' && user === 'key:nightly')
+  )
   const detail = { name: 'nightly', createdBy: 'local' }
   const creation = lines().find(({ act }) => act === 'keys.create')
   t.match(creation, { operator: 'local', outcome: 'done', detail })

@@ -70,8 +70,6 @@ t.test('each answer has its id, and so has each error', async t => {
   const errors = [
     refused,
     await gateway.ops('/nowhere'),
-    await gateway.ops('/%'),
-    await gateway.ops('/ops/api/nowhere'),
     await gateway.ops('/ops/api/requests?status=x'),
     await gateway.ops('/ops/api/reload', { json: {}, headers: { origin: 'http://evil.example' } })
   ]

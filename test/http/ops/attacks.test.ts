@@ -5,6 +5,7 @@ import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 import { standstill } from '../../support/machine.ts'
 import { callOps, signInToOps } from '../../support/operator.ts'
+import { open } from '../../support/raw.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testRedis } from '../../support/redis.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -16,16 +17,13 @@ const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
 
 /** What a client gets that sends a byte each half second, and when the connection is closed. */
 async function drip(start: string, more = 'a') {
-  const { hostname, port } = new URL(opsUrl)
-  const socket = connect(Number(port), hostname).on('error', () => {})
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
   const began = performance.now()
+  const { socket, closed: isOver, received } = await open(t.after, opsUrl)
   socket.write(start)
   const timer = setInterval(() => socket.write(more), 500)
-  await new Promise(resolve => void socket.on('close', resolve))
+  await isOver
   clearInterval(timer)
-  return { seconds: (performance.now() - began) / 1000, status: received.slice(9, 12) }
+  return { seconds: (performance.now() - began) / 1000, status: received().slice(9, 12) }
 }
 
 t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
