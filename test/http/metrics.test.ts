@@ -1,4 +1,4 @@
-/** What the metrics say of requests, sign-ins, refusals and the process. */
+/** What the metrics say of requests, sign-ins and refusals. */
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
@@ -23,8 +23,7 @@ const gateway = await testGateway(t.after, {
 
 /** The metrics of the gateway, by `name{labels}` without the beginning that all share. */
 async function scraped(): Promise<Map<string, number>> {
-  const answer = await gateway.ops('/metrics')
-  const lines = (await answer.text()).split('\n').filter(line => /^[^#]/.test(line))
+  const lines = (await gateway.metrics()).split('\n').filter(line => /^[^#]/.test(line))
   return new Map(
     lines.map(line => {
       const [, name = '', value] = /^(?:console_gateway_)?(.*) (\S+)$/.exec(line) ?? []
@@ -105,17 +104,6 @@ t.test('sign-ins are counted by what became of them, refusals by the limit’s n
     'users_signed_in': 1,
     'limit_refused_total{limit="few"}': 1
   })
-})
-
-t.test('the process, what runs, and the session store are told', async t => {
-  await says(t, { 'session_store_up{kind="embedded"}': 1, 'generation': 1 })
-  const { headers } = await gateway.ops('/metrics')
-  t.match(headers.get('content-type'), 'text/plain; version=0.0.4')
-  const found = await scraped()
-  // A kernel that counts in ticks of 10 ms tells 0 seconds for a gateway this young.
-  t.ok(found.has('process_cpu_user_seconds_total'))
-  t.ok((found.get('nodejs_heap_size_used_bytes') ?? 0) > 0)
-  t.ok([...found.keys()].some(name => name.startsWith('info{version="')))
 })
 
 t.end()

@@ -8,14 +8,14 @@ const route = (path: string, methods: string[], more: object = {}) => ({
   path,
   methods,
   access: 'public',
-  upstream: 'b',
   ...more
 })
-const admins = { access: { roles: ['admin'] }, rewrite: '/accounts/:id/password' }
+const roles = { access: { roles: ['admin'] } }
+const admins = { ...roles, rewrite: '/accounts/:id/password' }
 const slashes = { passEncodedSlashes: true }
 const { call } = await testGateway(t.after, {
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     aliases: {
       '/api/currentUser': '/api/account/profile',
       '/users/old/:id/reset': '/users/:id/reset'
@@ -32,7 +32,10 @@ const { call } = await testGateway(t.after, {
       me: route('/users/me/reset', ['POST'], { rewrite: '/me' }),
       queues: route('/queues/:vhost/:name', ['GET'], slashes),
       objects: route('/objects/*', ['GET'], { ...slashes, rewrite: '/o/*' }),
-      secret: route('/objects/secret/*', ['GET'], { access: { roles: ['admin'] } })
+      secret: route('/objects/secret/*', ['GET'], roles),
+      at: route('/users/@admins', ['GET'], roles),
+      signs: route('/api/v1/a$b&c+d,e=f/*', ['GET'], roles),
+      both: route('/api/v1/(x)/@y', ['GET'], roles)
     }
   }
 })
@@ -54,6 +57,7 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['PROPFIND', '/api/v1/one', 'GET, HEAD, PUT'],
   ['PATCH', '/api/two', '> /api/two'],
   ['POST', '/api/two', 'PATCH'],
+  ...['LOCK', 'PURGE', 'SOURCE'].map(name => [name, '/api/two', 'PATCH'] as const),
   ['GET', '/api/two', 'PATCH'],
   ['GET', '/api/auth/admin/login', 'POST'],
   ['DELETE', '/api/auth/admin/login', 'POST'],
@@ -88,7 +92,23 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['GET', '/objects/2024%2F01%2Freport.pdf', '> /o/2024%2F01%2Freport.pdf'],
   ...['..%2F..%2Fetc', 'a%2F..%2Fb', 'a%2F.%2Fb', 'a%252Fb', 'a%5Cb', 'secret%2Fx%2fy'].map(
     path => ['GET', `/objects/${path}`, 400] as const
-  )
+  ),
+  // No escape leads past a nearer route that holds the character itself.
+  ['GET', '/users/@admins', 401],
+  ['GET', '/users/%40admins?q=1', 400],
+  ...[
+    ...['a%24b&c+d,e=f/1', 'a$b%26c+d,e=f/1', 'a$b&c%2Bd,e=f/1', 'a$b&c%2bd,e=f/1'],
+    ...['a$b&c+d%2Ce=f/1', '(x)/%40y', '%28x%29/%40y', 'a$b&c+d,e%3Df/%E4%BD%A0'],
+    'a%24b%26c%2Bd%2Ce%3Df/'
+  ].map(path => ['GET', `/api/v1/${path}`, 400] as const),
+  ['GET', '/users/a%40b', '> /one/a%40b'],
+  ['GET', '/users/%40admins2', '> /one/%40admins2'],
+  ...[
+    '/users/%40admins/x',
+    '/api/v1/%40admins',
+    '/api/v1/a%24b',
+    '/api/v1/q?u=/users/%40admins'
+  ].map(path => ['GET', path, `> ${path}`] as const)
 ]
 
 t.test('case 21: the nearest path decides alone, by its methods, access and slashes', async t => {

@@ -15,7 +15,6 @@ const route = (path: string, rewrite: string, more: object = {}) => ({
   path,
   rewrite,
   access: 'public',
-  upstream: 'b',
   methods: ['GET', 'POST'],
   ...more
 })
@@ -24,8 +23,9 @@ const at = `${backend.url}/app`
 const passes = { redirects: 'pass' }
 const gateway = await testGateway(t.after, {
   gateway: { server: { hosts: ['console.example.com:8443', '127.0.0.1'] } },
+  backend: at,
   routes: {
-    upstreams: { b: { url: at }, wide: { url: at }, inner: { url: backend.url } },
+    upstreams: { wide: { url: at }, inner: { url: backend.url } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: {
       orders: route('/api/orders', '/orders', { setCookies: cookies }),
@@ -114,9 +114,7 @@ const spelt: ReadonlyArray<readonly [name: string, location: string, path: strin
   ['with the own address', bytes(`${backend.url}/app/登录`), '/%E7%99%BB%E5%BD%95'],
   ['relative', bytes('登录'), '/%E7%99%BB%E5%BD%95'],
   ['query and fragment', bytes('/app/a?名=值#片'), '/a?%E5%90%8D=%E5%80%BC#%E7%89%87'],
-  ['beyond the first plane', bytes('/app/😀'), '/%F0%9F%98%80'],
   ['escaped before', '/app/%E7%99%BB%20a', '/%E7%99%BB%20a'],
-  ['half escaped', bytes('/app/%E7%99%BB录'), '/%E7%99%BB%E5%BD%95'],
   ['bytes that are no UTF-8', '/app/café?ü#ß', '/caf%E9?%FC#%DF']
 ]
 t.test('case 6: a redirect keeps its bytes', async t => {

@@ -104,10 +104,9 @@ for (const [name, refused] of [
         else socket.resetAndDestroy()
       }
     }
-    await until('no request runs', async () => {
-      const metrics = await (await plain.ops('/metrics')).text()
-      return metrics.includes('console_gateway_requests_in_flight 0')
-    })
+    await until('no request runs', async () =>
+      (await plain.metrics()).includes('console_gateway_requests_in_flight 0')
+    )
     await until('all are gone', () => openFiles() <= before, 15_000)
   })
 }

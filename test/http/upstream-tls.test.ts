@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { WebSocketServer } from 'ws'
-import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
-import { faultsOf, textFolder } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { listen } from '../support/ports.ts'
 import { until } from '../support/until.ts'
@@ -112,25 +110,6 @@ t.test('a new certificate and its key are taken once both are there', async t =>
     return status === 200 && json.client === 'DNS:other.test'
   })
   t.notMatch(JSON.stringify(gateway.log), 'PRIVATE KEY')
-})
-
-t.test('half a pair, and TLS for plain http, are faults', async t => {
-  for (const [url, tls, fault] of [
-    ['https://b', { certificate: join(folder, 'client.pem') }, /b\.tls: .*"key" is missing/],
-    [
-      'https://b',
-      { key: `file:${join(folder, 'client.key')}` },
-      /b\.tls: .*"certificate" is missing/
-    ],
-    ['http://b', {}, /b\.tls: .*no effect/]
-  ] as const) {
-    const folder = textFolder(t.after, {
-      'client.pem': pem(client.certificate),
-      'client.key': pem(client.key),
-      'routes.yaml': stringify({ upstreams: { b: { url, tls } } })
-    })
-    t.match(faultsOf(folder).join(' '), fault)
-  }
 })
 
 t.end()

@@ -91,10 +91,11 @@ export function asCookies(csrf?: CsrfConfig): Access['as'] {
 }
 
 const isAgainstForgery = /csrf|xsrf/i
-/** Of Angular, Laravel and Spring; of Django. */
+/** Of Angular, Laravel and Spring; of Django; of Tornado. */
 const csrfHeaders = new Map([
   ['XSRF-TOKEN', 'x-xsrf-token'],
-  ['csrftoken', 'x-csrftoken']
+  ['csrftoken', 'x-csrftoken'],
+  ['_xsrf', 'x-xsrftoken']
 ])
 
 /** @param place of the token */

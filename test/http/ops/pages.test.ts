@@ -2,12 +2,11 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { noLockout, testGateway } from '../../support/gateway.ts'
+import { audit, noLockout, password, testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { callOps, operatorAt, textOf } from '../../support/operator.ts'
 import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
-import { password } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
 import { hashOf, testUsers } from '../../support/users.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -18,30 +17,25 @@ const paths = ['', 'requests', 'users', 'limits', 'config', 'maintenance'].map(
 )
 const pageOfBob = '/ops/users?user=2&source=users-file'
 const hostile = '"><script>alert(1)</script>'
-const secrets = { SECRET: 'a session secret of at least thirty-two' }
 const good = await testUpstream(t.after, json(200, { ok: 1 }))
 const bad = await testUpstream(t.after, json(500, {}))
-const gateway = await testGateway(
-  t.after,
-  {
-    gateway: { ops, audit: { key: '${SECRET}' } },
+const gateway = await testGateway(t.after, {
+  gateway: { ops, audit },
+  routes: {
+    upstreams: { good: { url: good.url }, bad: { url: bad.url } },
     routes: {
-      upstreams: { good: { url: good.url }, bad: { url: bad.url } },
-      routes: {
-        orders: { path: '/api/orders', upstream: 'good', methods: ['GET', 'POST'] },
-        admins: { path: '/api/admins', upstream: 'good', access: { roles: ['admin'] } },
-        scarce: { path: '/api/scarce', upstream: 'good' },
-        broken: { path: '/api/broken', upstream: 'bad', access: 'public' }
-      }
-    },
-    limits: {
-      lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
-      limits: { few: { by: 'user', max: 2, window: '1h', routes: ['scarce'] } }
-    },
-    users: { users: { ...testUsers, [hostile]: { password: hashOf(password) } } }
+      orders: { path: '/api/orders', upstream: 'good', methods: ['GET', 'POST'] },
+      admins: { path: '/api/admins', upstream: 'good', access: { roles: ['admin'] } },
+      scarce: { path: '/api/scarce', upstream: 'good' },
+      broken: { path: '/api/broken', upstream: 'bad', access: 'public' }
+    }
   },
-  secrets
-)
+  limits: {
+    lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
+    limits: { few: { by: 'user', max: 2, window: '1h', routes: ['scarce'] } }
+  },
+  users: { users: { ...testUsers, [hostile]: { password: hashOf(password) } } }
+})
 const { opsUrl, signIn } = gateway
 const operator = await operatorAt(opsUrl)
 const { call, post, read, press } = operator
@@ -83,18 +77,6 @@ t.test('each page is HTML that runs nothing but its own, and has a link to each 
   t.match((await call('/ops/nothing')).status, 404)
 })
 
-t.test('files need no account, and other addresses lead to the first page', async t => {
-  for (const [path, status, fields] of [
-    ['/ops/page.css', 200, { 'content-type': /css/ }],
-    ['/ops/live.js', 200, { 'content-type': /javascript/ }],
-    ['/ops/icon.svg', 200, { 'content-type': /svg/ }],
-    ['/', 302, { location: '/ops/' }],
-    ['/ops', 302, { location: '/ops/' }]
-  ] as const) {
-    t.match(await asNobody(path), { status, headers: fields }, path)
-  }
-})
-
 t.test('an operator signs in by a form at the address that was asked for', async t => {
   const address = '/ops/requests?status=5xx'
   t.match(textOf((await asNobody(address)).text), /User name.*Password/)
@@ -118,9 +100,7 @@ t.test('forms of other origins, other types and of nobody do nothing', async t =
   const evil = `evil.example:${new URL(opsUrl).port}`
   const cases = [
     ['another site', { ...form, origin: 'https://evil.example' }, 403],
-    ['another port', { ...form, origin: gateway.url }, 403],
     ['no origin', form, 403],
-    ['a sandboxed frame', { ...form, origin: 'null' }, 403],
     ['JSON', { 'origin': opsUrl, 'content-type': 'application/json' }, 415],
     ['a rebound name', { ...form, origin: `http://${evil}`, host: evil }, 421],
     ['nobody', { ...form, origin: opsUrl, cookie: undefined }, 401]
@@ -290,7 +270,7 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   const dead = `http://127.0.0.1:${await freePort()}`
   const directory = {
     ...{ kind: 'ldap', urls: [`ldap://127.0.0.1:${await freePort()}`], base: 'dc=example' },
-    bind: { dn: 'cn=gateway', password: '${SECRET}' },
+    bind: { dn: 'cn=gateway', password: 'file:session-secret' },
     user: { username: 'uid', id: 'entryUUID', name: 'cn' }
   }
   const start = async (more: object) => {
@@ -300,11 +280,10 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
     const gatewayFile = {
       ops: { ...ops, sources: ['people'] },
       redis: { url: redis.url },
-      session: { secrets: ['${SECRET}'] },
       identity: { source: 'x-user-source' },
       login: { sources: { people, corp: directory } }
     }
-    return await testGateway(t.after, { gateway: gatewayFile, routes }, secrets)
+    return await testGateway(t.after, { gateway: gatewayFile, routes })
   }
   const one = await start({})
   await start({ more: { path: '/api/more', upstream: 'gone' } })
@@ -319,7 +298,7 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   await redis.kill()
   await until('it is noticed', async () => /redis: away/.test(await text()))
   t.match(await signedIn.call('/ops/'), { status: 200, text: /redis: away/ })
-  const metrics = await (await one.ops('/metrics')).text()
+  const metrics = await one.metrics()
   t.notMatch(metrics, /^console_gateway_users_signed_in /m, 'no number where nobody can count')
   for (const use of ['sessions', 'limits']) {
     const times = `console_gateway_redis_command_seconds_count{use="${use}",outcome=`

@@ -3,17 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { noLockout, testGateway } from '../../support/gateway.ts'
+import { audit, noLockout, password, testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { callOps, postForm, signInToOps, textOf } from '../../support/operator.ts'
 import { testSecret } from '../../support/ops.ts'
 import { testRedis } from '../../support/redis.ts'
-import { password } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { hashOf } from '../../support/users.ts'
 
 const me = '/ops/api/me'
-const environment = { SECRET: 'a session secret of at least thirty-two' }
 const withRole = { gateway: { ops: { role: 'admin' } } }
 
 async function post(opsUrl: string, fields: Record<string, string>, path = '/ops/') {
@@ -84,7 +82,7 @@ t.test('operators have the role, and come from a source that ops.sources names',
 
 t.test('guesses are counted apart from the console’s', async t => {
   const account = { failures: 3, every: '1m' }
-  const { opsUrl, call, signIn, ops } = await testGateway(t.after, {
+  const { opsUrl, call, signIn, ops, opsJson } = await testGateway(t.after, {
     ...withRole,
     limits: { lockout: { ...noLockout, account } }
   })
@@ -100,7 +98,7 @@ t.test('guesses are counted apart from the console’s', async t => {
     headers: { 'retry-after': /^\d+$/ }
   })
   t.ok(await signIn('bob'))
-  t.match(await (await ops('/ops/api/lockouts')).json(), {
+  t.match(await opsJson('lockouts'), {
     lockouts: [{ account: 'alice' }, { kind: 'account at the operators’ page', account: 'bob' }]
   })
   await ops('/ops/api/lockouts/lift', { json: { account: 'bob' } })
@@ -185,9 +183,8 @@ t.test('a link opens the page once, and not when it is old', async t => {
 
 t.test('a sign-out ends a stolen cookie at all replicas within a second', async t => {
   const { url } = await testRedis(t.after)
-  const session = { secrets: ['${SECRET}'] }
-  const files = { ops: { role: 'admin' }, redis: { url }, session, audit: { key: '${SECRET}' } }
-  const replica = async () => await testGateway(t.after, { gateway: files }, environment)
+  const files = { ops: { role: 'admin' }, redis: { url }, audit }
+  const replica = async () => await testGateway(t.after, { gateway: files })
   const [one, two] = [await replica(), await replica()]
   const statuses = async (cookie: string) => [
     await statusAt(one.opsUrl, cookie),
