@@ -211,12 +211,7 @@ function endUnread(socket: Socket, last = ''): void {
  * All hooks of the app decide on an upgrade; a route that takes none answers as usual.
  * @param early what came behind the request @returns false where it must be refused
  */
-function takeUpgrade(
-  request: IncomingMessage,
-  socket: Socket,
-  early: Buffer,
-  handle: Handler
-): boolean {
+function takeUpgrade(request: IncomingMessage, socket: Socket, early: Buffer, handle: Handler) {
   // Behind a request that is still being answered, nothing could be answered in its turn.
   if (early.length > 0 || responsesOf(socket).length > 0) return false
   const response = adopt(new UpgradeResponse(request))

@@ -1,18 +1,12 @@
 /** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
+import { invalid, type WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
-
-export interface RawResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
-  readonly body: Buffer
-}
 
 export const maxResponseBytes = 256 * 1024
 
@@ -25,10 +19,10 @@ type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLo
 
 export class LoginResponse {
   readonly #config: ResponseConfig
-  readonly #raw: RawResponse
+  readonly #raw: WholeResponse
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, raw: RawResponse) {
+  constructor(config: ResponseConfig, raw: WholeResponse) {
     this.#config = config
     this.#raw = raw
     this.#content = readContent(raw.body, raw.headers)
@@ -122,10 +116,6 @@ export function userFrom(
   return { id, username, name, roles }
 }
 
-export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
-}
-
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */
 export function headerSafe(value: string): string {
   if (!/[^\x20-\x7e]/.test(value)) return value
@@ -167,7 +157,7 @@ function textsOf(values: readonly unknown[]): string[] {
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */
-function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
+function readContent(body: Buffer, headers: WholeResponse['headers']): unknown {
   try {
     return readJson(body, headers, maxResponseBytes)
   } catch {}
@@ -225,7 +215,7 @@ function ownMember(value: unknown, name: string): unknown[] {
 
 export function matchesTest(
   test: AnswerTest,
-  { status, headers }: Pick<RawResponse, 'status' | 'headers'>,
+  { status, headers }: Pick<WholeResponse, 'status' | 'headers'>,
   content?: unknown
 ): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false

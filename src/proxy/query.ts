@@ -8,13 +8,7 @@ import { GatewayError } from '../errors/errors.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
-/** A parameter as it stands in the query: `name=value`, still encoded. */
-interface Parameter {
-  readonly name: string
-  /** With its `=`. */
-  readonly value: string
-  readonly written: string
-}
+type Parameter = ReturnType<typeof parse>[number]
 
 /**
  * Other parameters pass byte for byte, in their order.
@@ -55,7 +49,8 @@ function withoutHidden(pair: string, isSet: (pair: string) => boolean): string {
   return pair.includes(';') && pair.split(';').some(isSet) ? pair.replaceAll(';', '%3B') : pair
 }
 
-function parse(query: string): Parameter[] {
+/** Parameters as they stand in the query, still encoded; a value has its `=` with it. */
+function parse(query: string) {
   const text = query.startsWith('?') ? query.slice(1) : query
   return text
     .split('&')
@@ -99,11 +94,7 @@ function pagedParameters(parameters: readonly Parameter[], paging: Paging): stri
 /** Bounded: page × size has to stay an exact whole number. */
 const maxNumber = 1_000_000_000
 
-function numberOf(
-  parameters: readonly Parameter[],
-  name: string,
-  minimum: number
-): number | undefined {
+function numberOf(parameters: readonly Parameter[], name: string, minimum: number) {
   const [first, second] = parameters.filter(parameter => parameter.name === name)
   if (second !== undefined) throw malformed(`the parameter ${name} came twice`)
   if (first === undefined) return undefined
@@ -114,8 +105,8 @@ function numberOf(
   throw malformed(`the parameter ${name} is not a whole number from ${minimum} to ${maxNumber}`)
 }
 
-function malformed(reason: string): GatewayError {
-  return new GatewayError('request.malformed', { cause: new Error(reason) })
+export function malformed(reason: string): GatewayError {
+  return new GatewayError('request.malformed', { cause: reason })
 }
 
 export type TokenNames = ReturnType<typeof tokenNamesOf>

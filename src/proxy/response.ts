@@ -58,7 +58,7 @@ export function unreadable(status: number, headers: Headers): GatewayError | und
 }
 
 export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
+  return new GatewayError('upstream.invalid', { cause: reason })
 }
 
 /** Nothing, packed, is a few bytes long; longer blanks may be packed too. */

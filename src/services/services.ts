@@ -14,7 +14,7 @@ import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import { RequestRates } from '../observability/request-rates.ts'
-import { openTracer } from '../observability/traces/tracer.ts'
+import { openTracer, type Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import type { UpstreamEvents } from '../proxy/upstream.ts'
 import { MemoryStore } from '../session/memory-store.ts'
@@ -37,7 +37,7 @@ const notKeptHelp =
   'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
   'ended in the same second.'
 
-export function createServices(config: Config, log: Log) {
+export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
   const { gateway } = config
   const metrics = new Metrics()
   const rates = new RequestRates()
@@ -48,7 +48,7 @@ export function createServices(config: Config, log: Log) {
   const background: Background = shared?.background ?? { prefix: '' }
   const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
-  const tracer = openTracer(shared !== undefined, log)
+  const tracer = ownTracer ?? openTracer(shared !== undefined, log)
   measureRequests(metrics, rates, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
@@ -101,7 +101,6 @@ export function createServices(config: Config, log: Log) {
       await failures.close()
       await limits.counts.close()
       shared?.close()
-      await upstreams.close()
     }
   }
 }

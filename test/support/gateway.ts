@@ -30,7 +30,7 @@ export interface Files {
   readonly limits?: Tree
   readonly users?: Tree
   /** Own code and other files, by their names. */
-  readonly code?: Readonly<Record<string, string>>
+  readonly code?: Readonly<Record<string, string | Uint8Array>>
 }
 
 export { password }

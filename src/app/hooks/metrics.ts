@@ -1,6 +1,7 @@
 /** The metrics of requests: their number, how long they and their upstreams took, and refusals. */
 import type { FastifyBaseLogger } from 'fastify'
 import type { Metrics } from '../../observability/metrics.ts'
+import { createQuiet } from '../../observability/quiet.ts'
 import { buckets, type RequestRates } from '../../observability/request-rates.ts'
 import type { Trail } from '../../observability/trail.ts'
 
@@ -91,8 +92,6 @@ function createMeters(metrics: Metrics, rates: RequestRates) {
   }
 }
 
-const quietMs = 1000
-
 export type ShedLog = ReturnType<typeof createShedLog>
 
 export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'warn'>) {
@@ -101,11 +100,11 @@ export function createShedLog(metrics: Metrics, log: Pick<FastifyBaseLogger, 'wa
     'Requests and connections that were refused because of overload, by the reason.',
     ['reason']
   )
-  let quietUntil = 0
+  const onceASecond = createQuiet(1000)
   return (reason: string, fields: object): void => {
     counter.labels(reason).inc()
-    if (performance.now() < quietUntil) return
-    quietUntil = performance.now() + quietMs
-    log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
+    onceASecond(() =>
+      log.warn({ event: 'requests.shed', reason, ...fields }, 'refused because of overload')
+    )
   }
 }

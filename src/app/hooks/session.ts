@@ -2,7 +2,7 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { keyIn } from '../../login/keys.ts'
+import { keyIn } from '../../session/keys.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import {
   createSecretId,

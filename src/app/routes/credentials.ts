@@ -38,18 +38,13 @@ export function createCredentials(gateway: Gateway, name: string) {
 function createEnsuring(gateway: Gateway, name: string, isNeeded: boolean) {
   const { exchanges, tokenRefresh, sessions } = gateway
   const exchange = exchanges.get(name)
-  const ensure = async (live: Live, trail: Trail): Promise<Live> => {
-    try {
-      const fresh = await tokenRefresh.ensureFresh(live, trail)
-      return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
-    } catch (error) {
-      if (isNeeded || !isOfUpstream(error)) throw error
-      return live
-    }
-  }
   return (live: Live, trail: Trail): Live | Promise<Live> => {
     const isLasting = exchange === undefined && live.session.credential?.expiresAt === undefined
-    return isLasting ? sessions.credentials.withHeld(live) : ensure(live, trail)
+    if (isLasting) return sessions.credentials.withHeld(live)
+    return tokenRefresh.ensureFresh(live, trail, exchange).catch((error: unknown) => {
+      if (isNeeded || !isOfUpstream(error)) throw error
+      return live
+    })
   }
 }
 
@@ -60,9 +55,9 @@ const maxSuspects = 10_000
 /** @returns replaces a response to a refused token of the gateway's own (`exchange`, `jwt`) */
 function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
-  const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
-  const form = credentialOf(credential)
-  if (!form.hasOwnToken) return undefined
+  const { config } = gateway.upstream(upstreamName)
+  const { sessionEnded = { status: [401] } } = config
+  if (!credentialOf(config.credential).hasOwnToken) return undefined
   const exchange = exchanges.get(upstreamName)
   const tokenOf = credentialFor(upstreamName)
   let refusedAt = -Infinity
@@ -83,7 +78,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
     const former = tokenOf(live.session)
     const { session } = await tokenRefresh.ensureToken(live, exchange, trail, former?.token)
     if (sendAgain === undefined) throw unconfirmed()
-    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, form))
+    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, config))
     if (!saysEnded(sessionEnded, second)) return second
     discard(second)
     refusedAt = performance.now()
@@ -92,7 +87,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
 }
 
 function refused(): GatewayError {
-  const cause = new Error('the back-end refuses the token by which the gateway names the user')
+  const cause = 'the back-end refuses the token by which the gateway names the user'
   return new GatewayError('upstream.error', { cause })
 }
 
@@ -130,7 +125,7 @@ function unconfirmed(): GatewayError {
   return new GatewayError('upstream.error', {
     status: 503,
     retryAfter: 1,
-    cause: new Error('the response says that the back-end’s session has ended, once')
+    cause: 'the response says that the back-end’s session has ended, once'
   })
 }
 

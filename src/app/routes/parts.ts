@@ -11,6 +11,7 @@ import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
+import { fetchWhole } from '../../proxy/upstream.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { Compiling } from './credentials.ts'
@@ -74,7 +75,7 @@ function compileFetch(
     const caller = { ...forwardedForOf(request), session: live?.session }
     const passed = toHeaders(sent, caller, false, true)
     const ask = (token: Record<string, string> = {}) =>
-      upstream.fetchWhole({
+      fetchWhole(upstream, {
         method: 'GET',
         path: toUpstream(target),
         headers: { ...passed, ...token },

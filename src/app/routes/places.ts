@@ -28,7 +28,8 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
     const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
-    if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
+    const isWithin = upstream.addresses.some(({ origin }) => origin === url.origin)
+    if (isWithin) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
     const told = request.server.gateway.forwardedHost(request)
     if (url.host === told?.toLowerCase()) {

@@ -32,11 +32,7 @@ export function addLogin(scope: FastifyInstance): void {
   })
 }
 
-async function signIn(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  guard: SignInGuard
-): Promise<unknown> {
+async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignInGuard) {
   const { trail } = request
   const { gateway } = request.server
   const { envelope, sessions, sourceFaults } = gateway

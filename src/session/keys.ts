@@ -1,9 +1,9 @@
 /** Keys for scripts: sessions that an operator opens, and that no cookie names. */
 import { keySource } from '../config/schema/login.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { SessionTimes } from '../session/describe.ts'
-import type { Sessions } from '../session/sessions.ts'
-import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from '../session/types.ts'
+import type { SessionTimes } from './describe.ts'
+import type { Sessions } from './sessions.ts'
+import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from './types.ts'
 
 /** Scanners for leaked secrets look for it. */
 const prefix = 'cgk_'
