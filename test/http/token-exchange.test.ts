@@ -1,6 +1,6 @@
 /** `credential: { exchange }`: users of a users file, before a back-end that takes its own tokens alone. */
 import t, { type Test } from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, type Seen, testUpstream } from '../support/upstream.ts'
@@ -59,37 +59,29 @@ async function start(t: Test, redis?: string) {
   const backEnd = await startBackEnd(t)
   const other = await testUpstream(t.after)
   const files = {
-    gateway: { ...(redis && { redis: { url: redis } }), session: { secrets: ['${SECRET}'] } },
+    redis,
+    backend: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
     routes: {
-      upstreams: {
-        b: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
-        other: { url: other.url }
-      },
+      upstreams: { other: { url: other.url } },
       routes: {
-        data: { path: '/api/data', methods: ['GET', 'POST'], upstream: 'b' },
-        both: {
-          path: '/api/both',
-          parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } }
-        },
-        open: { path: '/api/open', upstream: 'b', access: 'public' },
-        live: { path: '/api/live', upstream: 'b', websocket: {} },
-        other: { path: '/api/other', upstream: 'other' }
+        data: { methods: ['GET', 'POST'] },
+        both: { parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } } },
+        open: { access: 'public' },
+        live: { websocket: {} },
+        other: { upstream: 'other' }
       }
     }
   }
-  const environment = { SERVICE_KEY: 'key-of-the-service', SECRET: 's'.repeat(40) }
   const replica = async () => {
-    const started = await testGateway(t.after, files, environment)
-    await until('it is ready', async () => (await started.ops('/readyz')).status === 200)
+    const started = await testGateway(t.after, files, { SERVICE_KEY: 'key-of-the-service' })
+    await started.ready()
     return started
   }
   return { ...backEnd, other, replica, gateway: await replica() }
 }
 
-const get = async (
-  { call }: Pick<Awaited<ReturnType<typeof testGateway>>, 'call'>,
-  cookie: string
-) => await call('/api/data', { cookie })
+const get = async ({ call }: Pick<TestGateway, 'call'>, cookie: string) =>
+  await call('/api/data', { cookie })
 
 t.test('12 calls at once over two replicas: one exchange, each as that user', async t => {
   const redis = await testRedis(t.after)

@@ -17,11 +17,9 @@ import { credentialSourceContract, rightPassword as password } from './credentia
 const people = `ou=people,${suffix}`
 const groups = `ou=groups,${suffix}`
 
+const contact = (uid: string) => ({ objectClass: ['inetOrgPerson'], uid, cn: uid, sn: uid })
 const person = (uid: string, more: Values = {}): Values => ({
-  objectClass: ['inetOrgPerson'],
-  uid,
-  cn: uid,
-  sn: uid,
+  ...contact(uid),
   userPassword: password,
   ...more
 })
@@ -56,21 +54,12 @@ const directory = await testDirectory(
     'uid=reset,ou=people': person('reset', { pwdReset: 'TRUE' }),
     'uid=late,ou=people': person('late', { pwdChangedTime: '20200101000000Z' }),
     'uid=locked,ou=people': person('locked', { pwdAccountLockedTime: '000001010000Z' }),
-    'cn=contact,ou=people': {
-      objectClass: ['inetOrgPerson'],
-      cn: 'contact',
-      sn: 'contact',
-      uid: 'contact'
-    },
+    'cn=contact,ou=people': contact('contact'),
     'cn=admin,ou=groups': group(alice),
     'cn=user,ou=groups': group(alice, bob),
     'cn=inner,ou=groups': group(alice, 'cn=outer,ou=groups'),
     'cn=outer,ou=groups': group('cn=inner,ou=groups'),
-    'cn=ops,ou=posix,ou=groups': {
-      objectClass: ['posixGroup'],
-      gidNumber: '7',
-      memberUid: 'alice'
-    }
+    'cn=ops,ou=posix,ou=groups': { objectClass: ['posixGroup'], gidNumber: '7', memberUid: 'alice' }
   },
   ['allow bind_anon_cred']
 )
@@ -102,8 +91,8 @@ async function folderOf(over: object = {}, { lockout = noLockout, login = {} }: 
 
 async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
   const gateway = await testGateway(t.after, await folderOf(over, setting), environment)
-  const login = async (username = 'alice', given = password) =>
-    await gateway.call('/api/auth/admin/login', { json: { username, password: given } })
+  const login = async (username = 'alice', typed = password) =>
+    await gateway.attempt(username, { password: typed })
   /** What the sign-in of a user gives, as the log has it. */
   const signedIn = async (username = 'alice') => {
     const from = gateway.log.length
@@ -112,8 +101,8 @@ async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
     return await gateway.logged(({ event }) => event === 'login', from)
   }
   /** The status and the code of a refusal. */
-  const refusal = async (username?: string, given?: string) => {
-    const { status, json } = await login(username, given)
+  const refusal = async (username?: string, typed?: string) => {
+    const { status, json } = await login(username, typed)
     return `${status} ${json.errorCode}`
   }
   return { ...gateway, login, signedIn, refusal }
@@ -135,24 +124,21 @@ credentialSourceContract(
   ['alicé']
 )
 
-t.test(
-  'who signs in is an id that never changes, a name, and the parts that config names',
-  async t => {
-    const profile = { email: 'mail', phones: 'telephoneNumber', none: 'title' }
-    const gateway = await gatewayOf(t, { user: { profile } })
-    const cookie = cookieOf(await gateway.login('ALICE'))
-    const { json } = await gateway.call('/api/account/profile', { cookie })
-    t.match(json.data, {
-      userid: '0f4b2f6e-8d7c-4b8e-9a53-2f6c0c3d1e55',
-      name: 'Alice',
-      email: 'alice@example.com',
-      phones: ['1', '2'],
-      none: undefined
-    })
-    t.match(await gateway.signedIn('ALICE'), { user: 'alice', source: 'staff', roles: [] })
-    t.match(await gateway.signedIn('odd," name\\'), { user: 'odd," name\\' })
-  }
-)
+t.test('who signs in: an id that never changes, a name, the parts of config', async t => {
+  const profile = { email: 'mail', phones: 'telephoneNumber', none: 'title' }
+  const gateway = await gatewayOf(t, { user: { profile } })
+  const cookie = cookieOf(await gateway.login('ALICE'))
+  const { json } = await gateway.call('/api/account/profile', { cookie })
+  t.match(json.data, {
+    userid: '0f4b2f6e-8d7c-4b8e-9a53-2f6c0c3d1e55',
+    name: 'Alice',
+    email: 'alice@example.com',
+    phones: ['1', '2'],
+    none: undefined
+  })
+  t.match(await gateway.signedIn('ALICE'), { user: 'alice', source: 'staff', roles: [] })
+  t.match(await gateway.signedIn('odd," name\\'), { user: 'odd," name\\' })
+})
 
 t.test('roles are groups by name, nested or not, or only those that config lists', async t => {
   const rolesWith = async (t: Test, of: object, username?: string) => {
@@ -231,21 +217,18 @@ t.test('without a password nobody is asked, whatever a directory thinks of it', 
   t.equal((await login('alice', encrypted(password))).status, 200)
 })
 
-t.test(
-  'that a password has expired is told to those who know it, and a lock to nobody',
-  async t => {
-    const gateway = await gatewayOf(t)
-    for (const [username, right] of [
-      ['reset', '403 login.expired-password'],
-      ['late', '403 login.expired-password'],
-      ['locked', '401 login.refused'],
-      ['contact', '401 login.refused']
-    ] as const) {
-      t.equal(await gateway.refusal(username), right, username)
-      t.equal(await gateway.refusal(username, 'wrong'), '401 login.refused', username)
-    }
+t.test('an expired password is told to those who know it, a lock to nobody', async t => {
+  const gateway = await gatewayOf(t)
+  for (const [username, right] of [
+    ['reset', '403 login.expired-password'],
+    ['late', '403 login.expired-password'],
+    ['locked', '401 login.refused'],
+    ['contact', '401 login.refused']
+  ] as const) {
+    t.equal(await gateway.refusal(username), right, username)
+    t.equal(await gateway.refusal(username, 'wrong'), '401 login.refused', username)
   }
-)
+})
 
 const guid = Buffer.from('00112233445566778899aabbccddeeff', 'hex')
 const found = (more: object = { objectGUID: guid }): Say[] => [
@@ -291,24 +274,20 @@ t.test('Active Directory: its id becomes the usual text, its codes the reasons',
   }
 })
 
-const tiny = Array.from({ length: 9000 }, () => result('bind', 0))
-const large = Array.from({ length: 10 }, () => entry('cn=a', { x: 'x'.repeat(60_000) }))
-
 t.test('a server that says nonsense ends no process and signs nobody in', async t => {
-  const bound = result('bind', 0)
-  const said: Record<string, (operation: string, count: number) => readonly Say[]> = {
-    'a flood of messages': () => tiny,
-    'half a megabyte': operation => (operation === 'bind' ? [bound] : large),
-    'an entry without an id': operation => (operation === 'bind' ? [bound] : found({})),
-    'an id of wrong bytes': operation =>
-      operation === 'bind' ? [bound] : found({ objectGUID: guid.subarray(1) }),
-    'a referral in place of users': operation =>
-      operation === 'bind' ? [bound] : [result('search', 10)],
-    'no rights': operation => (operation === 'bind' ? [bound] : [result('search', 50)]),
-    'the service account is refused': () => [result('bind', 49)]
+  const bound = [result('bind', 0)]
+  const large = Array.from({ length: 10 }, () => entry('cn=a', { x: 'x'.repeat(60_000) }))
+  const said: Record<string, readonly [bind: readonly Say[], search: readonly Say[]]> = {
+    'a flood of messages': [Array.from({ length: 9000 }, () => result('bind', 0)), []],
+    'half a megabyte': [bound, large],
+    'an entry without an id': [bound, found({})],
+    'an id of wrong bytes': [bound, found({ objectGUID: guid.subarray(1) })],
+    'a referral in place of users': [bound, [result('search', 10)]],
+    'no rights': [bound, [result('search', 50)]],
+    'the service account is refused': [[result('bind', 49)], []]
   }
-  for (const [what, answer] of Object.entries(said)) {
-    const server = await fakeLdap(t.after, answer)
+  for (const [what, [bind, search]] of Object.entries(said)) {
+    const server = await fakeLdap(t.after, operation => (operation === 'bind' ? bind : search))
     const gateway = await gatewayOf(t, plainly(server))
     const { status, text } = await gateway.login()
     t.match([status, JSON.parse(text).errorCode], [503, 'upstream.refused'], what)
@@ -355,29 +334,26 @@ t.test('StartTLS comes before anything else, with a certificate for this host', 
   t.same(binds(wrong.lines), [])
 })
 
-t.test(
-  'a directory that fails is 503, no failed sign-in, and its reason is in the log',
-  async t => {
-    const proxy = await faultyProxy(t.after, directory.tlsPort)
-    const urls = [`ldaps://127.0.0.1:${proxy.port}`]
-    const once = { failures: 2, every: '1h' }
-    const lockout = { accountAndAddress: once, address: 'off', account: once }
-    const gateway = await gatewayOf(t, { urls }, { lockout })
-    for (const mode of ['refuse', 'cut', 'garbage'] as const) {
-      await proxy.set(mode)
-      const from = gateway.log.length
-      t.equal(await gateway.refusal('alice', 'a guess'), '503 upstream.refused', mode)
-      const line = await gateway.logged(({ route }) => route === 'login', from)
-      t.match(line['reason'], new RegExp(`^${urls[0]}: `), mode)
-      t.notMatch(JSON.stringify(line), /guess|a service password/)
-    }
-    await proxy.set('pass')
-    t.match(await gateway.signedIn(), { user: 'alice' }, 'none of them counted')
-    t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
-    t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
-    t.equal(await gateway.refusal('ALICE'), '429 login.locked')
+t.test('a directory that fails is 503 with a reason in the log, and no failure', async t => {
+  const proxy = await faultyProxy(t.after, directory.tlsPort)
+  const urls = [`ldaps://127.0.0.1:${proxy.port}`]
+  const once = { failures: 2, every: '1h' }
+  const lockout = { accountAndAddress: once, address: 'off', account: once }
+  const gateway = await gatewayOf(t, { urls }, { lockout })
+  for (const mode of ['refuse', 'cut', 'garbage'] as const) {
+    await proxy.set(mode)
+    const from = gateway.log.length
+    t.equal(await gateway.refusal('alice', 'a guess'), '503 upstream.refused', mode)
+    const line = await gateway.logged(({ route }) => route === 'login', from)
+    t.match(line['reason'], new RegExp(`^${urls[0]}: `), mode)
+    t.notMatch(JSON.stringify(line), /guess|a service password/)
   }
-)
+  await proxy.set('pass')
+  t.match(await gateway.signedIn(), { user: 'alice' }, 'none of them counted')
+  t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
+  t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
+  t.equal(await gateway.refusal('ALICE'), '429 login.locked')
+})
 
 t.test('where one server fails the next one answers, and is asked first from then on', async t => {
   const second = await testDirectory(t.after, authority, {

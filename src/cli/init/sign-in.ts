@@ -10,6 +10,8 @@ import { codeOf, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
 
+const likelyRefused = [400, 401, 403, 404, 422]
+
 /** The steps of `init` share the client, the user's answers and the draft of the files. */
 export interface Look {
   readonly client: Client
@@ -91,10 +93,11 @@ export function asCookies(csrf?: CsrfConfig): Access['as'] {
 }
 
 const isAgainstForgery = /csrf|xsrf/i
-/** Of Angular, Laravel and Spring; of Django. */
+/** Of Angular, Laravel and Spring; of Django; of Tornado. */
 const csrfHeaders = new Map([
   ['XSRF-TOKEN', 'x-xsrf-token'],
-  ['csrftoken', 'x-csrftoken']
+  ['csrftoken', 'x-csrftoken'],
+  ['_xsrf', 'x-xsrftoken']
 ])
 
 /** @param place of the token */
@@ -153,8 +156,6 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
     }
   }
 }
-
-const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
 function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
