@@ -72,10 +72,9 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     form: role === undefined ? nameless : byName,
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
-    byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
+    byForm: (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
       const typed = form.get('secret')
-      if (typed === null) await byPassword(options, reply, form)
-      else await bySecret(options, reply, typed)
+      return typed === null ? byPassword(options, reply, form) : bySecret(options, reply, typed)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
