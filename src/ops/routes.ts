@@ -83,7 +83,8 @@ export function addRoute<A extends TSchema, T extends TSchema>(
   const act = kind === undefined ? undefined : ({ ...route, kind } as unknown as Act)
   if (act !== undefined) ops.acts.set(path, act)
   const [method, place] = act === undefined ? ['GET', 'querystring'] : ['POST', 'body']
-  const schema: FastifySchema = { summary, [place]: takes, response: { 200: answer } }
+  const ofFields = takes && { [place]: takes }
+  const schema: FastifySchema = { summary, ...ofFields, response: { 200: answer } }
   ops.register(async scope => {
     scope.route({
       method,

@@ -149,7 +149,7 @@ async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: strin
 async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
   const { user: named, by, source: at, id, everyone = false } = body
   if (everyone) {
-    if ([named, by, at].some(each => each !== undefined)) throw malformed(ofClose)()
+    if ([named, by, at, id].some(each => each !== undefined)) throw malformed(ofClose)()
     await desk.sessions.store.endAll()
     return { closed: 'everyone' }
   }
