@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
-import { createKey, listKeys, revokeKey } from '../login/keys.ts'
+import { createKey, listKeys, revokeKey } from '../session/keys.ts'
 import { secretOperator } from './operator.ts'
 import { addRoute, type Desk } from './routes.ts'
 import { count, forMs, list, object, optional, text, time } from './schemas.ts'

@@ -31,7 +31,7 @@ const protectiveActs = new Set([
 
 const maxText = 512
 
-type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
+type Used = 'sessions' | 'lockouts' | 'counts' | 'highestUse' | 'maintenance' | 'failures'
 type OfServer = 'metrics' | 'ledger' | 'log'
 
 export interface Desk extends Pick<Services, Used | OfServer> {

@@ -4,6 +4,7 @@ import type { FoundRequests } from '../observability/failures.ts'
 import { adviceOf, stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
+import { maintenanceInWords } from '../services/maintenance.ts'
 import { addRoute, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 import {
@@ -44,7 +45,7 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
   const parts = {
     gateway: phase === 'serving' ? '' : phase,
-    maintenance: maintenance.map(({ author, detail }) => `${author} ${detail}`).join('; '),
+    maintenance: maintenance.map(each => `${each.author} ${maintenanceInWords(each)}`).join('; '),
     sessions: redis === undefined ? 'in this process' : '',
     config: configText(config),
     redis: redisText(redis),

@@ -141,7 +141,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
-  const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
+  const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
   signOut(ended.sessions)
   return ended.closed
 }
@@ -199,10 +199,9 @@ export async function latestSessions(sessions: Sessions, part = '', max = maxLat
 
 export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownSession[]> {
   const listed = await sessions.list(of)
-  const times = sessions.times()
   return listed.map(live => {
     const { id: userId, username } = live.session.identity
-    return { userId, user: username, ...describeSession(live, times) }
+    return { userId, user: username, ...describeSession(live, sessions.now()) }
   })
 }
 

@@ -2,7 +2,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/diff.ts'
 import type { Config } from '../config/schema/config.ts'
-import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
 
 export type FilesState =
@@ -51,9 +50,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     ledger,
     refusing: refusingOf(config, services),
-    maintenance: maintenance
-      .entries()
-      .map(entry => ({ author: entry.author, detail: maintenanceInWords(entry) }))
+    maintenance: maintenance.entries()
   }
 }
 
