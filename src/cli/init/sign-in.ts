@@ -17,6 +17,8 @@ export interface Look {
   readonly draft: Draft
 }
 
+const likelyRefused = [400, 401, 403, 404, 422]
+
 type SignInCall = Awaited<ReturnType<typeof askSignIn>>
 
 export type BackendSession = Exclude<Awaited<ReturnType<typeof signIn>>, string>
@@ -154,8 +156,6 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
     }
   }
 }
-
-const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
 function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
