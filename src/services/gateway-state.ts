@@ -36,7 +36,8 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     version,
     startedAt,
     phase,
-    ready: phase === 'serving' && isUsable(redis),
+    // Upstreams that are down make no replica unready: all would leave at once.
+    ready: phase === 'serving' && redis?.fault === undefined && redis?.hasConnected !== false,
     config: {
       folder: config.folder,
       hash: configHash(config),
@@ -60,9 +61,4 @@ function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
     const { over } = highestUse.read(limit)
     return mode === 'enforce' && over.length > 0 ? [{ limit, over }] : []
   })
-}
-
-/** Upstreams that are down make no replica unready: all would leave at once. */
-function isUsable(redis: Services['redis']): boolean {
-  return redis === undefined || (redis.fault === undefined && redis.hasConnected)
 }

@@ -23,7 +23,8 @@ import type { SessionStore } from '../session/store.ts'
 import { openLedger, recordRevocations } from './audit.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
-import { type Background, type Basis, connectRedis, type Shared } from './shared.ts'
+import type { RedisHealth } from './redis-watch.ts'
+import { type Background, type Basis, connectRedis } from './shared.ts'
 
 export { createLogger, type Log } from './logger.ts'
 
@@ -63,7 +64,7 @@ export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
     config: gateway.session,
     ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
-  measureSessions(metrics, store, shared)
+  measureSessions(metrics, store, shared?.state)
 
   return {
     ...limits,
@@ -141,17 +142,13 @@ function createUpstreamEvents(log: Log, metrics: Metrics) {
   })
 }
 
-function measureSessions(
-  metrics: Metrics,
-  store: Pick<SessionStore, 'signedIn'>,
-  shared?: Pick<Shared, 'state'>
-): void {
+function measureSessions(metrics: Metrics, store: SessionStore, health?: RedisHealth): void {
   metrics.read('console_gateway_session_store_up', () => [
-    shared ? ['redis', Number(shared.state.up)] : ['embedded', 1]
+    health ? ['redis', Number(health.up)] : ['embedded', 1]
   ])
   metrics.read(
     'console_gateway_redis_latency_seconds',
-    () => shared?.state.latencyMs && shared.state.latencyMs / 1000
+    () => health?.latencyMs && health.latencyMs / 1000
   )
   metrics.read(
     'console_gateway_users_signed_in',

@@ -9,8 +9,6 @@ import type { Log } from './logger.ts'
 import { createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis, RedisHealth } from './redis-watch.ts'
 
-export type Shared = NonNullable<ReturnType<typeof connectRedis>>
-
 /** For what need not wait for sessions. */
 export interface Background {
   readonly redis?: Redis | Cluster | undefined
