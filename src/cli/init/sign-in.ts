@@ -19,8 +19,6 @@ export interface Look {
   readonly draft: Draft
 }
 
-const likelyRefused = [400, 401, 403, 404, 422]
-
 type SignInCall = Awaited<ReturnType<typeof askSignIn>>
 
 export type BackendSession = Exclude<Awaited<ReturnType<typeof signIn>>, string>
