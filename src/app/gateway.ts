@@ -145,13 +145,9 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
     const { exchange, jwt } = credentialOf(credential)
     if (exchange !== undefined) {
-      const ofToken = createTokenExchange({
-        upstream,
-        config: exchange,
-        bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
-        backEnd: upstreamOf(upstream)
-      })
-      exchanges.set(upstream, ofToken)
+      const bodyOf = (session: Session) => fillUser(config, exchange.body, session) as object
+      const backEnd = upstreamOf(upstream)
+      exchanges.set(upstream, createTokenExchange({ upstream, config: exchange, bodyOf, backEnd }))
     }
     if (jwt !== undefined) {
       const claims = (session: Session) => claimsOf(config, upstream, jwt.claims, session)
