@@ -42,7 +42,6 @@ const callerLimit = object({
 })
 
 const ofCaller = object({ caller: name('An IP address, or the id or name of a user.') })
-const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
 
 export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
@@ -54,8 +53,7 @@ export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/limits/caller',
     summary: 'The counts of one caller.',
-    hint,
-    query: ofCaller,
+    takes: ofCaller,
     answer: object({ limits: list(callerLimit) }),
     read: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
   })
@@ -63,8 +61,7 @@ export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/limits/caller/reset',
     kind: 'limits.reset',
     summary: 'Counts a caller anew.',
-    hint,
-    body: ofCaller,
+    takes: ofCaller,
     answer: object({ reset: count }),
     run: async ({ caller }) => await countAnew(desk, caller)
   })

@@ -16,11 +16,11 @@ strat: There is no command "strat". Did you mean "start"?
 constructor: There is no command "constructor".
 rollback: There is no command "rollback".
 check --confg x: unknown option '--confg'
-check x: Not understood: "x". If that is the config folder, write --config x.
+check x: One word too many.
 check --strit: (Did you mean --strict?)
 openapi --json: unknown option '--json'
 reload --all: unknown option '--all'
-reload x: Not understood: "x".
+reload x: One word too many.
 maintenance ends: There is no command "maintenance ends". Did you mean "end"?
 maintenance begin: required option '--until <time>' not specified
 maintenance end --message x: unknown option '--message'
@@ -28,7 +28,7 @@ maintenance end --method GET: unknown option '--method'
 maintenance --until 30m: unknown option '--until'
 maintenance show --message x: unknown option '--message'
 sessions lst: (Did you mean list?)
-sessions list 1 more: Not understood: "more".
+sessions list 1 more: One word too many.
 sessions list --everyone: unknown option '--everyone'
 sessions list --source x: Give USER.
 sessions forget 1: unknown command 'forget'
@@ -38,11 +38,11 @@ sessions close x --everyone: Give USER, or --everyone.
 sessions close --everyone --by id: Give USER, or --everyone.
 sessions close x --yes: Give USER, or --everyone.
 limits show: missing required argument 'caller'
-limits show x y: Not understood: "y".
+limits show x y: One word too many.
 limits reset: missing required argument 'caller'
 limits shwo x: There is no command "limits shwo". Did you mean "show"?
 explain GET: missing required argument 'path'
-generate-secret a b: Not understood: "b".
+generate-secret a b: One word too many.
 generate-secret --json: unknown option '--json'
 presets show: missing required argument 'preset'
 presets show drf --json: unknown option '--json'
@@ -50,14 +50,14 @@ plan new --url http://x: Give NEW-DIR, or --url URL.
 start --last-good: --last-good goes with --state.
 why x --user y: REQUEST-ID stands alone.
 why x --status failed: REQUEST-ID stands alone.
-why x y: Not understood: "y".
-schemas x: Not understood: "x".
+why x y: One word too many.
+schemas x: One word too many.
 users block: missing required argument 'user'
-users block a b: Not understood: "b".
-users blocked alice: Not understood: "alice".
+users block a b: One word too many.
+users blocked alice: One word too many.
 users set-password x --role y: unknown option '--role'
 users add carol --url http://x: unknown option '--url'
-lockouts lift alice: Not understood: "alice".
+lockouts lift alice: One word too many.
 lockouts lift: Give --account NAME, or --address IP.
 `
   .trim()

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createProgram } from '../../src/cli/main.ts'
-import { table } from '../../src/cli/output.ts'
+import { tableText } from '../../src/cli/output.ts'
 import { run, runProcess } from '../support/command.ts'
 
 const names = createProgram({ io: process, exitCode: 0 }).commands.map(each => each.name())
@@ -79,12 +79,13 @@ t.test('what a terminal would obey in a word or an option is shown', async t => 
 })
 
 t.test('case R13: columns stand under each other where characters are wide', async t => {
-  const columns = { USER: ([user = '']: string[]) => user, ID: ([, id = '']: string[]) => id }
-  const rows = [
+  const lines = [
+    ['USER', 'ID'],
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  t.equal(table(rows, columns, new PassThrough()), 'USER    ID\n张三丰  1\nalice   2\n')
+  const text = tableText({ lines, none: '' }, new PassThrough())
+  t.equal(text, 'USER    ID\n张三丰  1\nalice   2\n')
 })
 
 /** The files that a command loads, its packages included. */

@@ -74,7 +74,7 @@ t.test('one sign-in too many ends the oldest session, which is told so; or is re
   const perUser = { max: 1, over: 'refuse' }
   const refusing = await testGateway(t.after, { gateway: { session: { perUser } } })
   const first = await refusing.signIn()
-  const second = await refusing.call(login, { json: { username: 'alice', password } })
+  const second = await refusing.attempt('alice')
   t.match(second, { status: 409, json: { errorCode: 'login.too-many' } })
   t.notMatch(second.headers.getSetCookie().join('\n'), 'console_sid=')
   t.same(await statuses([first], refusing), [200])

@@ -56,7 +56,6 @@ const places: ReadonlyArray<readonly [name: string, written: string, sent?: stri
   ['of another route', '/app/orders/7', '/api/orders/7'],
   ['absolute', `${backend.url}/app/orders/7?a=1#b`, '/api/orders/7?a=1#b'],
   ['relative', 'orders/7', '/api/orders/7'],
-  ['of the same route', `${backend.url}/app/orders`, '/api/orders'],
   ['that no public path reaches, without a host', '/app/jobs/7', '/app/jobs/7'],
   ['that no public path reaches, with one', `${backend.url}/app/jobs/7`],
   ['on another internal host', 'http://10.0.0.7/orders/7'],
@@ -87,8 +86,7 @@ t.test('case 4: a place is mapped on a 201, a 202 and a 200', async t => {
 
 const redirects: ReadonlyArray<readonly [written: string, sent?: string, host?: string]> = [
   ['https://console.example.com/app/orders/7', '/api/orders/7'],
-  ['http://console.example.com/app/orders/7', '/api/orders/7'],
-  ['https://CONSOLE.example.com/app/orders?a=1', '/api/orders?a=1'],
+  ['HTTPS://CONSOLE.example.com/app/orders?a=1', '/api/orders?a=1'],
   ['https://console.example.com:8443/app/orders/7', '/api/orders/7', 'console.example.com:8443'],
   ['https://console.example.com/api/orders/7', '/api/orders/7'],
   ['https://console.example.com/login', '/login'],

@@ -31,12 +31,9 @@ const open = { access: 'public' }
 const gateway = await testGateway(t.after, {
   backend: backend.url,
   routes: {
-    upstreams: { based: { url: `${backend.url}/base` } },
     routes: {
       notices: { rewrite: '/internal', shape: 'notices' },
-      any: { ...open, path: '/api/any/*', rewrite: '/*' },
-      files: { ...open, path: '/api/files/*', upstream: 'based', rewrite: '/v2/store/*' },
-      plain: { ...open, upstream: 'based' }
+      any: { ...open, path: '/api/any/*', rewrite: '/*' }
     },
     shapes: {
       notices: [
@@ -98,16 +95,6 @@ t.test('an answer of unknown length is sent on as it comes', async t => {
   t.equal(await next(), '{"first":1}\n', 'before the upstream has finished')
   more()
   t.equal(await next(), '{"second":2}\n')
-})
-
-t.test('a path with * keeps what stands there, at the upstream’s base and rewrite', async t => {
-  for (const [path, arrived] of [
-    ['/api/files/a/b%20c?x=1&x=2', '/base/v2/store/a/b%20c?x=1&x=2'],
-    ['/api/plain', '/base/api/plain']
-  ] as const) {
-    await gateway.call(path)
-    t.equal(backend.seen.at(-1)?.url, arrived)
-  }
 })
 
 t.test('a mount prefix stands before public paths, and before none at the upstream', async t => {

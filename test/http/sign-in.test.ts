@@ -221,29 +221,26 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
   const of = async (name: string) =>
     await testUpstream(t.after, json(200, { id: '1', token: `of-${name}` }))
   const [orders, stock] = [await of('orders'), await of('stock')]
-  const source = (name: string) => ({
-    ...{ kind: 'upstream-login', upstream: name, path: '/login', user: { id: 'id' } },
-    token: 'token',
-    body: { user: `${name}:{username}`, password: '{password}' }
+  const source = (upstream: string) => ({
+    ...{ kind: 'upstream-login', upstream, path: '/login', user: { id: 'id' }, token: 'token' },
+    body: { user: `${upstream}:{username}`, password: '{password}' }
   })
-  const parts = {
-    own: { upstream: 'orders', rewrite: '/a' },
-    others: { upstream: 'stock', rewrite: '/b', required: false }
-  }
+  const others = { upstream: 'stock', rewrite: '/b', required: false }
   const { call, signIn } = await testGateway(t.after, {
     gateway: {
       login: { sources: { orders: source('orders'), stock: source('stock') } },
       identity: { prefix: true }
     },
+    backend: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
     routes: {
       upstreams: {
-        orders: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
+        orders: { url: orders.url },
         stock: { url: stock.url, credential: { from: 'stock', as: 'header:x-token' } }
       },
       routes: {
-        orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
-        stock: { path: '/api/stock', upstream: 'stock' },
-        both: { path: '/api/both', parts }
+        orders: { methods: ['GET', 'POST'] },
+        stock: { upstream: 'stock' },
+        both: { parts: { own: { upstream: 'b', rewrite: '/a' }, others } }
       }
     }
   })

@@ -68,7 +68,6 @@ const heads: readonly Slow[] = [
   ['blank lines', '', '\r\n'],
   ['a request line without end', 'GET /', 'a'],
   ['fields without end', 'GET /api/open/x HTTP/1.1\r\nHost: gateway.test\r\n', 'X-A: 1\r\n'],
-  ['a field without end', 'GET /api/open/x HTTP/1.1\r\nHost: gateway.test\r\nX-Slow: ', 'a'],
   ['a slow second request', `${request('GET /api/open/1')}GET /api/open/sec`, 'o']
 ]
 const bodiesOf = (line: string, fields: string[] = []): readonly Slow[] =>
@@ -88,7 +87,6 @@ const bodies = [
   ...bodiesOf('POST /api/things/slow', [`Cookie: ${hastyCookie}`]),
   ...bodiesOf('POST /api/things/slow'),
   ...bodiesOf('POST /api/account/logout'),
-  ...bodiesOf('POST /api/nothing'),
   ...bodiesOf('GET /api/open/slow')
 ]
 
@@ -111,10 +109,7 @@ t.test('clients that never finish what they send are cut off in time', async t =
     t.notMatch(line.received(), / 5\d\d /, title)
   }
   for (const { line } of others) line.socket.destroy()
-  t.same(
-    backend.seen.filter(({ url, method }) => method === 'POST' && url.includes('slow')),
-    []
-  )
+  t.notOk(backend.seen.some(({ url, method }) => method === 'POST' && url.includes('slow')))
   await servesStill()
 })
 

@@ -66,7 +66,6 @@ const offers: readonly string[][] = [
   ['Connection: upgrade, keep-alive', 'Upgrade: WEBSOCKET'],
   ['Upgrade: websocket'],
   ['Connection: keep-alive', 'Upgrade: websocket'],
-  ['Connection: close', 'Upgrade: h2c'],
   ...['', 'a, b, c', 'TLS/1.2', 'h2'].map(offer => ['Connection: Upgrade', `Upgrade: ${offer}`]),
   [...webSocket.slice(0, 3), 'Sec-WebSocket-Version: 99'],
   ...keys.map(key => [...webSocket, key]),

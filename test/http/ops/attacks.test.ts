@@ -5,6 +5,7 @@ import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 import { standstill } from '../../support/machine.ts'
 import { callOps, signInToOps } from '../../support/operator.ts'
+import { open } from '../../support/raw.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testRedis } from '../../support/redis.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -16,16 +17,13 @@ const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
 
 /** What a client gets that sends a byte each half second, and when the connection is closed. */
 async function drip(start: string, more = 'a') {
-  const { hostname, port } = new URL(opsUrl)
-  const socket = connect(Number(port), hostname).on('error', () => {})
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
   const began = performance.now()
+  const { socket, closed: isOver, received } = await open(t.after, opsUrl)
   socket.write(start)
   const timer = setInterval(() => socket.write(more), 500)
-  await new Promise(resolve => void socket.on('close', resolve))
+  await isOver
   clearInterval(timer)
-  return { seconds: (performance.now() - began) / 1000, status: received.slice(9, 12) }
+  return { seconds: (performance.now() - began) / 1000, status: received().slice(9, 12) }
 }
 
 t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
@@ -65,26 +63,21 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
   const whole = await testUpstream(t.after)
   const part = await testUpstream(t.after, json(200, { p: 1 }))
   const socket = await webSocketUpstream(t.after)
-  const route = (name: string, more: object = {}) => ({
-    [name]: { path: `/api/${name}`, upstream: 'whole', passCookies: ['theme'], ...more }
-  })
+  const themed = { passCookies: ['theme'] }
   const gateway = await testGateway(t.after, {
     gateway: { ops },
+    backend: whole.url,
     routes: {
-      upstreams: {
-        whole: { url: whole.url },
-        part: { url: part.url },
-        socket: { url: socket.url }
-      },
+      upstreams: { part: { url: part.url }, socket: { url: socket.url } },
       shapes: { same: [{ rename: { other: 'another' } }] },
       routes: {
-        ...route('plain', { methods: ['GET', 'POST'] }),
-        ...route('open', { access: 'public' }),
-        ...route('parts', {
-          shape: 'same',
+        plain: { ...themed, methods: ['GET', 'POST'] },
+        open: { ...themed, access: 'public' },
+        parts: {
+          ...{ ...themed, upstream: 'b', shape: 'same' },
           parts: { p: { upstream: 'part', rewrite: '/', into: 'p' } }
-        }),
-        ...route('chat', { upstream: 'socket', websocket: {} })
+        },
+        chat: { ...themed, upstream: 'socket', websocket: {} }
       }
     }
   })
@@ -114,7 +107,7 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
 
 t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const { url, port } = await testRedis(t.after)
-  const gateway = await testGateway(t.after, { gateway: { ops, redis: { url } } })
+  const gateway = await testGateway(t.after, { gateway: { ops }, redis: url })
   const consoleCookie = await gateway.signIn()
   const { cookie } = await signInToOps(gateway.opsUrl)
   const statusOf = async (each: string) =>
