@@ -199,7 +199,9 @@ class FollowingRedis extends Redis {
       // A primary that became a replica: the Sentinels are asked for the new one.
       reconnectOnError: error => error.message.startsWith('READONLY')
     })
-    const dialAgain = () => this.#isClosed || this.connect().catch(() => {})
+    const dialAgain = () => {
+      if (!this.#isClosed) this.connect().catch(() => {})
+    }
     this.on('end', () => setTimeout(dialAgain, 50))
   }
 
