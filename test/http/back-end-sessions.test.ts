@@ -5,21 +5,19 @@ import { signInToOps } from '../support/operator.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { loginPath as path } from '../support/wire.ts'
 
-const path = '/api/auth/admin/login'
 const carol = { username: 'carol', password: 'pw' }
 const refusing = { session: { perUser: { max: 1, over: 'refuse' } } }
 
-const filesOf = (url: string, source: object, more: object = {}) => ({
-  gateway: {
-    ...signInAt(url, { token: 'token', logout: { path: '/bye' }, ...source }).gateway,
-    ...more
-  },
-  routes: {
+const filesOf = (url: string, source: object, more: object = {}) => {
+  const login = signInAt(url, { token: 'token', logout: { path: '/bye' }, ...source }).gateway
+  const routes = {
     upstreams: { b: { url, credential: 'bearer' } },
     routes: { data: { path: '/api/data', upstream: 'b' } }
   }
-})
+  return { gateway: { ...login, ...more }, routes }
+}
 
 /** A gateway before a back-end that gives the account one token, until a sign-out ends it. */
 async function sharing(t: Test, more: object) {

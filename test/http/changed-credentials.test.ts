@@ -16,33 +16,30 @@ async function strictBackend(t: Test, credential: 'cookies' | 'bearer') {
       ? { 'set-cookie': [`SID=s${current}; Path=/; HttpOnly`, 'other=1', 'SID2=x; Max-Age=0'] }
       : { 'new-token': `t${current}` }
   }
-  const backend = await testUpstream(t.after, ({ url, headers }, response) => {
+  return await testUpstream(t.after, ({ url, headers }, response) => {
     const latest = byCookie ? `SID=s${current}` : `Bearer t${current}`
     const sent = byCookie ? headers.cookie : headers.authorization
     const isKnown = sent === latest || url !== '/strict'
     response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json', ...made() })
     response.end(`{"id":"1","token":"t${current}"}`)
   })
-  return backend
 }
 
-const files = (url: string, credential: 'cookies' | 'bearer') => ({
-  gateway: signInAt(
-    url,
-    credential === 'cookies'
-      ? { cookies: ['SID', 'SID2'] }
-      : { token: 'token', renewedToken: 'new-token' }
-  ).gateway,
-  routes: {
-    upstreams: { b: { url, credential }, elsewhere: { url, credential: 'none' } },
+const files = (url: string, credential: 'cookies' | 'bearer') => {
+  const byToken = { token: 'token', renewedToken: 'new-token' }
+  const source = credential === 'cookies' ? { cookies: ['SID', 'SID2'] } : byToken
+  return {
+    gateway: signInAt(url, source).gateway,
     routes: {
-      strict: { path: '/strict', upstream: 'b' },
-      lenient: { path: '/lenient', upstream: 'b' },
-      elsewhere: { path: '/elsewhere', upstream: 'elsewhere', rewrite: '/lenient' }
+      upstreams: { b: { url, credential }, elsewhere: { url, credential: 'none' } },
+      routes: {
+        strict: { path: '/strict', upstream: 'b' },
+        lenient: { path: '/lenient', upstream: 'b' },
+        elsewhere: { path: '/elsewhere', upstream: 'elsewhere', rewrite: '/lenient' }
+      }
     }
-  },
-  limits: {}
-})
+  }
+}
 
 for (const credential of ['cookies', 'bearer'] as const) {
   t.test(`case 7: the session takes over what each response renews: ${credential}`, async t => {
@@ -68,11 +65,8 @@ t.test('case 7: other replicas get to know it', async t => {
   const redis = await testRedis(t.after)
   const backend = await strictBackend(t, 'cookies')
   const { gateway, routes } = files(backend.url, 'cookies')
-  const shared = { redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } }
-  const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-  const shares = { gateway: { ...gateway, ...shared }, routes }
-  const replica = async () => await testGateway(t.after, shares, environment)
-  const [here, there] = [await replica(), await replica()]
+  const shares = { gateway: { ...gateway, redis: { url: redis.url } }, routes }
+  const [here, there] = [await testGateway(t.after, shares), await testGateway(t.after, shares)]
   const cookie = await here.signIn('anna')
   t.equal((await here.call('/strict', { cookie })).status, 200)
   // The first change is written at once.

