@@ -152,13 +152,11 @@ function createSource(
       return new OidcSource(name, source, providerOf(source))
     case 'upstream-login': {
       const { config, fetchWhole } = upstream(source.upstream)
-      const { as, scheme } = credentialOf(config.credential)
       return createUpstreamLogin({
         name,
         config: source,
         send: fetchWhole,
-        credentialStyle: as,
-        credentialScheme: scheme,
+        credential: credentialOf(config.credential),
         onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
       })
     }
@@ -169,15 +167,15 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   const exchanges = new Map<string, TokenExchange>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
-    const { as, scheme, exchange, jwt } = credentialOf(credential)
+    const form = credentialOf(credential)
+    const { exchange, jwt } = form
     if (exchange !== undefined) {
       const ofToken = createTokenExchange({
         upstream,
         config: exchange,
         bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
         send: upstreamOf(upstream).fetchWhole,
-        credentialStyle: as,
-        credentialScheme: scheme
+        credential: form
       })
       exchanges.set(upstream, ofToken)
     }

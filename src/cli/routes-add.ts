@@ -57,16 +57,14 @@ async function call(config: LoadedConfig, name: string, path: string, answers: A
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
   const pool = createUpstream(upstream, { name, pemFiles: config.authorities })
   const client = createClient(pool.fetchWhole, {})
-  const { as: credentialStyle, scheme: credentialScheme } = credentialOf(upstream.credential)
   const source = sourceOf(config, name)
   try {
-    if (credentialStyle === 'none' || source === undefined) return await client.get(path)
+    if (upstream.credential === 'none' || source === undefined) return await client.get(path)
     const login = createUpstreamLogin({
       name,
       config: source,
       send: pool.fetchWhole,
-      credentialStyle,
-      credentialScheme
+      credential: credentialOf(upstream.credential)
     })
     const account = { username: await answers.account(), password: await answers.password() }
     const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }

@@ -1,6 +1,8 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
-import { tokenHeaderOf } from '../config/schema/routes.ts'
+import { type credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
+import type { CsrfConfig } from '../config/schema/upstreams.ts'
 import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
+import { cookieText, decodedCookie } from '../session/cookie-header.ts'
 import type { Credential } from '../session/types.ts'
 import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
 
@@ -19,11 +21,11 @@ export type Send = (options: {
 
 export interface BackEnd {
   readonly send: Send
-  /** How it takes credentials: `none`, `bearer`, `cookies` or `header:NAME`. */
-  readonly credentialStyle: string
-  /** Without it: `Bearer` for `bearer`, none for a header. */
-  readonly credentialScheme?: string | undefined
+  readonly credential: CredentialForm
 }
+
+/** How it takes credentials; without `scheme`: `Bearer` for `bearer`, none for a header. */
+export type CredentialForm = Pick<ReturnType<typeof credentialOf>, 'as' | 'scheme' | 'csrf'>
 
 interface Call {
   readonly path: string
@@ -89,24 +91,33 @@ export function callWith(
     ...filled,
     headers: {
       ...fixedHeaders,
-      ...(sendCredential && credentialHeaders(credential, backEnd)),
+      ...(sendCredential && credentialHeaders(credential, backEnd.credential)),
       ...withLowerNames(filled.headers)
     }
   })
 }
 
 export function credentialHeaders(
-  { token, cookies }: Credential,
-  { credentialStyle, credentialScheme }: Omit<BackEnd, 'send'>
+  credential: Credential,
+  { as, scheme, csrf }: CredentialForm
 ): Texts {
+  const { token, cookies } = credential
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
-  const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
+  const style = as === 'none' ? defaultStyle : as
   const name = tokenHeaderOf(style)
-  const scheme = credentialScheme ?? (style === 'bearer' ? 'Bearer' : '')
+  const word = scheme ?? (style === 'bearer' ? 'Bearer' : '')
   return {
-    ...(name !== undefined && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
-    ...(cookies !== undefined && { cookie: cookies })
+    ...(name !== undefined && token !== undefined && { [name]: `${word} ${token}`.trimStart() }),
+    ...(cookies !== undefined && { cookie: cookies }),
+    ...(csrf !== undefined && csrfHeader(credential, csrf))
   }
+}
+
+/** Decoded, as scripts of browsers send it. */
+export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig): Texts {
+  const { header, cookie } = csrf
+  const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
+  return value === undefined || !/^[\x20-\x7e]+$/.test(value) ? {} : { [header]: value }
 }
 
 function writeBody(body: object, format: Format): string {

@@ -25,19 +25,17 @@ type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLo
 
 export class LoginResponse {
   readonly #config: ResponseConfig
-  readonly #status: number
-  readonly #headers: RawResponse['headers']
+  readonly #raw: RawResponse
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, { status, headers, body }: RawResponse) {
+  constructor(config: ResponseConfig, raw: RawResponse) {
     this.#config = config
-    this.#status = status
-    this.#headers = headers
-    this.#content = readContent(body, headers)
+    this.#raw = raw
+    this.#content = readContent(raw.body, raw.headers)
   }
 
   matches(test: AnswerTest): boolean {
-    return matchesTest(test, this.#status, this.#content)
+    return matchesTest(test, this.#raw, this.#content)
   }
 
   outcome(): OutcomeTest['is'] | undefined {
@@ -69,18 +67,23 @@ export class LoginResponse {
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
     const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
-      throw invalid(`the response (status ${this.#status}) has no ${JSON.stringify(path)}`)
+      throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
     const refreshToken = this.#textAt(this.#config.refreshToken) ?? former.refreshToken
     const expiresAt = expires && expiryOf(this.#valuesAt(expires.path)[0], expires.as)
-    const setCookie = this.#headers['set-cookie']
-    const cookies = cookiesAfter(former.cookies ?? '', setCookie, this.#config.cookies ?? [])
     return {
       ...(token !== undefined && { token: headerSafe(token) }),
       ...(refreshToken !== undefined && { refreshToken }),
       ...(expiresAt !== undefined && { expiresAt }),
-      ...(cookies !== '' && { cookies: headerSafe(cookies) })
+      ...this.cookies(former)
     }
+  }
+
+  /** Those of the session after this response. */
+  cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
+    const setCookie = this.#raw.headers['set-cookie']
+    const cookies = cookiesAfter(former, setCookie, this.#config.cookies ?? [])
+    return cookies === '' ? {} : { cookies: headerSafe(cookies) }
   }
 
   #valuesAt(path: string | undefined): unknown[] {
@@ -93,7 +96,7 @@ export class LoginResponse {
 
   /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
   #tokenIn(header: string): string | undefined {
-    const value = this.#headers[header]
+    const value = this.#raw.headers[header]
     const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
     return token === '' ? undefined : token
   }
@@ -220,10 +223,21 @@ function ownMember(value: unknown, name: string): unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
-export function matchesTest(test: AnswerTest, status: number, content: unknown): boolean {
+export function matchesTest(
+  test: AnswerTest,
+  { status, headers }: Pick<RawResponse, 'status' | 'headers'>,
+  content?: unknown
+): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
   if (test.path === undefined) return true
   return valuesAt(content, test.path.split('.')).some(value => fits(test, plain(value)))
+}
+
+function leadsTo(location: string | string[] | undefined, starts: readonly string[]): boolean {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
+  const { pathname, search } = new URL(location, 'http://upstream')
+  return starts.some(start => (pathname + search).startsWith(start))
 }
 
 /** Whether a value is one that a test names; without any it must be there. */

@@ -9,7 +9,14 @@ import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
-import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
+import {
+  ask,
+  type BackEnd,
+  callWith,
+  credentialHeaders,
+  fill,
+  withLowerNames
+} from './back-end-call.ts'
 import type {
   ConsoleRequest,
   PasswordSource,
@@ -17,7 +24,7 @@ import type {
   SignInResult,
   TokenExchange
 } from './credential-source.ts'
-import { invalid, LoginResponse } from './login-response.ts'
+import { cookiesAfter, invalid, LoginResponse } from './login-response.ts'
 
 interface Options extends BackEnd {
   readonly name: string
@@ -68,8 +75,9 @@ function withUsualOutcomes(
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
   const { config, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
-  const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
+  const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
+  const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
   const raw = await ask(options, {
     method: 'POST',
     path: config.path,
@@ -77,7 +85,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     body: bodyOf(config, attempt),
     headers: {
       ...headers,
-      ...(cookies !== '' && { cookie: cookies }),
+      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.credential),
       ...withLowerNames(config.headers)
     },
     timeoutMs: callMs,
@@ -94,7 +102,12 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
-    return { vouched: true, identity: telling.identity(config.user, attempt.username), credential }
+    const identity = telling.identity(config.user, attempt.username)
+    return {
+      vouched: true,
+      identity,
+      credential: { ...credential, ...telling.cookies(credential) }
+    }
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
     if (config.logout !== undefined) {
@@ -106,14 +119,28 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
 
 interface Asking {
   readonly headers: Readonly<Record<string, string>>
-  readonly credential: Credential
   readonly trail: Trail | undefined
+}
+
+/** With those of a first call, by which back-ends know that the sign-in is of the same browser. */
+async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
+  const { before: path, cookies: names, passCookies } = options.config
+  if (path === undefined) return passed
+  const raw = await ask(options, {
+    ...asking,
+    method: 'GET',
+    path,
+    timeoutMs: callMs,
+    purpose: 'sign-in'
+  })
+  if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
+  return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
 
 async function askUser(
   options: Options,
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
-  { headers, credential, trail }: Asking
+  { headers, credential, trail }: Asking & { readonly credential: Credential }
 ): Promise<LoginResponse> {
   const { path, method, query, success } = from
   const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }

@@ -6,7 +6,7 @@ import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import { keepCookies } from '../proxy/cookie-header.ts'
+import { keepCookies } from '../session/cookie-header.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
 import { isLocal } from './server.ts'
 

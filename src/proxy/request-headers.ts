@@ -6,9 +6,10 @@ import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/sche
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
+import { csrfHeader } from '../login/back-end-call.ts'
 import { keyIn } from '../login/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
-import { keepCookies } from './cookie-header.ts'
+import { keepCookies } from '../session/cookie-header.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './query.ts'
 
@@ -96,7 +97,7 @@ export function fixedHeadersOf({
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
   const { identity, tokenNames, upstream, passHeaders = [], shaped } = options
-  const { as, hasOwnToken } = credentialOf(upstream.credential)
+  const { as, csrf, hasOwnToken } = credentialOf(upstream.credential)
   const never = new Set<string | undefined>([
     ...tokenNames.headers,
     ...(shaped ? unshaped : []),
@@ -106,6 +107,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
     identity.roles,
     identity.source,
     as === 'bearer' && !hasOwnToken ? undefined : tokenHeaderOf(as),
+    csrf?.header,
     ...profileValues(upstream.headers).map(({ name }) => name)
   ])
   return name => {
@@ -128,7 +130,7 @@ function isHarmless(name: string): boolean {
 /** Adds what the upstream is told of a session. */
 function compileSession({ identity, upstream, credentialFor }: RequestHeaderOptions) {
   const ofProfile = profileValues(upstream.headers)
-  const { as, scheme, from } = credentialOf(upstream.credential)
+  const { as, scheme, from, csrf } = credentialOf(upstream.credential)
   const isBearer = as === 'bearer'
   const header = tokenHeaderOf(as) ?? ''
   const word = scheme ?? (isBearer ? 'Bearer' : '')
@@ -142,7 +144,9 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
     // The token of one back-end must not be sent to another.
     if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
     if (as === 'none') return
-    const { token, cookies } = credentialFor(session) ?? {}
+    const credential = credentialFor(session) ?? {}
+    const { token, cookies } = credential
+    if (csrf !== undefined) Object.assign(sent, csrfHeader(credential, csrf))
     if (as === 'cookies') {
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')

@@ -1,7 +1,7 @@
 /** The headers of an upstream's response that the client gets. */
 import { connectionBound } from '../config/schema/header-names.ts'
 import { memoized } from '../bounded-map.ts'
-import { cookieName } from './cookie-header.ts'
+import { cookieName } from '../session/cookie-header.ts'
 
 type Headers = Record<string, string | string[]>
 

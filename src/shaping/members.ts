@@ -1,5 +1,5 @@
 /** Member operations (pick, drop, rename, default, constant, map, convert), joined to one pass. */
-import type { ShapeStep } from '../config/schema/shapes.ts'
+import { memberOperations, type ShapeStep } from '../config/schema/shapes.ts'
 import { losesDigits } from '../json/digits.ts'
 import { isRawNumber, isRecord, type Json, type JsonRecord, put, textOf } from '../json/values.ts'
 
@@ -13,9 +13,8 @@ interface Plan {
   readonly othersPass: boolean
 }
 
-const keys = ['pick', 'drop', 'rename', 'default', 'constant', 'map', 'convert'] as const
-
-export const isMemberStep = (step: ShapeStep): boolean => keys.some(key => step[key] !== undefined)
+export const isMemberStep = (step: ShapeStep): boolean =>
+  memberOperations.some(key => step[key] !== undefined)
 
 export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Json {
   const untouched: Plan = { members: new Map(), hidden: new Set(), othersPass: true }

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createProgram } from '../../src/cli/main.ts'
+import { table } from '../../src/cli/output.ts'
 import { run, runProcess } from '../support/command.ts'
 
 const names = createProgram({ io: process, exitCode: 0 }).commands.map(each => each.name())
@@ -74,6 +76,15 @@ t.test('what a terminal would obey in a word or an option is shown', async t => 
     t.match(err, '\\u001b]0;owned\\u0007')
     t.notMatch(err, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/)
   }
+})
+
+t.test('case R13: columns stand under each other where characters are wide', async t => {
+  const columns = { USER: ([user = '']: string[]) => user, ID: ([, id = '']: string[]) => id }
+  const rows = [
+    ['张三丰', '1'],
+    ['alice', '2']
+  ]
+  t.equal(table(rows, columns, new PassThrough()), 'USER    ID\n张三丰  1\nalice   2\n')
 })
 
 /** The files that a command loads, its packages included. */

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { storyText } from '../../src/cli/why.ts'
 import { run } from '../support/command.ts'
-import { type Called, password, testGateway } from '../support/gateway.ts'
+import { type Called, testGateway } from '../support/gateway.ts'
 
 const gateway = await testGateway(t.after, {
   gateway: { server: { trustedProxies: ['127.0.0.1'] } }
@@ -26,9 +26,8 @@ t.test('an id that was used twice names both requests; one of 64 characters is f
 
 t.test('names and paths of clients reach no terminal', async t => {
   const username = 'eve\u001b]0;owned\u0007\u202e\n  error  none'
-  const path = '/api/auth/admin/login'
-  const id = idOf(await gateway.call(path, { json: { username, password } }))
-  await isKept(path, id)
+  const id = idOf(await gateway.attempt(username))
+  await isKept('/api/auth/admin/login', id)
   await gateway.call(`/api/${encodeURI('\u001b[2J')}`)
   for (const words of [[id], ['--last', '5'], ['--last', '500']]) {
     const { out } = await why(...words)

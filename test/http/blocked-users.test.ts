@@ -1,12 +1,10 @@
 /** Users whom operators block, or sign out: at each replica, of any source, at the back-end too. */
 import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { password, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { loginPath } from '../support/wire.ts'
 
 let given = 0
 const signedOut: string[] = []
@@ -17,28 +15,20 @@ const backend = await testUpstream(t.after, ({ url, headers }, response) => {
   response.setHeader('content-type', 'application/json').end(JSON.stringify(user))
 })
 
-async function gatewayOf(t: Test, redisUrl?: string) {
-  const { b: source } = signInAt(backend.url, {
-    user: { id: 'id', username: 'name' },
-    token: 'token',
-    logout: { path: '/logout' }
-  }).gateway.login.sources
+async function gatewayOf(t: Test, redis?: string) {
   const gateway = await testGateway(t.after, {
     gateway: {
-      login: { sources: { 'users-file': { kind: 'users-file' }, 'shop': source } },
-      identity: { prefix: true },
-      ...(redisUrl !== undefined && { redis: { url: redisUrl } })
+      login: { sources: { 'users-file': { kind: 'users-file' } } },
+      identity: { prefix: true }
     },
-    routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } },
+    redis,
+    backend: { url: backend.url, credential: 'bearer' },
+    source: { token: 'token', user: { id: 'id', username: 'name' }, logout: { path: '/logout' } },
     limits: { lockout: { account: { failures: 2, every: '1h' } } }
   })
-  const attempt = async (username: string) =>
-    await gateway.call(loginPath, { json: { username, password } })
   const isSignedIn = async (cookie: string) =>
-    (await gateway.call('/api/account/profile', { cookie })).status === 200
-  const act = async (path: string, json?: object) =>
-    (await (await gateway.ops(`/ops/api${path}`, json && { json })).json()) as object
-  return { ...gateway, attempt, isSignedIn, act }
+    (await gateway.status('/api/account/profile', { cookie })) === 200
+  return { ...gateway, isSignedIn }
 }
 
 /** `alice` signs in at the users file, `shopper` at the back-end, which calls her `alice` too. */
@@ -46,7 +36,7 @@ const names = ['alice', 'bob', 'shopper'] as const
 const blocks = [
   [{ name: ' ALICE' }, ['alice', 'shopper'], { name: 'Alice' }],
   [{ name: 'alice', source: 'users-file' }, ['alice'], { name: 'alice' }],
-  [{ name: 'x7', source: 'shop', forMs: 3_600_000 }, ['shopper'], { name: 'x7', source: 'shop' }],
+  [{ name: 'x7', source: 'b', forMs: 3_600_000 }, ['shopper'], { name: 'x7', source: 'b' }],
   [{ name: '2' }, ['bob'], { name: '2' }]
 ] as const
 
@@ -59,7 +49,7 @@ for (const kind of ['memory', 'redis']) {
       const title = JSON.stringify(body)
       const cookies = await Promise.all(names.map(async name => await one.signIn(name)))
       for (const cookie of cookies) t.ok(await other.isSignedIn(cookie))
-      t.match(await one.act('/users/block', body), { closed: out.length }, title)
+      t.match(await one.opsJson('users/block', body), { closed: out.length }, title)
       const signedIn = async ({ isSignedIn }: typeof one) =>
         JSON.stringify(await Promise.all(cookies.map(isSignedIn)))
       const expected = JSON.stringify(names.map(name => !out.includes(name as never)))
@@ -70,19 +60,19 @@ for (const kind of ['memory', 'redis']) {
         if (!out.includes(name as never)) t.equal(status, 200, `${title} ${name}`)
         else t.match([status, json.errorCode], [403, 'login.blocked-by-operator'], title)
       }
-      t.match(await other.act('/users/blocked'), { blocked: { length: 1 } })
-      t.match(await other.act('/users/unblock', lift), { unblocked: 1 }, title)
-      t.same(await one.act('/users/blocked'), { blocked: [] })
+      t.match(await other.opsJson('users/blocked'), { blocked: { length: 1 } })
+      t.match(await other.opsJson('users/unblock', lift), { unblocked: 1 }, title)
+      t.same(await one.opsJson('users/blocked'), { blocked: [] })
       for (const name of names) t.equal((await one.attempt(name)).status, 200, title)
-      await one.act('/sessions/close', { everyone: true })
+      await one.opsJson('sessions/close', { everyone: true })
     }
-    await one.act('/users/block', { name: 'bob', forMs: 1000 })
+    await one.opsJson('users/block', { name: 'bob', forMs: 1000 })
     t.equal((await other.attempt('bob')).status, 403)
     await sleep(1100)
     t.equal((await other.attempt('bob')).status, 200, 'it ends by itself')
-    t.same(await one.act('/users/blocked'), { blocked: [] })
+    t.same(await one.opsJson('users/blocked'), { blocked: [] })
     if (redis === undefined) return
-    await one.act('/users/block', { name: 'bob' })
+    await one.opsJson('users/block', { name: 'bob' })
     await redis.kill()
     await redis.start()
     let code: unknown = ''
@@ -96,16 +86,16 @@ for (const kind of ['memory', 'redis']) {
 
 t.test('U5: guesses learn nothing of a block, and it is no failure', async t => {
   const gateway = await gatewayOf(t)
-  await gateway.act('/users/block', { name: 'alice' })
-  const json = { username: 'alice', password: 'a guess' }
-  const guess = await gateway.call(loginPath, { json })
+  await gateway.opsJson('users/block', { name: 'alice' })
+  const guess = await gateway.attempt('alice', { password: 'a guess' })
   t.match(guess, { status: 401, json: { errorCode: 'login.refused' } })
   const before = [given, signedOut.length] as const
   for (let count = 0; count < 4; count++) {
     const blocked = { status: 403, json: { errorCode: 'login.blocked-by-operator' } }
     for (const name of ['alice', 'shopper']) t.match(await gateway.attempt(name), blocked)
   }
-  t.match(await gateway.metrics(), /sign_ins_total\{source="users-file",outcome="blocked"\} 4$/m)
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, /sign_ins_total\{source="users-file",outcome="blocked"\} 4$/m)
   const line = gateway.log.find(({ outcome }) => outcome === 'blocked')
   t.match(line, { event: 'login.refused', user: 'alice', code: 'login.blocked-by-operator' })
   await until('nothing is left at the back-end', () => signedOut.length === before[1] + 4)
@@ -113,13 +103,15 @@ t.test('U5: guesses learn nothing of a block, and it is no failure', async t => 
 })
 
 t.test('U5: a source that is none, or a time that is too long, is refused', async t => {
-  const { act } = await gatewayOf(t)
-  for (const [body, error] of [
-    [{ name: 'alice', source: 'users' }, /no credential source "users", but users-file, shop/],
-    [{ name: '  ' }, /Name a user/],
-    [{ name: 'alice', forMs: 1e15 }, /Name a user/]
+  const gateway = await gatewayOf(t)
+  for (const [json, error] of [
+    [{ name: 'alice', source: 'users' }, 'no credential source "users", but users-file, b'],
+    [{ name: '  ' }, 'Name a user'],
+    [{ name: 'alice', forMs: 1e15 }, 'Name a user']
   ] as const) {
-    t.match(await act('/users/block', body), { error })
+    const response = await gateway.ops('/ops/api/users/block', { json })
+    t.equal(response.status, 400)
+    t.match(await response.json(), { error: new RegExp(error) })
   }
 })
 
@@ -128,7 +120,7 @@ t.test('U5: who is signed out by an operator is signed out at the back-end', asy
   const cookies = [await gateway.signIn('shopper'), await gateway.signIn('shopper')]
   const tokens = [`t${given - 1}`, `t${given}`]
   const close = { user: 'X7', by: 'id' }
-  t.match(await gateway.act('/sessions/close', close), { closed: 2 })
+  t.match(await gateway.opsJson('sessions/close', close), { closed: 2 })
   for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
   await until('both are signed out', () => tokens.every(token => signedOut.includes(token)))
 })

@@ -59,28 +59,22 @@ async function start(t: Test, redis?: string) {
   const backEnd = await startBackEnd(t)
   const other = await testUpstream(t.after)
   const files = {
-    gateway: { ...(redis && { redis: { url: redis } }), session: { secrets: ['${SECRET}'] } },
+    redis,
+    backend: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
     routes: {
-      upstreams: {
-        b: { url: backEnd.url, credential: { as: 'header:x-token', scheme: 'JWT', exchange } },
-        other: { url: other.url }
-      },
+      upstreams: { other: { url: other.url } },
       routes: {
-        data: { path: '/api/data', methods: ['GET', 'POST'], upstream: 'b' },
-        both: {
-          path: '/api/both',
-          parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } }
-        },
-        open: { path: '/api/open', upstream: 'b', access: 'public' },
-        live: { path: '/api/live', upstream: 'b', websocket: {} },
-        other: { path: '/api/other', upstream: 'other' }
+        data: { methods: ['GET', 'POST'] },
+        both: { parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } } },
+        open: { access: 'public' },
+        live: { websocket: {} },
+        other: { upstream: 'other' }
       }
     }
   }
-  const environment = { SERVICE_KEY: 'key-of-the-service', SECRET: 's'.repeat(40) }
   const replica = async () => {
-    const started = await testGateway(t.after, files, environment)
-    await until('it is ready', async () => (await started.ops('/readyz')).status === 200)
+    const started = await testGateway(t.after, files, { SERVICE_KEY: 'key-of-the-service' })
+    await started.ready()
     return started
   }
   return { ...backEnd, other, replica, gateway: await replica() }

@@ -135,24 +135,21 @@ credentialSourceContract(
   ['alicé']
 )
 
-t.test(
-  'who signs in is an id that never changes, a name, and the parts that config names',
-  async t => {
-    const profile = { email: 'mail', phones: 'telephoneNumber', none: 'title' }
-    const gateway = await gatewayOf(t, { user: { profile } })
-    const cookie = cookieOf(await gateway.login('ALICE'))
-    const { json } = await gateway.call('/api/account/profile', { cookie })
-    t.match(json.data, {
-      userid: '0f4b2f6e-8d7c-4b8e-9a53-2f6c0c3d1e55',
-      name: 'Alice',
-      email: 'alice@example.com',
-      phones: ['1', '2'],
-      none: undefined
-    })
-    t.match(await gateway.signedIn('ALICE'), { user: 'alice', source: 'staff', roles: [] })
-    t.match(await gateway.signedIn('odd," name\\'), { user: 'odd," name\\' })
-  }
-)
+t.test('who signs in: an id that never changes, a name, the parts of config', async t => {
+  const profile = { email: 'mail', phones: 'telephoneNumber', none: 'title' }
+  const gateway = await gatewayOf(t, { user: { profile } })
+  const cookie = cookieOf(await gateway.login('ALICE'))
+  const { json } = await gateway.call('/api/account/profile', { cookie })
+  t.match(json.data, {
+    userid: '0f4b2f6e-8d7c-4b8e-9a53-2f6c0c3d1e55',
+    name: 'Alice',
+    email: 'alice@example.com',
+    phones: ['1', '2'],
+    none: undefined
+  })
+  t.match(await gateway.signedIn('ALICE'), { user: 'alice', source: 'staff', roles: [] })
+  t.match(await gateway.signedIn('odd," name\\'), { user: 'odd," name\\' })
+})
 
 t.test('roles are groups by name, nested or not, or only those that config lists', async t => {
   const rolesWith = async (t: Test, of: object, username?: string) => {
@@ -231,21 +228,18 @@ t.test('without a password nobody is asked, whatever a directory thinks of it', 
   t.equal((await login('alice', encrypted(password))).status, 200)
 })
 
-t.test(
-  'that a password has expired is told to those who know it, and a lock to nobody',
-  async t => {
-    const gateway = await gatewayOf(t)
-    for (const [username, right] of [
-      ['reset', '403 login.expired-password'],
-      ['late', '403 login.expired-password'],
-      ['locked', '401 login.refused'],
-      ['contact', '401 login.refused']
-    ] as const) {
-      t.equal(await gateway.refusal(username), right, username)
-      t.equal(await gateway.refusal(username, 'wrong'), '401 login.refused', username)
-    }
+t.test('an expired password is told to those who know it, a lock to nobody', async t => {
+  const gateway = await gatewayOf(t)
+  for (const [username, right] of [
+    ['reset', '403 login.expired-password'],
+    ['late', '403 login.expired-password'],
+    ['locked', '401 login.refused'],
+    ['contact', '401 login.refused']
+  ] as const) {
+    t.equal(await gateway.refusal(username), right, username)
+    t.equal(await gateway.refusal(username, 'wrong'), '401 login.refused', username)
   }
-)
+})
 
 const guid = Buffer.from('00112233445566778899aabbccddeeff', 'hex')
 const found = (more: object = { objectGUID: guid }): Say[] => [
@@ -355,29 +349,26 @@ t.test('StartTLS comes before anything else, with a certificate for this host', 
   t.same(binds(wrong.lines), [])
 })
 
-t.test(
-  'a directory that fails is 503, no failed sign-in, and its reason is in the log',
-  async t => {
-    const proxy = await faultyProxy(t.after, directory.tlsPort)
-    const urls = [`ldaps://127.0.0.1:${proxy.port}`]
-    const once = { failures: 2, every: '1h' }
-    const lockout = { accountAndAddress: once, address: 'off', account: once }
-    const gateway = await gatewayOf(t, { urls }, { lockout })
-    for (const mode of ['refuse', 'cut', 'garbage'] as const) {
-      await proxy.set(mode)
-      const from = gateway.log.length
-      t.equal(await gateway.refusal('alice', 'a guess'), '503 upstream.refused', mode)
-      const line = await gateway.logged(({ route }) => route === 'login', from)
-      t.match(line['reason'], new RegExp(`^${urls[0]}: `), mode)
-      t.notMatch(JSON.stringify(line), /guess|a service password/)
-    }
-    await proxy.set('pass')
-    t.match(await gateway.signedIn(), { user: 'alice' }, 'none of them counted')
-    t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
-    t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
-    t.equal(await gateway.refusal('ALICE'), '429 login.locked')
+t.test('a directory that fails is 503 with a reason in the log, and no failure', async t => {
+  const proxy = await faultyProxy(t.after, directory.tlsPort)
+  const urls = [`ldaps://127.0.0.1:${proxy.port}`]
+  const once = { failures: 2, every: '1h' }
+  const lockout = { accountAndAddress: once, address: 'off', account: once }
+  const gateway = await gatewayOf(t, { urls }, { lockout })
+  for (const mode of ['refuse', 'cut', 'garbage'] as const) {
+    await proxy.set(mode)
+    const from = gateway.log.length
+    t.equal(await gateway.refusal('alice', 'a guess'), '503 upstream.refused', mode)
+    const line = await gateway.logged(({ route }) => route === 'login', from)
+    t.match(line['reason'], new RegExp(`^${urls[0]}: `), mode)
+    t.notMatch(JSON.stringify(line), /guess|a service password/)
   }
-)
+  await proxy.set('pass')
+  t.match(await gateway.signedIn(), { user: 'alice' }, 'none of them counted')
+  t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
+  t.equal(await gateway.refusal('alice', 'wrong'), '401 login.refused')
+  t.equal(await gateway.refusal('ALICE'), '429 login.locked')
+})
 
 t.test('where one server fails the next one answers, and is asked first from then on', async t => {
   const second = await testDirectory(t.after, authority, {

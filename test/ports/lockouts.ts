@@ -83,27 +83,24 @@ export function lockoutsContract(
     t.same(await fail(bucket, 2), [0, 1])
   })
 
-  t.test(
-    'who is locked out is listed, the first to end first; lifting ends it at once',
-    async t => {
-      const [one, other, free] = [
-        bucketOf(freshKey(), 1, 20 * minute),
-        bucketOf(freshKey(), 1, 10 * minute),
-        bucketOf(freshKey(), 2)
-      ] as const
-      for (const bucket of [one, other, free]) await fail(bucket, 1)
-      t.same(await listed(one, other, free), [other.key, one.key])
-      const lock = (await lockouts.list()).find(({ key }) => key === one.key)
-      t.ok(Math.abs((lock?.waitMs ?? 0) - 20 * minute) < 5000, `${lock?.waitMs}`)
-      await lockouts.lift([other.key, free.key])
-      t.same(await listed(one, other, free), [one.key])
-      t.same(await fail(other, 2), [0, 10], 'as if nothing had been')
-      t.same(await fail(free, 3), [0, 0, 1], 'failures that locked nobody are forgotten too')
-      await lockouts.lift([])
-      await pass(20 * minute)
-      t.same(await listed(one, other, free), [])
-    }
-  )
+  t.test('who is locked out is listed, the first to end first; lifting ends it', async t => {
+    const [one, other, free] = [
+      bucketOf(freshKey(), 1, 20 * minute),
+      bucketOf(freshKey(), 1, 10 * minute),
+      bucketOf(freshKey(), 2)
+    ] as const
+    for (const bucket of [one, other, free]) await fail(bucket, 1)
+    t.same(await listed(one, other, free), [other.key, one.key])
+    const lock = (await lockouts.list()).find(({ key }) => key === one.key)
+    t.ok(Math.abs((lock?.waitMs ?? 0) - 20 * minute) < 5000, `${lock?.waitMs}`)
+    await lockouts.lift([other.key, free.key])
+    t.same(await listed(one, other, free), [one.key])
+    t.same(await fail(other, 2), [0, 10], 'as if nothing had been')
+    t.same(await fail(free, 3), [0, 0, 1], 'failures that locked nobody are forgotten too')
+    await lockouts.lift([])
+    await pass(20 * minute)
+    t.same(await listed(one, other, free), [])
+  })
 
   t.test('nobody waits longer than a new rule says', async t => {
     const key = freshKey()

@@ -56,30 +56,27 @@ for (const account of Object.values(provider.accounts)) account['staff'] = true
 const visitor = () => oidcVisitor(() => gateway.url, provider)
 const hour = 3_600_000
 
-t.test(
-  'the gateway starts while its provider is away, and a sign-in is 503 until it is back, as operators see',
-  async t => {
-    const signInState = async () => {
-      const { parts } = (await (await gateway.ops('/ops/api/status')).json()) as Status
-      return parts['sign-in sso'] ?? ''
-    }
-    const { start, ask } = visitor()
-    const { status, text: page, headers } = await start()
-    t.equal(status, 503)
-    t.match(await signInState(), /^does not answer since 20\S+: the OpenID provider: /)
-    t.match(page, `href="${oidcPath}"`, 'a page, which goes nowhere by itself')
-    t.notMatch(page, 'http-equiv')
-    t.match(headers.get('content-type'), 'text/html')
-    t.match(JSON.parse((await ask('/api/session')).text), {
-      success: false,
-      errorCode: 'session.none'
-    })
-    provider.fault = undefined
-    provider.register(gateway.url)
-    await until('the provider is asked again', async () => (await start()).status === 302)
-    t.equal(await signInState(), '')
+t.test('while its provider is away the gateway starts, and a sign-in is 503', async t => {
+  const signInState = async () => {
+    const { parts } = (await (await gateway.ops('/ops/api/status')).json()) as Status
+    return parts['sign-in sso'] ?? ''
   }
-)
+  const { start, ask } = visitor()
+  const { status, text: page, headers } = await start()
+  t.equal(status, 503)
+  t.match(await signInState(), /^does not answer since 20\S+: the OpenID provider: /)
+  t.match(page, `href="${oidcPath}"`, 'a page, which goes nowhere by itself')
+  t.notMatch(page, 'http-equiv')
+  t.match(headers.get('content-type'), 'text/html')
+  t.match(JSON.parse((await ask('/api/session')).text), {
+    success: false,
+    errorCode: 'session.none'
+  })
+  provider.fault = undefined
+  provider.register(gateway.url)
+  await until('the provider is asked again', async () => (await start()).status === 302)
+  t.equal(await signInState(), '')
+})
 
 t.test('a sign-in: identity by claims, mapped roles, and the landing path', async t => {
   const { signIn, call, jar } = visitor()
@@ -99,33 +96,30 @@ t.test('a sign-in: identity by claims, mapped roles, and the landing path', asyn
   t.ok(cookie.length > 100 && cookie.length <= 1024, 'a flow has one small cookie')
 })
 
-t.test(
-  'the callback changes nothing; `finish` takes no other site and no other browser',
-  async t => {
-    const [browser, other] = [visitor(), visitor()]
-    const callback = await browser.atProvider((await browser.start('/a')).next, 'alice')
-    const { pathname, search } = new URL(callback)
-    const grants = provider.grants.length
-    const page = await browser.ask(pathname + search, { 'sec-fetch-site': 'cross-site' })
-    t.match(page, { status: 200, next: `${oidcPath}/finish${search}` })
-    t.strictSame(page.headers.getSetCookie(), [])
-    t.equal(page.headers.get('referrer-policy'), 'no-referrer')
-    t.equal(page.headers.get('cache-control'), 'no-store')
-    for (const site of ['cross-site', 'same-site', 'none', '']) {
-      const { status } = await browser.ask(page.next, { 'sec-fetch-site': site })
-      t.equal(status, 403, `finish from ${site}`)
-    }
-    const stranger = await other.comeBack(callback)
-    t.match(stranger, { status: 401, text: 'another browser' })
-    t.equal(provider.grants.length, grants, 'no code was exchanged')
-    // A quote in a query cannot leave its attribute.
-    t.notMatch((await browser.ask(`${pathname}?state="><script>`)).text, '<script>')
-    t.match(await browser.comeBack(callback), { status: 303, next: '/a' })
-    t.match(await browser.comeBack(callback), { status: 303, next: '/a' }, 'back and forth again')
-    browser.jar.delete('console_sid')
-    t.match(await browser.comeBack(callback), { status: 401 }, 'spent, without a session')
+t.test('the callback changes nothing; `finish` takes no other site or browser', async t => {
+  const [browser, other] = [visitor(), visitor()]
+  const callback = await browser.atProvider((await browser.start('/a')).next, 'alice')
+  const { pathname, search } = new URL(callback)
+  const grants = provider.grants.length
+  const page = await browser.ask(pathname + search, { 'sec-fetch-site': 'cross-site' })
+  t.match(page, { status: 200, next: `${oidcPath}/finish${search}` })
+  t.strictSame(page.headers.getSetCookie(), [])
+  t.equal(page.headers.get('referrer-policy'), 'no-referrer')
+  t.equal(page.headers.get('cache-control'), 'no-store')
+  for (const site of ['cross-site', 'same-site', 'none', '']) {
+    const { status } = await browser.ask(page.next, { 'sec-fetch-site': site })
+    t.equal(status, 403, `finish from ${site}`)
   }
-)
+  const stranger = await other.comeBack(callback)
+  t.match(stranger, { status: 401, text: 'another browser' })
+  t.equal(provider.grants.length, grants, 'no code was exchanged')
+  // A quote in a query cannot leave its attribute.
+  t.notMatch((await browser.ask(`${pathname}?state="><script>`)).text, '<script>')
+  t.match(await browser.comeBack(callback), { status: 303, next: '/a' })
+  t.match(await browser.comeBack(callback), { status: 303, next: '/a' }, 'back and forth again')
+  browser.jar.delete('console_sid')
+  t.match(await browser.comeBack(callback), { status: 401 }, 'spent, without a session')
+})
 
 t.test('a flow is good at its own source alone, and a browser has eight at most', async t => {
   const browser = visitor()
@@ -154,22 +148,19 @@ t.test('a landing is a page of the console: 27 others are its first page', async
   }
 })
 
-t.test(
-  'who may not: a claim of `require`, groups that are only a link, a refusal there',
-  async t => {
-    const { bob = {} } = provider.accounts
-    bob['staff'] = false
-    t.match(await visitor().signIn('bob'), { status: 403, text: 'may not use this console' })
-    bob['staff'] = true
-    t.match(await visitor().signIn('bob'), { status: 303 })
-    t.match(await visitor().signIn(''), { status: 401, text: 'not completed' })
-    await until('the ledger has all', () => {
-      const lines = linesIn(gateway.folder).filter(({ route }) => route === 'login')
-      const [accepted, refused] = lines.slice(-2)
-      return accepted?.['user'] === 'bob' && refused?.['code'] === 'login.refused'
-    })
-  }
-)
+t.test('who may not: a claim of `require`, groups by a link, a refusal there', async t => {
+  const { bob = {} } = provider.accounts
+  bob['staff'] = false
+  t.match(await visitor().signIn('bob'), { status: 403, text: 'may not use this console' })
+  bob['staff'] = true
+  t.match(await visitor().signIn('bob'), { status: 303 })
+  t.match(await visitor().signIn(''), { status: 401, text: 'not completed' })
+  await until('the ledger has all', () => {
+    const lines = linesIn(gateway.folder).filter(({ route }) => route === 'login')
+    const [accepted, refused] = lines.slice(-2)
+    return accepted?.['user'] === 'bob' && refused?.['code'] === 'login.refused'
+  })
+})
 
 t.test('claims: no id that has lost digits, no profile that cannot be written', async t => {
   const user = { id: 'uid', username: 'uid', name: 'uid', roleMap: {}, profile: ['picture'] }
@@ -203,24 +194,21 @@ t.test('a provider names only addresses that are safe to open and to read', asyn
   await t.rejects(read({ jwks_uri: undefined }), { code: 'upstream.invalid' })
 })
 
-t.test(
-  'after a sign-out, or an end by an operator, the provider asks for the password',
-  async t => {
-    const browser = visitor()
-    const prompts = async () => new URL((await browser.start()).next).searchParams.get('prompt')
-    t.equal(await prompts(), null)
-    await browser.signIn('alice')
-    t.equal(await prompts(), null)
-    await browser.ask('/api/account/logout')
-    t.equal(await prompts(), 'login')
-    const isRevoked = () => provider.asked.includes('/token/revocation')
-    await until('its refresh token is revoked there', isRevoked)
-    await browser.signIn('alice')
-    t.equal(await prompts(), null, 'once')
-    await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice', source: 'sso' } })
-    t.equal(await prompts(), 'login')
-  }
-)
+t.test('after a sign-out by anyone the provider asks for the password', async t => {
+  const browser = visitor()
+  const prompts = async () => new URL((await browser.start()).next).searchParams.get('prompt')
+  t.equal(await prompts(), null)
+  await browser.signIn('alice')
+  t.equal(await prompts(), null)
+  await browser.ask('/api/account/logout')
+  t.equal(await prompts(), 'login')
+  const isRevoked = () => provider.asked.includes('/token/revocation')
+  await until('its refresh token is revoked there', isRevoked)
+  await browser.signIn('alice')
+  t.equal(await prompts(), null, 'once')
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice', source: 'sso' } })
+  t.equal(await prompts(), 'login')
+})
 
 /** A signed-in browser whose token expires now. */
 async function withExpired(t: Test) {
@@ -243,26 +231,23 @@ t.test('a token is renewed with the roles of now', async t => {
   t.strictSame(provider.grants.slice(-2), ['refresh_token', 'refresh_token'])
 })
 
-t.test(
-  'while the provider is away: a session is kept, and 503 where the token is needed',
-  async t => {
-    const { call } = await withExpired(t)
-    for (const fault of ['broken', 'page', 500] as const) {
-      provider.fault = fault
-      t.match((await call('/api/orders')).json, { errorCode: 'upstream.refused' })
-      t.match(await call('/api/plain'), { status: 200, json: { ok: 1 } })
-      t.match((await call('/api/account/profile')).json, { success: true })
-    }
-    provider.fault = undefined
-    t.match((await call('/api/orders')).json, { ok: 1 })
-    for (const fault of ['broken', 'page']) {
-      passTime(hour)
-      Object.assign(provider, { fault, faultAt: /^\/me/ })
-      t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
-    }
-    Object.assign(provider, { fault: undefined, faultAt: /./ })
+t.test('while the provider is away: 503 only where its token is needed', async t => {
+  const { call } = await withExpired(t)
+  for (const fault of ['broken', 'page', 500] as const) {
+    provider.fault = fault
+    t.match((await call('/api/orders')).json, { errorCode: 'upstream.refused' })
+    t.match(await call('/api/plain'), { status: 200, json: { ok: 1 } })
+    t.match((await call('/api/account/profile')).json, { success: true })
   }
-)
+  provider.fault = undefined
+  t.match((await call('/api/orders')).json, { ok: 1 })
+  for (const fault of ['broken', 'page']) {
+    passTime(hour)
+    Object.assign(provider, { fault, faultAt: /^\/me/ })
+    t.match((await call('/api/orders')).json, { ok: 1 }, 'roles stay without UserInfo')
+  }
+  Object.assign(provider, { fault: undefined, faultAt: /./ })
+})
 
 t.test('a session ends where the provider refuses its token, or its user', async t => {
   const { alice = {} } = provider.accounts

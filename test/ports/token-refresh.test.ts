@@ -42,18 +42,15 @@ async function setUp(expiresAt = Date.now() - 1) {
 
 const tokenOf = ({ session }: { session: Session }) => session.credential?.token
 
-t.test(
-  'a token whose whole life is shorter than the time before is renewed now and then',
-  async t => {
-    const { a, live, grant, state } = await setUp()
-    grant.answer = async () => {
-      return { token: `new ${++state.renewals}`, expiresAt: Date.now() + 60_000 }
-    }
-    const renewed = await a.ensureFresh(live)
-    for (let turn = 0; turn < 20; turn++) t.equal(tokenOf(await a.ensureFresh(renewed)), 'new 1')
-    t.equal(state.renewals, 1)
+t.test('a token that lives shorter than the time before is renewed now and then', async t => {
+  const { a, live, grant, state } = await setUp()
+  grant.answer = async () => {
+    return { token: `new ${++state.renewals}`, expiresAt: Date.now() + 60_000 }
   }
-)
+  const renewed = await a.ensureFresh(live)
+  for (let turn = 0; turn < 20; turn++) t.equal(tokenOf(await a.ensureFresh(renewed)), 'new 1')
+  t.equal(state.renewals, 1)
+})
 
 t.test('while the old token holds nobody waits, and a failure is not tried each time', async t => {
   const far = await setUp(Date.now() + hour)

@@ -73,8 +73,10 @@ function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
       waits.push(call.timeoutMs)
       return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
     },
-    credentialStyle,
-    ...(form.credentialScheme !== undefined && { credentialScheme: form.credentialScheme })
+    credential: {
+      as: credentialStyle,
+      ...(form.credentialScheme !== undefined && { scheme: form.credentialScheme })
+    }
   })
 }
 
@@ -134,48 +136,42 @@ for (const [name, { over = {}, other, ...told }] of Object.entries(backEnds)) {
   })
 }
 
-t.test(
-  'it is asked by POST, with the caller’s address and request id, and fixed headers',
-  async t => {
-    answers(200, right)
-    const headers = { 'X-App': 'console', 'Accept': 'application/vnd.x+json' }
-    await sourceOf(t, { headers }, { url: `${backend.url}/base` }).verify(attempt())
-    t.match(last(), {
-      method: 'POST',
-      url: '/base/auth/login',
-      headers: {
-        'content-type': 'application/json',
-        'x-forwarded-for': '192.0.2.7',
-        'x-request-id': 'req-1',
-        'x-app': 'console',
-        'accept': /^application\/vnd.x\+json$/,
-        'cookie': undefined
-      }
-    })
-  }
-)
-
-t.test(
-  'a template says how the body is: nested, with constants, wherever a name stands',
-  async t => {
-    const body = {
-      login: {
-        name: 'corp\\{username}',
-        secret: '{password}',
-        both: '{username}:{password}',
-        list: ['{username}', 1, null]
-      },
-      app: 7,
-      other: '{tenant}'
+t.test('it is asked by POST, with address, request id and fixed headers', async t => {
+  answers(200, right)
+  const headers = { 'X-App': 'console', 'Accept': 'application/vnd.x+json' }
+  await sourceOf(t, { headers }, { url: `${backend.url}/base` }).verify(attempt())
+  t.match(last(), {
+    method: 'POST',
+    url: '/base/auth/login',
+    headers: {
+      'content-type': 'application/json',
+      'x-forwarded-for': '192.0.2.7',
+      'x-request-id': 'req-1',
+      'x-app': 'console',
+      'accept': /^application\/vnd.x\+json$/,
+      'cookie': undefined
     }
-    await sourceOf(t, { body }).verify(attempt({ username: 'bob', password: 'pw' }))
-    t.same(JSON.parse(lastBody()), {
-      login: { name: 'corp\\bob', secret: 'pw', both: 'bob:pw', list: ['bob', 1, null] },
-      app: 7,
-      other: '{tenant}'
-    })
+  })
+})
+
+t.test('a template says how the body is: nested, with constants, by names', async t => {
+  const body = {
+    login: {
+      name: 'corp\\{username}',
+      secret: '{password}',
+      both: '{username}:{password}',
+      list: ['{username}', 1, null]
+    },
+    app: 7,
+    other: '{tenant}'
   }
-)
+  await sourceOf(t, { body }).verify(attempt({ username: 'bob', password: 'pw' }))
+  t.same(JSON.parse(lastBody()), {
+    login: { name: 'corp\\bob', secret: 'pw', both: 'bob:pw', list: ['bob', 1, null] },
+    app: 7,
+    other: '{tenant}'
+  })
+})
 
 t.test('what is typed is data, and what else is typed replaces nothing', async t => {
   const typed = ['$&', "$1$`$'", '{username}', '{password}', '"}, "admin": true, {"', '</x>']
@@ -308,40 +304,37 @@ t.test('of outcomes the first counts, of which all conditions fit', async t => {
   }
 })
 
-t.test(
-  'a back-end that is down, breaks off or is silent is asked once, and refuses nobody',
-  async t => {
-    const broken = async (act: Parameters<typeof rawUpstream>[1]) => await rawUpstream(t.after, act)
-    const reset = await broken(socket => socket.resetAndDestroy())
-    // Byte by byte, and it never comes to an end.
-    const trickling = await broken(socket => {
-      socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
-      const timer = setInterval(() => socket.write(' '), 20)
-      socket.on('close', () => clearInterval(timer))
-    })
-    const waits: number[] = []
-    const over = { logout: { path: '/logout', method: 'POST', sendCredential: true } } as const
-    for (const [url, code, status] of [
-      [`http://127.0.0.1:${await freePort()}`, 'refused', 502],
-      [reset.url, 'reset', 502],
-      [(await broken(() => {})).url, 'timeout', 504],
-      [(await broken(socket => socket.end('SSH-2.0-OpenSSH\r\n'))).url, 'invalid', 502],
-      [trickling.url, 'timeout.total', 504]
-    ] as const) {
-      const source = sourceOf(t, over, { url, waits, maxMs: status === 504 ? 150 : Infinity })
-      const error = await source
-        .verify(attempt({ password: 'hunter2' }))
-        .catch((thrown: Error) => thrown)
-      t.match(error, { code: `upstream.${code}`, status })
-      const { message, cause } = error as Error
-      t.notMatch(`${message} ${String((cause as Error | undefined)?.message)}`, 'hunter2')
-      t.notMatch(message, '127.0.0.1')
-      await t.rejects(async () => await source.signOut?.(sessionWith(credential)))
-    }
-    t.same(new Set(waits), new Set([10_000, 5000]))
-    t.equal(reset.requests(), 2, 'one sign-in, one sign-out')
+t.test('a back-end that is down, breaks off or is silent is asked once', async t => {
+  const broken = async (act: Parameters<typeof rawUpstream>[1]) => await rawUpstream(t.after, act)
+  const reset = await broken(socket => socket.resetAndDestroy())
+  // Byte by byte, and it never comes to an end.
+  const trickling = await broken(socket => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
+    const timer = setInterval(() => socket.write(' '), 20)
+    socket.on('close', () => clearInterval(timer))
+  })
+  const waits: number[] = []
+  const over = { logout: { path: '/logout', method: 'POST', sendCredential: true } } as const
+  for (const [url, code, status] of [
+    [`http://127.0.0.1:${await freePort()}`, 'refused', 502],
+    [reset.url, 'reset', 502],
+    [(await broken(() => {})).url, 'timeout', 504],
+    [(await broken(socket => socket.end('SSH-2.0-OpenSSH\r\n'))).url, 'invalid', 502],
+    [trickling.url, 'timeout.total', 504]
+  ] as const) {
+    const source = sourceOf(t, over, { url, waits, maxMs: status === 504 ? 150 : Infinity })
+    const error = await source
+      .verify(attempt({ password: 'hunter2' }))
+      .catch((thrown: Error) => thrown)
+    t.match(error, { code: `upstream.${code}`, status })
+    const { message, cause } = error as Error
+    t.notMatch(`${message} ${String((cause as Error | undefined)?.message)}`, 'hunter2')
+    t.notMatch(message, '127.0.0.1')
+    await t.rejects(async () => await source.signOut?.(sessionWith(credential)))
   }
-)
+  t.same(new Set(waits), new Set([10_000, 5000]))
+  t.equal(reset.requests(), 2, 'one sign-in, one sign-out')
+})
 
 const posted = { method: 'POST', sendCredential: true } as const
 const empty = { format: 'json', body: {}, query: {}, headers: {} } as const
@@ -434,31 +427,25 @@ for (const [name, [over, sent, body, form]] of Object.entries(calls)) {
   })
 }
 
-t.test(
-  'nobody is asked without a way, a credential, or a token that a header can hold',
-  async t => {
-    const before = backend.seen.length
-    await call(t, {})
-    await sourceOf(t, { logout: out }).signOut?.(sessionWith())
-    const headers = { 'x-refresh': '{refreshToken}' }
-    const bad = { token: 't', refreshToken: 'a\r\nx-user-id: 1' }
-    await t.rejects(call(t, { refresh: { ...refresh, headers } }, {}, bad), {
-      code: 'upstream.invalid'
-    })
-    t.equal(backend.seen.length, before)
-  }
-)
+t.test('nobody is asked without a way, a credential or a sound token', async t => {
+  const before = backend.seen.length
+  await call(t, {})
+  await sourceOf(t, { logout: out }).signOut?.(sessionWith())
+  const headers = { 'x-refresh': '{refreshToken}' }
+  const bad = { token: 't', refreshToken: 'a\r\nx-user-id: 1' }
+  await t.rejects(call(t, { refresh: { ...refresh, headers } }, {}, bad), {
+    code: 'upstream.invalid'
+  })
+  t.equal(backend.seen.length, before)
+})
 
-t.test(
-  'what the back-end did not take: a sign-out is an error, a renewal may be refused',
-  async t => {
-    for (const status of [401, 404, 500]) {
-      answers(status, {})
-      await t.rejects(call(t, { logout: out }), { code: 'upstream.error' })
-    }
-    answers(200, { code: 401 })
-    const refused = { path: 'code', in: [401] }
-    const over = { ...coded, refresh: { ...refresh, refused } }
-    t.equal(await call(t, over), undefined, 'otherwise than a sign-in is')
+t.test('a sign-out that was not taken is an error, a renewal may be refused', async t => {
+  for (const status of [401, 404, 500]) {
+    answers(status, {})
+    await t.rejects(call(t, { logout: out }), { code: 'upstream.error' })
   }
-)
+  answers(200, { code: 401 })
+  const refused = { path: 'code', in: [401] }
+  const over = { ...coded, refresh: { ...refresh, refused } }
+  t.equal(await call(t, over), undefined, 'otherwise than a sign-in is')
+})

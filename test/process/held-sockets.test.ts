@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { takeListenFds } from '../../src/process/server.ts'
 import { configFolder } from '../support/gateway.ts'
-import { askOps } from '../support/ops.ts'
+import { opsJson } from '../support/ops.ts'
 import { freePort, freePorts } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -46,19 +46,15 @@ async function slotsOn(t: Test, port: number, count: number): Promise<Slot[]> {
         server: { listen: '127.0.0.1:1' },
         ops: { listen: `127.0.0.1:${opsPort}` },
         drain: { notice: '300ms', grace: '5s' },
-        log: { level: 'warn' },
-        redis: { url: redis.url },
-        session: { secrets: ['${SESSION_SECRET}'] }
+        log: { level: 'warn' }
       },
-      routes: {
-        upstreams: { b: { url } },
-        routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
-      },
+      redis: redis.url,
+      backend: url,
+      routes: { routes: { open: { access: 'public' } } },
       limits: { limits: {} }
     })
     const words = [holder, String(port), process.execPath, launch, 'start', '--config', folder]
     const running = spawn(process.execPath, words, {
-      env: { ...process.env, SESSION_SECRET: 's'.repeat(32) },
       stdio: ['ignore', 'inherit', 'inherit'],
       detached: true
     })
@@ -67,10 +63,7 @@ async function slotsOn(t: Test, port: number, count: number): Promise<Slot[]> {
       await once(running, 'exit')
     })
     const opsUrl = `http://127.0.0.1:${opsPort}`
-    const pid = async () => {
-      const status = await askOps(opsUrl, '/ops/api/status')
-      return ((await status.json()) as { readonly pid: number }).pid
-    }
+    const pid = async () => (await opsJson(opsUrl, 'status')).pid as number
     await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
     slots.push({ opsUrl, pid })
   }

@@ -6,17 +6,13 @@ import t, { type Test } from 'tap'
 import { run, start } from '../support/command.ts'
 import { configFolder, password, type TestGateway, testGateway } from '../support/gateway.ts'
 import { ledgerFiles, type LedgerLine as Line, linesIn } from '../support/ledger.ts'
-import { askOps } from '../support/ops.ts'
+import { opsJson } from '../support/ops.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
-const env = {
-  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
-  SESSION_SECRET: 'a session secret of at least thirty-two'
-}
 const audit = {
-  key: '${AUDIT_KEY}',
+  key: 'file:session-secret',
   fields: { orders: { 'amount': 'plain', 'customer.iban': 'last4', 'note': 'hash' } }
 }
 const held: Array<() => void> = []
@@ -24,16 +20,16 @@ const backend = await testUpstream(t.after, (_request, response, { url }) => {
   if (url === '/api/held') held.push(() => response.end('ok'))
   else response.end('{"ok":true}')
 })
-const post = { methods: ['GET', 'POST'], upstream: 'api' }
+const post = { methods: ['GET', 'POST'] }
 const routes = {
-  // Longer than a busy machine needs for what happens while requests are held.
-  upstreams: { api: { url: backend.url, responseTimeout: '5m' } },
   routes: {
     orders: { ...post, path: '/api/orders/*' },
-    secret: { ...post, path: '/api/secret', access: { roles: ['nobody'] } },
-    held: { ...post, path: '/api/held', access: 'public' }
+    secret: { ...post, access: { roles: ['nobody'] } },
+    held: { ...post, access: 'public' }
   }
 }
+/** The back-end may take longer than a busy machine needs for what happens while requests are held. */
+const files = { gateway: { audit }, backend: { url: backend.url, responseTimeout: '5m' }, routes }
 
 const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise<Line> => {
   await until('the line is written', () => linesIn(folder).some(fits))
@@ -42,7 +38,7 @@ const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise
 
 /** A gateway as a process of its own. */
 async function startIn(t: Test, folder: string, more: Record<string, string> = {}) {
-  const gateway = start(t.after, folder, { ...env, ...more })
+  const gateway = start(t.after, folder, more)
   const { url, opsUrl } = await gateway.listens()
   const guess = async (username = 'eve') => {
     const response = await fetch(`${url}/api/auth/admin/login`, {
@@ -60,28 +56,26 @@ async function startIn(t: Test, folder: string, more: Record<string, string> = {
 }
 
 const verify = async (folder: string, ...words: string[]) =>
-  await run(['audit', 'verify', '-c', folder, ...words], { env })
+  await run(['audit', 'verify', '-c', folder, ...words])
 
 /** With a Redis of its own. */
 async function sharedFolder(t: Test, more: object = {}) {
   const redis = await testRedis(t.after)
-  const session = { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } }
-  const drain = { notice: '0ms', grace: '5m' }
-  const gateway = { audit, drain, redis: { url: redis.url, ...more }, session }
-  return { folder: await configFolder({ gateway, routes }), redis }
+  const gateway = { audit, drain: { grace: '5m' } }
+  const folder = await configFolder({ ...files, gateway, redis: { url: redis.url, ...more } })
+  return { folder, redis }
 }
 
 t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each', async t => {
-  const gateway = await testGateway(t.after, { gateway: { audit }, routes }, env)
+  const gateway = await testGateway(t.after, files)
   const { folder } = gateway
   const cookie = await gateway.signIn('alice')
-  const wrong = { username: 'bob', password: 'wrong' }
-  await gateway.call('/api/auth/admin/login', { json: wrong })
+  await gateway.attempt('bob', { password: 'wrong' })
   const json = { amount: 12.5, customer: { iban: 'DE02120300000000202051' }, note: 'hello' }
   await gateway.call('/api/orders/7?token=hidden-value', { cookie, json })
   await gateway.call('/api/orders/7', { cookie })
   await gateway.call('/api/secret', { cookie, json: { password: 'hidden-value' } })
-  await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
+  await gateway.opsJson('sessions/close', { user: 'bob' })
   await gateway.call('/api/account/logout', { method: 'POST', cookie })
 
   await lineWhere(folder, ({ kind }) => kind === 'sign-out')
@@ -116,35 +110,32 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
   }
 })
 
-t.test(
-  'after kill -9 under load the ledger verifies, and the next start goes on in a new file',
-  async t => {
-    const folder = await configFolder({ gateway: { audit }, routes })
-    const first = await startIn(t, folder)
-    const load = Array.from({ length: 8 }, async () => {
-      try {
-        for (;;) await first.guess()
-      } catch {
-        // It was killed.
-      }
-    })
-    await until('some lines are written', () => linesIn(folder).length > 20)
-    first.signal('SIGKILL')
-    await first.ended
-    await Promise.all(load)
-    t.match(await verify(folder), {
-      code: 0,
-      out: /note: .* has no end: it is still written, or its process crashed/
-    })
-    const second = await startIn(t, folder)
-    await lineWhere(folder, ({ kind, others }) => {
-      return kind === 'opened' && JSON.stringify(others) !== '{}'
-    })
-    t.equal(ledgerFiles(folder).length, 2)
-    await second.stop()
-    t.match(await verify(folder), { code: 0 })
-  }
-)
+t.test('after kill -9 under load the ledger verifies, and a new file goes on', async t => {
+  const folder = await configFolder(files)
+  const first = await startIn(t, folder)
+  const load = Array.from({ length: 8 }, async () => {
+    try {
+      for (;;) await first.guess()
+    } catch {
+      // It was killed.
+    }
+  })
+  await until('some lines are written', () => linesIn(folder).length > 20)
+  first.signal('SIGKILL')
+  await first.ended
+  await Promise.all(load)
+  t.match(await verify(folder), {
+    code: 0,
+    out: /note: .* has no end: it is still written, or its process crashed/
+  })
+  const second = await startIn(t, folder)
+  await lineWhere(folder, ({ kind, others }) => {
+    return kind === 'opened' && JSON.stringify(others) !== '{}'
+  })
+  t.equal(ledgerFiles(folder).length, 2)
+  await second.stop()
+  t.match(await verify(folder), { code: 0 })
+})
 
 t.test('the head stands in Redis', async t => {
   const { folder, redis } = await sharedFolder(t)
@@ -153,8 +144,7 @@ t.test('the head stands in Redis', async t => {
   const refused = () => linesIn(folder).filter(({ kind }) => kind === 'sign-in.refused')
   await until('all are written', () => refused().length === 30)
   t.equal(new Set(refused().map(({ user }) => user)).size, 30)
-  const everyone = { json: { everyone: true } }
-  t.equal((await askOps(gateway.opsUrl, '/ops/api/sessions/close', everyone)).status, 200)
+  await opsJson(gateway.opsUrl, 'sessions/close', { everyone: true })
   await lineWhere(folder, ({ act, outcome }) => act === 'sessions.close' && outcome === 'done')
   await gateway.stop()
   t.match(await verify(folder), { code: 0, out: 'held against the heads in Redis' })
@@ -179,7 +169,7 @@ t.test('the head stands in Redis', async t => {
 })
 
 t.test('to standard output: the same lines among those of the log', async t => {
-  const folder = await configFolder({ gateway: { audit: { ...audit, to: 'stdout' } }, routes })
+  const folder = await configFolder({ gateway: { audit: { ...audit, to: 'stdout' } } })
   const gateway = await startIn(t, folder)
   await gateway.guess()
   await gateway.says('sign-in.refused')
@@ -193,31 +183,28 @@ t.test('to standard output: the same lines among those of the log', async t => {
   t.match(await verify(folder), { code: 1, err: /--collected/ })
 })
 
-t.test(
-  'a process that throws is not ready, finishes what is in flight, writes its lines, and ends with 1',
-  async t => {
-    const { folder } = await sharedFolder(t)
-    const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
-    const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
-    const readiness = async () => (await fetch(`${gateway.opsUrl}/readyz`)).status
-    await until('ready', async () => (await readiness()) === 200)
-    const posts = [1, 2].map(async () => {
-      const response = await fetch(`${gateway.url}/api/held`, { method: 'POST' })
-      return `${response.status} ${await response.text()}`
-    })
-    await until('both are in flight', () => held.length === 2)
-    gateway.signal('SIGURG')
-    await gateway.says('a fault made by a test')
-    await until('not ready', async () => (await readiness()) === 503)
-    for (const finish of held) finish()
-    t.same(await Promise.all(posts), ['200 ok', '200 ok'])
-    t.same(await gateway.ended, { code: 1, signal: null })
-    const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
-    const line = { kind: 'request', route: 'held' }
-    t.match(lines, [line, line])
-    t.equal(lines.length, 2)
-  }
-)
+t.test('a process that throws finishes what is in flight, and ends with 1', async t => {
+  const { folder } = await sharedFolder(t)
+  const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
+  const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
+  const readiness = async () => (await fetch(`${gateway.opsUrl}/readyz`)).status
+  await until('ready', async () => (await readiness()) === 200)
+  const posts = [1, 2].map(async () => {
+    const response = await fetch(`${gateway.url}/api/held`, { method: 'POST' })
+    return `${response.status} ${await response.text()}`
+  })
+  await until('both are in flight', () => held.length === 2)
+  gateway.signal('SIGURG')
+  await gateway.says('a fault made by a test')
+  await until('not ready', async () => (await readiness()) === 503)
+  for (const finish of held) finish()
+  t.same(await Promise.all(posts), ['200 ok', '200 ok'])
+  t.same(await gateway.ended, { code: 1, signal: null })
+  const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
+  const line = { kind: 'request', route: 'held' }
+  t.match(lines, [line, line])
+  t.equal(lines.length, 2)
+})
 
 /** What `/readyz` tells operators of it. */
 const toldOf = async ({ ops }: TestGateway) =>
@@ -227,7 +214,7 @@ t.test('a ledger that cannot be written is told, and stops acts but no traffic',
   const folder = await configFolder({ gateway: { audit } })
   // A file in the place of the folder: not even root can write below it.
   writeFileSync(join(folder, 'audit'), '')
-  const gateway = await testGateway(t.after, folder, env)
+  const gateway = await testGateway(t.after, folder)
   const told = async () => await toldOf(gateway)
   const metrics = async () => await (await gateway.ops('/metrics')).text()
   await until('it is told', async () => (await told()) !== undefined)
@@ -244,8 +231,8 @@ t.test('a ledger that cannot be written is told, and stops acts but no traffic',
   const refused = await gateway.ops('/ops/api/reload', { json: {} })
   t.equal(refused.status, 503)
   t.match(await refused.json(), { code: 'ops.ledger' })
-  const closed = await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
-  t.match(await closed.json(), { closed: 1 }, 'rights are taken away all the same')
+  const closed = await gateway.opsJson('sessions/close', { user: 'bob' })
+  t.match(closed, { closed: 1 }, 'rights are taken away all the same')
   t.match(await gateway.logged(({ event }) => event === 'audit.late'), {
     act: 'sessions.close',
     operator: 'operator'
@@ -266,7 +253,7 @@ t.test('a ledger that cannot be written is told, and stops acts but no traffic',
 
 t.test('while Redis hangs the ledger is written, and its head stands there after', async t => {
   const { folder, redis } = await sharedFolder(t, { commandTimeout: '500ms' })
-  const gateway = await testGateway(t.after, folder, env)
+  const gateway = await testGateway(t.after, folder)
   const told = async () => await toldOf(gateway)
   // So short a time-out may strike by itself where this machine stands still.
   await until('signed in', async () => (await gateway.signIn()) !== '')

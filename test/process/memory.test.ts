@@ -28,15 +28,12 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
   // Without Redis the requests that `why` tells of are in memory, and each handshake is one.
   const redis = await testRedis(t.after)
   const { gateway, signIn } = await readyProcess(t, {
-    gateway: { redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } },
+    redis: redis.url,
+    backend: { url: backend.url, connections: 400 },
     routes: {
-      upstreams: { b: { url: backend.url, connections: 400 } },
       // A user has ten on each.
       routes: Object.fromEntries(
-        Array.from({ length: connections / 10 }, (_, index) => [
-          `chat-${index}`,
-          { path: `/api/chat/${index}`, upstream: 'b', websocket: {} }
-        ])
+        Array.from({ length: connections / 10 }, (_, index) => [`chat-${index}`, { websocket: {} }])
       )
     },
     limits
@@ -46,7 +43,7 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
     const opened = []
     for (let index = 0; index < connections / 10; index += 5) {
       const urls = Array.from({ length: 50 }, (_, each) => {
-        return `${gateway.url}/api/chat/${index + (each % 5)}`
+        return `${gateway.url}/api/chat-${index + (each % 5)}`
       })
       opened.push(...(await Promise.all(urls.map(url => dial(url, { cookie })))))
     }
@@ -117,9 +114,9 @@ t.test(`${2 * transfers} transfers of ${megabytes} MB at once: memory stays`, as
   const port = await listen(server)
   t.after(() => server.close())
   const methods = ['GET', 'POST']
-  const files = { path: '/api/files', upstream: 'b', methods, maxBody: '2GiB', timeout: '1h' }
   const { gateway, signIn } = await readyProcess(t, {
-    routes: { upstreams: { b: { url: `http://127.0.0.1:${port}` } }, routes: { files } },
+    backend: `http://127.0.0.1:${port}`,
+    routes: { routes: { files: { methods, maxBody: '2GiB', timeout: '1h' } } },
     limits
   })
   const cookie = await signIn()

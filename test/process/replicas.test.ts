@@ -1,24 +1,22 @@
-/** Status of several real replicas. */
+/** What replicas know of each other, and the requests of all that `why` finds. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
+import type { FoundRequests } from '../../src/observability/failures.ts'
 import { run, start } from '../support/command.ts'
 import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
-import { askOps } from '../support/ops.ts'
+import { opsJson } from '../support/ops.ts'
+import { answers, raw, request } from '../support/raw.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 const limits = (max: number) => ({
   lockout: noLockout,
   limits: { login: { by: 'address', max, window: '1m', routes: ['login'] } }
 })
-const shared = (url: string) => ({
-  redis: { url, commandTimeout: '5s' },
-  session: { secrets: ['${SESSION_SECRET}'] }
-})
+const filesOn = (url: string) => ({ redis: { url, commandTimeout: '5s' }, limits: limits(5) })
 
 interface Replica {
   readonly opsUrl: string
@@ -26,21 +24,18 @@ interface Replica {
 }
 
 const ask = async ({ opsUrl }: Replica, path: string, json?: object) =>
-  (await (
-    await askOps(opsUrl, `/ops/api/${path}`, json === undefined ? {} : { json })
-  ).json()) as any
+  await opsJson(opsUrl, path, json)
 const write = ({ folder }: Replica, max: number) =>
   writeFileSync(join(folder, 'limits.yaml'), stringify(limits(max)))
 const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'status')).hash
 
 /** A replica within this process. */
-const single = async (t: Test, url: string) =>
-  await testGateway(t.after, { gateway: shared(url), limits: limits(5) }, environment)
+const single = async (t: Test, url: string) => await testGateway(t.after, filesOn(url))
 
 /** A replica as a process of its own, which signals can reach. */
 async function apart(t: Test, url: string) {
-  const folder = await configFolder({ gateway: shared(url), limits: limits(5) })
-  const running = start(t.after, folder, environment)
+  const folder = await configFolder(filesOn(url))
+  const running = start(t.after, folder)
   return { ...running, folder, ...(await running.listens()) }
 }
 
@@ -86,7 +81,7 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
       (await of(a, refused)) === 1
     )
   })
-  t.match(await run(['status', '--all', '--config', c.folder], { env: environment }), {
+  t.match(await run(['status', '--all', '--config', c.folder]), {
     code: 3,
     out: /limits\.yaml:1[^]*replicas run 2 different configs/
   })
@@ -112,4 +107,58 @@ t.test('what somebody else writes there changes nothing', async t => {
   await a.logged(({ event }) => event === 'maintenance.foreign')
   t.equal((await ask(a, 'replicas')).replicas.length, 1)
   t.same((await ask(a, 'maintenance')).operators, [])
+})
+
+const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
+const find = async (asked: Replica, id: string): Promise<FoundRequests> =>
+  await ask(asked, `requests?id=${id}`)
+const isFound = async (asked: Replica, id: string) => (await find(asked, id)).requests.length === 1
+
+t.test('any replica answers, also after the end of the one that had the request', async t => {
+  const redis = await testRedis(t.after)
+  const other = await apart(t, redis.url)
+  const asked = await single(t, redis.url)
+  const first = idOf(await fetch(`${other.url}/api/nowhere`))
+  await until('the other replica tells it', async () => await isFound(asked, first))
+  const last = idOf(await fetch(`${other.url}/api/nowhere`, { method: 'POST' }))
+  other.signal('SIGTERM')
+  await other.ended
+  for (const id of [first, last]) {
+    const { requests, oldestAt } = await find(asked, id)
+    t.match(requests, [{ requestId: id, status: 404, code: 'route.unknown', replica: /-.{8}$/ }])
+    t.ok(oldestAt)
+  }
+  t.match(await ask(asked, 'requests?status=4xx&last=1'), {
+    requests: [{ requestId: last }],
+    hasMore: true
+  })
+})
+
+t.test('while Redis is away they are in memory, and go there when it is back', async t => {
+  const redis = await testRedis(t.after)
+  const [one, other] = [await single(t, redis.url), await single(t, redis.url)]
+  await redis.kill()
+  await one.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
+  const id = idOf(await one.call('/api/nowhere'))
+  await until('it is found here', async () => await isFound(one, id))
+  t.match(await find(one, id), { problem: /only requests of this replica/ })
+  await redis.start()
+  await until('the other one finds it', async () => await isFound(other, id))
+  t.notOk((await find(one, id)).problem)
+})
+
+t.test('of a flood a hundred in a second are kept, the others are counted', async t => {
+  const gateway = await testGateway(t.after)
+  // All in one write: also a busy machine takes them within a second or two.
+  const enough = (received: string) => answers(received) === 451
+  const { whole } = await raw(gateway.url, request('GET /api/nowhere').repeat(451), { enough })
+  t.equal(answers(whole), 451)
+  let kept = 0
+  await until('all are kept or counted', async () => {
+    kept = (await ask(gateway, 'requests?last=500')).requests.length
+    const metrics = await (await gateway.ops('/metrics')).text()
+    const dropped = /^console_gateway_requests_not_kept_total (\d+)/m.exec(metrics)?.[1]
+    return kept + Number(dropped ?? 0) === 451
+  })
+  t.ok(kept >= 100 && kept < 451, `${kept} kept`)
 })

@@ -1,33 +1,24 @@
 /** A gateway whose Redis is not there, or not to be entered. */
 import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
-import { password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const profile = '/api/account/profile'
-const signIn = { json: { username: 'alice', password } }
 const backend = await testUpstream(t.after)
 
 /** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
 async function gatewayWith(t: Test, redis: object, redisPassword = ''): Promise<TestGateway> {
   const files = {
-    gateway: {
-      redis: { commandTimeout: '30s', ...redis },
-      session: { secrets: ['${SESSION_SECRET}'] }
-    },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
-    }
+    redis: { commandTimeout: '30s', ...redis },
+    backend: backend.url,
+    routes: { routes: { open: { access: 'public' } } }
   }
-  const SESSION_SECRET = 'a secret of at least thirty-two characters'
-  return await testGateway(t.after, files, { SESSION_SECRET, REDIS_PASSWORD: redisPassword })
+  return await testGateway(t.after, files, { REDIS_PASSWORD: redisPassword })
 }
-
-const isReady = async ({ ops }: TestGateway) => (await ops('/readyz')).status === 200
 
 const fromTheStart: ReadonlyArray<
   readonly [what: string, begin: (redis: TestRedis) => unknown, end: (redis: TestRedis) => unknown]
@@ -44,14 +35,14 @@ for (const [what, begin, end] of fromTheStart) {
     const notReady = await gateway.ops('/readyz')
     t.equal(notReady.status, 503)
     t.match(await notReady.json(), { redis: 'not reached yet' })
-    t.match(await gateway.call('/api/auth/admin/login', signIn), {
+    t.match(await gateway.attempt('alice'), {
       status: 503,
       json: { errorCode: 'session.unavailable' }
     })
-    t.equal((await gateway.call('/api/open')).status, 200)
+    t.equal(await gateway.status('/api/open'), 200)
     await gateway.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
     await end(redis)
-    await until('ready', () => isReady(gateway))
+    await gateway.ready()
     // So short a time-out may strike by itself where this machine stands still.
     await until('signed in', async () => (await gateway.signIn()) !== '')
   })
@@ -60,7 +51,7 @@ for (const [what, begin, end] of fromTheStart) {
 t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', async t => {
   const redis = await testRedis(t.after)
   const gateway = await gatewayWith(t, { url: redis.url })
-  await until('ready', () => isReady(gateway))
+  await gateway.ready()
   const cookie = await gateway.signIn()
   const ask = () => gateway.call(profile, { cookie })
   for (const { status } of await Promise.all(Array.from({ length: 20 }, ask))) t.equal(status, 200)
@@ -71,12 +62,12 @@ t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', asyn
     t.ok(Number(answer.headers.get('retry-after')) >= 1)
     t.same(answer.headers.getSetCookie(), [], 'the cookie is kept')
   }
-  t.equal((await gateway.call('/api/open')).status, 200, 'a public route goes on')
+  t.equal(await gateway.status('/api/open'), 200, 'a public route goes on')
   const logout = '/api/account/logout'
   const undone = await gateway.call(logout, { cookie })
   t.equal(undone.status, 503, 'no sign-out is promised that was not done')
-  t.equal((await gateway.call(logout)).status, 200, 'without a session nothing is asked')
-  t.ok(await isReady(gateway), 'the replicas next door have the same Redis')
+  t.equal(await gateway.status(logout), 200, 'without a session nothing is asked')
+  t.equal((await gateway.ops('/readyz')).status, 200, 'the replicas next door have the same Redis')
   await redis.start()
   let { status } = await ask()
   await until('Redis answers again', async () => {
@@ -86,7 +77,7 @@ t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', asyn
   t.equal(status, 401, 'a Redis that kept nothing knows no session')
   // Writes have a connection of their own, which may come back later.
   await until('a session is stored again', async () => {
-    const answer = await gateway.call('/api/auth/admin/login', signIn)
+    const answer = await gateway.attempt('alice')
     if (answer.status !== 200) t.equal(answer.status, 503)
     return answer.status === 200
   })
@@ -104,8 +95,8 @@ t.test('a rediss:// Redis with user and password is reached', async t => {
   const url = `rediss://localhost:${port}`
   const entry = { username: 'gateway', password: '${REDIS_PASSWORD}', ca: certificate }
   const gateway = await gatewayWith(t, { url, ...entry }, 'pw')
-  await until('ready', () => isReady(gateway))
-  t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+  await gateway.ready()
+  t.equal(await gateway.status(profile, { cookie: await gateway.signIn() }), 200)
 })
 
 t.end()

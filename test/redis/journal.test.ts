@@ -31,49 +31,43 @@ const openingOf = (whose: typeof user, max = 3) => ({
   refuse: false
 })
 
-t.test(
-  'a primary that has not heard of a revocation of the last minutes hears of it before it is read from',
-  async t => {
-    const { url, port } = await testRedis(t.after)
-    const { client, store } = await redisStore(t.after, url)
-    const opening = openingOf(user)
-    const { key } = opening
-    await store.open(opening)
-    const record = `{test}:s:${key}`
-    const [dump, [list = '']] = [await client.get(record), await client.keys('{test}:u:*')]
-    const [id = ''] = await client.zrange(list, '0', '-1')
-    await store.end(user, [key], 'revoked')
-    await redisCli(port, 'SET', record, dump ?? '', 'PX', String(hour))
-    await redisCli(port, 'ZADD', list, String(Date.now() + hour), id)
-    t.match(await store.read(key), { sealed: 'sealed' }, 'as a primary that missed it')
-    await redisCli(port, 'CLIENT', 'KILL', 'TYPE', 'normal')
-    let found: unknown
-    await until('the store answers again', async () => {
-      found = await store.read(key)
-      return found !== undefined
-    })
-    t.same(found, { ended: 'revoked' })
-  }
-)
+t.test('a primary that missed a revocation hears of it before it is read from', async t => {
+  const { url, port } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  const opening = openingOf(user)
+  const { key } = opening
+  await store.open(opening)
+  const record = `{test}:s:${key}`
+  const [dump, [list = '']] = [await client.get(record), await client.keys('{test}:u:*')]
+  const [id = ''] = await client.zrange(list, '0', '-1')
+  await store.end(user, [key], 'revoked')
+  await redisCli(port, 'SET', record, dump ?? '', 'PX', String(hour))
+  await redisCli(port, 'ZADD', list, String(Date.now() + hour), id)
+  t.match(await store.read(key), { sealed: 'sealed' }, 'as a primary that missed it')
+  await redisCli(port, 'CLIENT', 'KILL', 'TYPE', 'normal')
+  let found: unknown
+  await until('the store answers again', async () => {
+    found = await store.read(key)
+    return found !== undefined
+  })
+  t.same(found, { ended: 'revoked' })
+})
 
-t.test(
-  'after a failover a session is not unknown before its process has written it again',
-  async t => {
-    const { url } = await testRedis(t.after)
-    const opener = await redisStore(t.after, url)
-    const reader = await redisStore(t.after, url)
-    const [late, never] = [openingOf(user), openingOf(user)]
-    t.equal(await reader.store.read(late.key), undefined)
-    // As at a connection to another server than before.
-    reader.store.replay(true)
-    await t.rejects(reader.store.read(late.key), gone)
-    await opener.store.open(late)
-    t.match(await reader.store.read(late.key), { sealed: 'sealed' })
-    await until('what nobody wrote is unknown', async () => {
-      return (await reader.store.read(never.key).catch(() => null)) === undefined
-    })
-  }
-)
+t.test('after a failover no session is unknown before it is written again', async t => {
+  const { url } = await testRedis(t.after)
+  const opener = await redisStore(t.after, url)
+  const reader = await redisStore(t.after, url)
+  const [late, never] = [openingOf(user), openingOf(user)]
+  t.equal(await reader.store.read(late.key), undefined)
+  // As at a connection to another server than before.
+  reader.store.replay(true)
+  await t.rejects(reader.store.read(late.key), gone)
+  await opener.store.open(late)
+  t.match(await reader.store.read(late.key), { sealed: 'sealed' })
+  await until('what nobody wrote is unknown', async () => {
+    return (await reader.store.read(never.key).catch(() => null)) === undefined
+  })
+})
 
 t.test('a Redis that lost what was written gets it again: openings, ends, everyone', async t => {
   const redis = await testRedis(t.after)
@@ -123,21 +117,18 @@ t.test('a Redis that lost what was written gets it again: openings, ends, everyo
   t.same(await a.store.read(last.key), { ended: 'revoked' }, 'an epoch is never used twice')
 })
 
-t.test(
-  'another server of Redis knows of logouts and of sessions that did not reach it',
-  async t => {
-    const { url, port } = await testRedis(t.after)
-    const { store } = await redisStore(t.after, url)
-    const sessions = sessionsOver(store)
-    const [sid, sub] = [providerName('s', 'sid', '1'), providerName('s', 'sub', 'u')]
-    const opening = (issuedAt: number, names: string[]) =>
-      newSession('u', { provider: { names, issuedAt } })
-    const { live } = await signIn(sessions, opening(1, [sid]))
-    await endByProvider(sessions, sub, 5, {})
-    await redisCli(port, 'FLUSHALL')
-    store.replay(true)
-    await t.rejects(signIn(sessions, opening(4, [sid, sub])), { code: 'session.upstream' })
-    t.equal((await endByProvider(sessions, sid, 6, {})).length, 1)
-    t.same(await store.read(live.key), { ended: 'upstream' })
-  }
-)
+t.test('another server of Redis hears of the logouts and sessions that it missed', async t => {
+  const { url, port } = await testRedis(t.after)
+  const { store } = await redisStore(t.after, url)
+  const sessions = sessionsOver(store)
+  const [sid, sub] = [providerName('s', 'sid', '1'), providerName('s', 'sub', 'u')]
+  const opening = (issuedAt: number, names: string[]) =>
+    newSession('u', { provider: { names, issuedAt } })
+  const { live } = await signIn(sessions, opening(1, [sid]))
+  await endByProvider(sessions, sub, 5, {})
+  await redisCli(port, 'FLUSHALL')
+  store.replay(true)
+  await t.rejects(signIn(sessions, opening(4, [sid, sub])), { code: 'session.upstream' })
+  t.equal((await endByProvider(sessions, sid, 6, {})).length, 1)
+  t.same(await store.read(live.key), { ended: 'upstream' })
+})

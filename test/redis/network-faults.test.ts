@@ -27,23 +27,20 @@ for (const [name, mode, outcome, meanwhile] of faults) {
   })
 }
 
-t.test(
-  'connections that are there lose their answers for good, new ones do not: the gateway heals without help',
-  async t => {
-    const parts = await behindProxy(t)
-    const cookie = await parts.both[0].signIn()
-    const works = async () => {
-      for (const gateway of parts.both) {
-        const isIn = async () => (await gateway.call(profile, { cookie })).status === 200
-        await until('it works', isIn)
-      }
+t.test('connections lose their answers for good, new ones do not: it heals itself', async t => {
+  const parts = await behindProxy(t)
+  const cookie = await parts.both[0].signIn()
+  const works = async () => {
+    for (const gateway of parts.both) {
+      const isIn = async () => (await gateway.call(profile, { cookie })).status === 200
+      await until('it works', isIn)
     }
-    await works()
-    await parts.proxy.set('lose-answers', 'there')
-    await noticed(parts)
-    await works()
   }
-)
+  await works()
+  await parts.proxy.set('lose-answers', 'there')
+  await noticed(parts)
+  await works()
+})
 
 t.test('200 ms of latency: requests are slower, and nothing else', async t => {
   const trial = await networkFault(t, {
@@ -82,40 +79,34 @@ async function signsOutEverywhere(t: Test, [a, b]: BehindProxy['both'], cookie: 
   for (const status of statuses) t.ok([200, 401].includes(status), `${status}`)
 }
 
-t.test(
-  'the channel for news alone goes dead without a sign: a sign-out is seen everywhere within 2 s',
-  async t => {
-    const { proxy, both } = await behindProxy(t, patient)
-    const [a, b] = both
-    const cookie = await a.signIn()
-    for (const gateway of [a, b, a, b]) {
-      t.equal((await gateway.call(profile, { cookie })).status, 200)
-    }
-    await proxy.set('swallow', 'news')
-    await signsOutEverywhere(t, both, cookie)
-    const another = await a.signIn()
-    t.equal((await b.call(profile, { cookie: another })).status, 200, 'requests go on')
-    t.equal((await b.call(logout, { cookie: another })).status, 200)
-    const { status } = await a.call(profile, { cookie: another })
-    t.equal(status, 401, 'and are answered by Redis itself, at once')
+t.test('the channel for news alone is dead: a sign-out is everywhere within 2 s', async t => {
+  const { proxy, both } = await behindProxy(t, patient)
+  const [a, b] = both
+  const cookie = await a.signIn()
+  for (const gateway of [a, b, a, b]) {
+    t.equal((await gateway.call(profile, { cookie })).status, 200)
   }
-)
+  await proxy.set('swallow', 'news')
+  await signsOutEverywhere(t, both, cookie)
+  const another = await a.signIn()
+  t.equal((await b.call(profile, { cookie: another })).status, 200, 'requests go on')
+  t.equal((await b.call(logout, { cookie: another })).status, 200)
+  const { status } = await a.call(profile, { cookie: another })
+  t.equal(status, 401, 'and are answered by Redis itself, at once')
+})
 
-t.test(
-  'the channel for news alone is closed: a sign-out is seen everywhere, and the channel is back by itself',
-  async t => {
-    const { redis, both } = await behindProxy(t, patient)
-    const [a, b] = both
-    const cookie = await a.signIn()
-    for (const gateway of [b, b]) {
-      t.equal((await gateway.call(profile, { cookie })).status, 200)
-    }
-    const clients = async (...words: string[]) => await redisCli(redis.port, 'CLIENT', ...words)
-    const channels = async () =>
-      (await clients('LIST', 'TYPE', 'pubsub')).split('console-gateway-news').length - 1
-    await until('both channels are there', async () => (await channels()) === 2)
-    t.ok(Number(await clients('KILL', 'TYPE', 'pubsub')) >= 2)
-    await signsOutEverywhere(t, both, cookie)
-    await until('both channels are back', async () => (await channels()) === 2)
+t.test('the channel for news alone is closed: a sign-out is seen everywhere', async t => {
+  const { redis, both } = await behindProxy(t, patient)
+  const [a, b] = both
+  const cookie = await a.signIn()
+  for (const gateway of [b, b]) {
+    t.equal((await gateway.call(profile, { cookie })).status, 200)
   }
-)
+  const clients = async (...words: string[]) => await redisCli(redis.port, 'CLIENT', ...words)
+  const channels = async () =>
+    (await clients('LIST', 'TYPE', 'pubsub')).split('console-gateway-news').length - 1
+  await until('both channels are there', async () => (await channels()) === 2)
+  t.ok(Number(await clients('KILL', 'TYPE', 'pubsub')) >= 2)
+  await signsOutEverywhere(t, both, cookie)
+  await until('both channels are back', async () => (await channels()) === 2)
+})

@@ -1,7 +1,7 @@
 /** One session of an OpenID provider at three replicas, whose refresh token is good once. */
 import t from 'tap'
 import { wallClock } from '../support/clock.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testProvider } from '../support/oidc-provider.ts'
 import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { testRedis } from '../support/redis.ts'
@@ -13,20 +13,16 @@ const provider = await testProvider(t.after)
 const backend = await testUpstream(t.after)
 const files = {
   gateway: {
-    redis: { url: redis.url },
-    session: { secrets: ['${SECRET}'] },
     console: { root: 'site', signIn: 'sso' },
     login: { sources: { sso: provider.config() } }
   },
-  routes: {
-    upstreams: { orders: { url: backend.url, credential: 'bearer' } },
-    routes: { orders: { path: '/api/orders', upstream: 'orders' } }
-  },
+  redis: redis.url,
+  backend: { url: backend.url, credential: 'bearer' },
+  routes: { routes: { orders: {} } },
   code: { 'site/index.html': '<title>console</title>' }
 }
-const environment = { ...provider.environment, SECRET: 'a session secret of at least thirty-two' }
 const replicas = await Promise.all(
-  [1, 2, 3].map(async () => await testGateway(t.after, await configFolder(files), environment))
+  [1, 2, 3].map(() => testGateway(t.after, files, provider.environment))
 )
 provider.register(...replicas.map(({ url }) => url))
 

@@ -59,114 +59,96 @@ const [old, young] = ['${OLD_SECRET}', '${NEW_SECRET}']
 async function onRedis(t: Test) {
   const { url } = await testRedis(t.after)
   return async (...secrets: readonly string[]) => {
-    const redis = { url, commandTimeout: '20s' }
-    const gateway = await testGateway(
-      t.after,
-      { gateway: { redis, session: { secrets } } },
-      environment
-    )
-    await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
-    const statusOf = async (cookie: string) => (await gateway.call(profile, { cookie })).status
+    const files = { gateway: { session: { secrets } }, redis: { url, commandTimeout: '20s' } }
+    const gateway = await testGateway(t.after, files, environment)
+    await gateway.ready()
+    const statusOf = async (cookie: string) => await gateway.status(profile, { cookie })
     return { ...gateway, statusOf }
   }
 }
 
-t.test(
-  'secrets are rotated as documented, replica by replica: nobody is signed out at any moment',
-  async t => {
-    const replica = await onRedis(t)
-    const steps = [[old], [old, young], [young, old]]
-    const cookies: string[] = []
-    for (const [index, secrets] of steps.entries()) {
-      // While a step is rolled out, one replica is there already and one is still at the step before.
-      const both = [
-        await replica(...secrets),
-        await replica(...(steps[Math.max(0, index - 1)] ?? []))
-      ]
-      for (const { signIn } of both) cookies.push(await signIn())
-      for (const { statusOf } of both) {
-        const statuses = await Promise.all(cookies.map(statusOf))
-        t.same(new Set(statuses), new Set([200]), `step ${index}`)
-      }
+t.test('secrets are rotated replica by replica: nobody is ever signed out', async t => {
+  const replica = await onRedis(t)
+  const steps = [[old], [old, young], [young, old]]
+  const cookies: string[] = []
+  for (const [index, secrets] of steps.entries()) {
+    // While a step is rolled out, one replica is there already and one is still at the step before.
+    const both = [
+      await replica(...secrets),
+      await replica(...(steps[Math.max(0, index - 1)] ?? []))
+    ]
+    for (const { signIn } of both) cookies.push(await signIn())
+    for (const { statusOf } of both) {
+      const statuses = await Promise.all(cookies.map(statusOf))
+      t.same(new Set(statuses), new Set([200]), `step ${index}`)
     }
-    // Once the old sessions are over, the old secret goes: what was opened since is read without it.
-    const [last, before] = [await replica(young), await replica(young, old)]
-    t.equal(await last.statusOf(await before.signIn()), 200)
   }
-)
+  // Once the old sessions are over, the old secret goes: what was opened since is read without it.
+  const [last, before] = [await replica(young), await replica(young, old)]
+  t.equal(await last.statusOf(await before.signIn()), 200)
+})
 
-t.test(
-  'a new secret that is put first at once signs people out where it is not known yet, and ends nothing',
-  async t => {
-    const replica = await onRedis(t)
-    const [ahead, behind] = [await replica(young, old), await replica(old)]
-    const cookie = await ahead.signIn()
-    t.same([await behind.statusOf(cookie), await ahead.statusOf(cookie)], [401, 200])
-    const listed = await behind.ops('/ops/api/sessions?user=1')
-    t.match(await listed.json(), { sessions: [] })
-    const closed = await behind.ops('/ops/api/sessions/close', { json: { user: '1' } })
-    t.match(await closed.json(), { closed: 1 })
-    t.equal(await ahead.statusOf(cookie), 401)
-  }
-)
+t.test('a new secret that is put first at once is unknown elsewhere, and ends nothing', async t => {
+  const replica = await onRedis(t)
+  const [ahead, behind] = [await replica(young, old), await replica(old)]
+  const cookie = await ahead.signIn()
+  t.same([await behind.statusOf(cookie), await ahead.statusOf(cookie)], [401, 200])
+  t.match(await behind.opsJson('sessions?user=1'), { sessions: [] })
+  t.match(await behind.opsJson('sessions/close', { user: '1' }), { closed: 1 })
+  t.equal(await ahead.statusOf(cookie), 401)
+})
 
 for (const [name, minutes] of Object.entries({ behind: -60, ahead: 60 })) {
-  t.test(
-    `a replica whose clock is an hour ${name}: its sessions are used, kept and told as elsewhere`,
-    async t => {
-      const { url } = await testRedis(t.after)
-      const redis = { url, commandTimeout: '20s' }
-      const right = await replica(t, redis)
-      // In a process whose wall clock is wrong.
-      const wrong = await sessionProcess(t, {
-        redis,
-        session: { idle: '4s', absolute: '30m' },
-        environment: { CLOCK_SHIFT_MS: String(minutes * minute) },
-        preload: join(import.meta.dirname, '../support/shift-clock.ts')
-      })
-      const cookie = await wrong.signIn()
-      const elsewhere = async () => (await right.call(profile, { cookie })).status
-      t.equal(await elsewhere(), 200, 'an absolute end of half an hour is not over elsewhere')
-      const began = performance.now()
-      let uses = 0
-      let fault = ''
-      await until('it was used for longer than it may be idle', async () => {
-        const answer = await wrong.call(profile, cookie)
-        uses++
-        const passed = Math.round(performance.now() - began)
-        if (answer.status !== 200) fault = `over after ${passed} ms and ${uses} uses`
-        const left = Number(answer.headers.get('x-session-absolute-in'))
-        if (answer.ok && (left < 1700 || left > 1800)) fault = `${left} s are said to be left`
-        return fault !== '' || passed > 6000
-      })
-      t.equal(fault, '')
-      t.equal(await elsewhere(), 200, 'the other replica knows that it is used')
-    }
-  )
+  t.test(`a clock an hour ${name}: sessions are used, kept and told as elsewhere`, async t => {
+    const { url } = await testRedis(t.after)
+    const redis = { url, commandTimeout: '20s' }
+    const right = await replica(t, redis)
+    // In a process whose wall clock is wrong.
+    const wrong = await sessionProcess(t, {
+      redis,
+      session: { idle: '4s', absolute: '30m' },
+      environment: { CLOCK_SHIFT_MS: String(minutes * minute) },
+      preload: join(import.meta.dirname, '../support/shift-clock.ts')
+    })
+    const cookie = await wrong.signIn()
+    const elsewhere = async () => (await right.call(profile, { cookie })).status
+    t.equal(await elsewhere(), 200, 'an absolute end of half an hour is not over elsewhere')
+    const began = performance.now()
+    let uses = 0
+    let fault = ''
+    await until('it was used for longer than it may be idle', async () => {
+      const answer = await wrong.call(profile, cookie)
+      uses++
+      const passed = Math.round(performance.now() - began)
+      if (answer.status !== 200) fault = `over after ${passed} ms and ${uses} uses`
+      const left = Number(answer.headers.get('x-session-absolute-in'))
+      if (answer.ok && (left < 1700 || left > 1800)) fault = `${left} s are said to be left`
+      return fault !== '' || passed > 6000
+    })
+    t.equal(fault, '')
+    t.equal(await elsewhere(), 200, 'the other replica knows that it is used')
+  })
 }
 
-t.test(
-  'where CLIENT TRACKING is refused sessions work, a sign-out is everywhere at once, and one line of the log says what to do',
-  async t => {
-    const { port, url } = await testRedis(t.after)
-    const words = ['on', '>secret', '~*', '&*', '+@all', '-client|tracking']
-    await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...words)
-    const redis = { url, username: 'gateway', password: '${REDIS_PASSWORD}' }
-    const [a, b] = await replicas(t, redis, { REDIS_PASSWORD: 'secret' })
-    const cookie = await a.signIn()
-    for (const gateway of [a, b, a, b]) {
-      t.equal((await gateway.call(profile, { cookie })).status, 200)
-    }
-    // Longer than several attempts would take.
-    await wait(1500)
-    const stats = await redisCli(port, 'INFO', 'commandstats')
-    t.match(stats, /cmdstat_client\|tracking:.*rejected_calls=2,/, 'once by each process')
-    t.equal((await b.call('/api/account/logout', { cookie, method: 'POST' })).status, 200)
-    for (const gateway of [a, b]) {
-      t.equal((await gateway.call(profile, { cookie })).status, 401)
-      const said = gateway.log.filter(({ msg }) => String(msg).includes('CLIENT TRACKING'))
-      t.equal(said.length, 1)
-      t.match(said, [{ level: 'error', msg: /not cached.*"Rights of an ACL user"/ }])
-    }
+t.test('CLIENT TRACKING is refused: sessions work, and one line says what to do', async t => {
+  const { port, url } = await testRedis(t.after)
+  const words = ['on', '>secret', '~*', '&*', '+@all', '-client|tracking']
+  await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...words)
+  const redis = { url, username: 'gateway', password: '${REDIS_PASSWORD}' }
+  const [a, b] = await replicas(t, redis, { REDIS_PASSWORD: 'secret' })
+  const cookie = await a.signIn()
+  for (const gateway of [a, b, a, b]) {
+    t.equal((await gateway.call(profile, { cookie })).status, 200)
   }
-)
+  // Longer than several attempts would take.
+  await wait(1500)
+  const stats = await redisCli(port, 'INFO', 'commandstats')
+  t.match(stats, /cmdstat_client\|tracking:.*rejected_calls=2,/, 'once by each process')
+  t.equal((await b.call('/api/account/logout', { cookie, method: 'POST' })).status, 200)
+  for (const gateway of [a, b]) {
+    t.equal((await gateway.call(profile, { cookie })).status, 401)
+    const said = gateway.log.filter(({ msg }) => String(msg).includes('CLIENT TRACKING'))
+    t.equal(said.length, 1)
+    t.match(said, [{ level: 'error', msg: /not cached.*"Rights of an ACL user"/ }])
+  }
+})

@@ -3,7 +3,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -18,15 +17,11 @@ const patient = { commandTimeout: '20s' }
 const alice = { json: { username: 'alice', password: userPassword } }
 
 /** A gateway whose users sign in at this back-end, which gives a token and takes sign-outs. */
-async function atBackEnd(t: Test, backEndUrl: string, url: string, more: object = {}) {
-  const { gateway: source, routes } = signInAt(backEndUrl, {
-    token: 'token',
-    logout: { path: '/bye' }
-  })
-  const gateway = { ...source, redis: { url, ...patient }, session: { secrets: ['${SECRET}'] } }
-  const environment = { SECRET: 'a secret of at least thirty-two characters' }
-  const started = await testGateway(t.after, { gateway, routes, ...more }, environment)
-  await until('ready', async () => (await started.ops('/readyz')).status === 200)
+async function atBackEnd(t: Test, backend: string, url: string, more: object = {}) {
+  const source = { token: 'token', logout: { path: '/bye' } }
+  const redis = { url, ...patient }
+  const started = await testGateway(t.after, { redis, backend, source, ...more })
+  await started.ready()
   return started
 }
 
@@ -170,33 +165,30 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
-t.test(
-  'a sign-in that Redis refuses leaves the former session of the browser alive, also at its back-end',
-  async t => {
-    const redis = await testRedis(t.after)
-    let signIns = 0
-    const backend = await testUpstream(t.after, (request, response, seen) => {
-      if (seen.url === '/login') signIns++
-      json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
-    })
-    const gateway = await atBackEnd(t, backend.url, redis.url)
-    const cookie = await gateway.signIn()
-    // The gateway may have seen for itself what Redis is, and then asks no back-end.
-    await until('a sign-in that Redis refuses has asked the back-end', async () => {
-      await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
-      t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
-      await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
-      await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
-      return signIns === 2
-    })
-    const ended = () => backend.seen.filter(({ url }) => url === '/bye')
-    await until('the new one was ended', () => ended().length > 0)
-    t.same(
-      ended().map(({ headers }) => headers.authorization),
-      ['Bearer T2']
-    )
-  }
-)
+t.test('a sign-in that Redis refuses leaves the browser’s former session alive', async t => {
+  const redis = await testRedis(t.after)
+  let signIns = 0
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    if (seen.url === '/login') signIns++
+    json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
+  })
+  const gateway = await atBackEnd(t, backend.url, redis.url)
+  const cookie = await gateway.signIn()
+  // The gateway may have seen for itself what Redis is, and then asks no back-end.
+  await until('a sign-in that Redis refuses has asked the back-end', async () => {
+    await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
+    t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
+    await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
+    await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
+    return signIns === 2
+  })
+  const ended = () => backend.seen.filter(({ url }) => url === '/bye')
+  await until('the new one was ended', () => ended().length > 0)
+  t.same(
+    ended().map(({ headers }) => headers.authorization),
+    ['Bearer T2']
+  )
+})
 
 t.test('a sign-in whose client leaves while its session is opened leaves none', async t => {
   const redis = await testRedis(t.after)
@@ -222,6 +214,6 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   await gateway.logged(({ status }) => status === 499)
   await redisCli(redis.port, 'CLIENT', 'UNPAUSE')
   await until('the sign-out', () => backend.seen.some(({ url }) => url === '/bye'))
-  t.match(await (await gateway.ops('/ops/api/sessions')).json(), { sessions: [] })
+  t.match(await gateway.opsJson('sessions'), { sessions: [] })
   t.notOk(gateway.log.some(({ event }) => event === 'login'))
 })

@@ -13,7 +13,6 @@ import { closed, dial, message, webSocketUpstream } from '../support/websocket.t
 import { wireRoutes } from '../support/wire.ts'
 
 const promisedMs = 1000
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
 interface Replicas {
   readonly redis: TestRedis
@@ -32,13 +31,10 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
   const backend = await streamingBackend(t.after)
   const kept = { path: '/api/kept/*', upstream: 'backend', touch: 'always' }
   const routes = wireRoutes(backend.url, {}, { kept })
-  const gateway = {
-    redis: { url: redis.url, commandTimeout: '20s' },
-    session: { secrets: ['${SESSION_SECRET}'], ...session }
-  }
+  const files = { gateway: { session }, redis: { url: redis.url, commandTimeout: '20s' }, routes }
   const start = async () => {
-    const replica = await testGateway(t.after, { gateway, routes }, environment)
-    await until('ready', async () => (await replica.ops('/readyz')).status === 200)
+    const replica = await testGateway(t.after, files)
+    await replica.ready()
     return replica
   }
   const [here, there] = [await start(), await start()]
@@ -89,8 +85,7 @@ t.test('sign-out and revocation at one replica end streams at the other within 1
 
   const revoked = await open(pair)
   await endWithin(t, promisedMs, revoked.streams, async () => {
-    const { status } = await there.ops('/ops/api/sessions/close', { json: { user: '1' } })
-    t.equal(status, 200)
+    t.match(await there.opsJson('sessions/close', { user: '1' }), { closed: 1 })
   })
   t.same(await howOf(revoked.streams), ['whole', 'cut'])
   t.notOk(
@@ -138,7 +133,7 @@ t.test('while Redis is away streams and WebSockets go on; they end soon after it
   t.match(await here.reload('operator'), { outcome: 'reloaded' })
   const { cookie, streams } = await open(pair)
   const client = await dial(`${here.url}/api/chat`, { cookie })
-  const statusOf = async () => (await here.call('/api/things/x', { cookie })).status
+  const statusOf = async () => await here.status('/api/things/x', { cookie })
   await redis.kill()
   await until('requests notice', async () => (await statusOf()) === 503)
   const before = streams.map(({ bytes }) => bytes())

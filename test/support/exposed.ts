@@ -1,6 +1,6 @@
 /** A gateway that has seen everything that it measures, so that each metric has a series. */
 import type { ServerResponse } from 'node:http'
-import { configFolder, testGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
 import { testRedis } from './redis.ts'
 import { json, testUpstream } from './upstream.ts'
@@ -42,36 +42,35 @@ const stream = (_request: unknown, response: ServerResponse) => {
   response.write('data: 1\n\n')
 }
 
-async function usedFolder(after: (undo: () => unknown) => void) {
+async function usedFiles(after: (undo: () => unknown) => void) {
   const rows = Array.from({ length: 40_000 }, (_, index) => ({ index, text: 'a'.repeat(40) }))
   const urlOf = async (answer: Parameters<typeof testUpstream>[1]) =>
     (await testUpstream(after, answer)).url
   const url = await urlOf(json(200, { id: 'text', rows }))
   const dead = `http://127.0.0.1:${await freePort()}`
-  const route = (upstream: string, more: object = {}) => ({ upstream, ...more })
   const routes = {
-    shaped: route('b', {
+    shaped: {
+      upstream: 'b',
       shape: 'plain',
       contract: { file: 'contract.json', mode: 'observe' },
       parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
-    }),
-    long: route('b', { shape: 'plain' }),
-    full: route('full'),
-    slow: route('slow'),
-    pair: route('pair'),
-    limited: route('slow'),
-    events: route('events')
+    },
+    long: { shape: 'plain' },
+    full: { upstream: 'full' },
+    slow: { upstream: 'slow' },
+    pair: { upstream: 'pair' },
+    limited: { upstream: 'slow' },
+    events: { upstream: 'events' }
   }
   const few = { by: 'user', max: 1, window: '1h' }
-  return await configFolder({
+  return {
     gateway: {
-      redis: { url: (await testRedis(after)).url, commandTimeout: '20s' },
-      session: { secrets: ['${SESSION_SECRET}'] },
-      audit: { key: '${AUDIT_KEY}' }
+      audit: { key: 'file:session-secret' }
     },
+    redis: { url: (await testRedis(after)).url, commandTimeout: '20s' },
+    backend: url,
     routes: {
       upstreams: {
-        b: { url },
         events: { url: await urlOf(stream) },
         slow: { url: await urlOf(slow), connections: 1 },
         full: { url: await urlOf(slow), connections: 1, queue: 1 },
@@ -79,9 +78,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         dead: { url: dead }
       },
       shapes: { plain: [{ rename: { other: 'another' } }] },
-      routes: Object.fromEntries(
-        Object.entries(routes).map(([name, own]) => [name, { path: `/api/${name}`, ...own }])
-      )
+      routes
     },
     limits: {
       sizes: { shape: '16MiB' },
@@ -92,16 +89,13 @@ async function usedFolder(after: (undo: () => unknown) => void) {
       lockout: { accountAndAddress: { failures: 2 } }
     },
     code: { 'contract.json': JSON.stringify(schema) }
-  })
+  }
 }
 
 /** Scrapes a gateway of one process with Redis, whose every part was used. */
 export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<string> {
-  const gateway = await testGateway(after, await usedFolder(after), {
-    AUDIT_KEY: 'an audit key of at least thirty-two bytes',
-    SESSION_SECRET: 'a secret of at least thirty-two characters'
-  })
-  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+  const gateway = await testGateway(after, await usedFiles(after))
+  await gateway.ready()
   const cookie = await gateway.signIn()
   const get = (name: string) => gateway.call(`/api/${name}`, { cookie })
   await get('shaped')
@@ -109,8 +103,7 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   await Promise.all([get('full'), get('full'), get('full'), get('slow'), get('slow')])
   for (let times = 0; times < 8; times++) await get('pair')
   for (let times = 0; times < 2; times++) await get('limited')
-  const wrong = { json: { username: 'bob', password: 'wrong' } }
-  for (let times = 0; times < 3; times++) await gateway.call('/api/auth/admin/login', wrong)
+  for (let times = 0; times < 3; times++) await gateway.attempt('bob', { password: 'wrong' })
   const events = async (session: string) =>
     await fetch(`${gateway.url}/api/events`, { headers: { cookie: session } })
   const ended = await events(cookie)

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Call, callOnce } from './call.ts'
+import { testSecret } from './ops.ts'
 import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
 
@@ -27,12 +28,11 @@ interface Start {
 
 const watcher = join(import.meta.dirname, 'watch-process.js')
 const keptLines = 4000
-const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
 
 /** What config of a gateway in its own process may refer to. */
-export const secrets = {
+const secrets = {
   SESSION_SECRET: 'a secret of at least thirty-two characters',
-  OPS_SECRET: opsSecret
+  OPS_SECRET: testSecret
 }
 
 /** Resolves once it listens. */
@@ -89,7 +89,7 @@ export async function startGatewayProcess(
   const ask = async (path: string, { headers = {}, ...call }: Call = {}) =>
     await callOnce(ops + path, {
       ...call,
-      headers: { authorization: `Bearer ${opsSecret}`, ...headers }
+      headers: { authorization: `Bearer ${testSecret}`, ...headers }
     })
   return {
     pid: child.pid ?? 0,

@@ -1,18 +1,31 @@
-/** A gateway of its own for a test: config from objects, real sockets, its log kept. */
+/**
+ * A gateway of its own for a test: config from objects, real sockets, its log kept. Most need no more
+ * than `testGateway(t.after, { redis: redis.url, backend: backend.url, routes: { routes: { orders: {} } } })`.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { createGateway } from '../../src/index.ts'
 import { merged } from './config-files.ts'
-import { askOps, type OpsOptions, testSecret } from './ops.ts'
-import { password } from './sign-in.ts'
+import { askOps, opsJson, type OpsOptions, testSecret } from './ops.ts'
+import { password, signInAt } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
+import { until } from './until.ts'
 
 type Tree = Record<string, unknown>
 
 export interface Files {
   readonly gateway?: Tree
+  /** Its Redis, by its URL or as config has it. Replicas share one, and the secret of sessions. */
+  readonly redis?: string | Tree | undefined
+  /**
+   * The upstream `b`, by its URL or as config has it. With it a route without `path` is at
+   * `/api/NAME`, and one without `upstream`, `answer` and `parts` goes there.
+   */
+  readonly backend?: string | Tree
+  /** Users sign in at the upstream `b`: what the source has beside its path and the user's id. */
+  readonly source?: Tree
   readonly routes?: Tree
   readonly limits?: Tree
   readonly users?: Tree
@@ -22,31 +35,52 @@ export interface Files {
 
 export { password }
 
+/** `session.secrets` of every config folder that tests write. */
+export const sessionSecret = 'the secret of sessions in every test'
+
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
 
-/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits, no lockout, and one secret for all that have a Redis, unless `files` says otherwise. */
+const byUrl = (given: string | Tree | undefined) =>
+  typeof given === 'string' ? { url: given } : given
+
+function gatewayTree({ gateway = {}, redis, source }: Files): Tree {
+  const base = {
+    server: { listen: '127.0.0.1:0' },
+    ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
+    drain: { notice: '0ms', grace: '2s' },
+    reload: { watch: false },
+    session: {
+      cookie: { secure: false },
+      perUser: { max: 1000 },
+      secrets: ['file:session-secret']
+    },
+    ...(redis !== undefined && { redis: byUrl(redis) })
+  }
+  // Sources that are in `gateway` come first.
+  return merged(merged(base, gateway), source ? signInAt('', source).gateway : {}) as Tree
+}
+
+function routesTree({ routes = {}, backend }: Files): Tree {
+  if (backend === undefined) return routes
+  const complete = ([name, route]: [string, Tree]): [string, Tree] => {
+    const isAnswered = ['upstream', 'answer', 'parts'].some(key => key in route)
+    return [name, { path: `/api/${name}`, ...(!isAnswered && { upstream: 'b' }), ...route }]
+  }
+  const named = Object.entries((routes['routes'] ?? {}) as Record<string, Tree>).map(complete)
+  const upstreams = { b: byUrl(backend), ...(routes['upstreams'] as Tree | undefined) }
+  return { ...routes, upstreams, routes: Object.fromEntries(named) }
+}
+
+/** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
   const folder = temporaryFolder()
   const write = (name: string, content: Tree) =>
     writeFileSync(join(folder, name), stringify(content))
-  const shared = files.gateway?.['redis'] !== undefined && { secrets: ['file:session-secret'] }
-  write(
-    'gateway.yaml',
-    merged(
-      {
-        server: { listen: '127.0.0.1:0' },
-        ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
-        drain: { notice: '0ms', grace: '2s' },
-        reload: { watch: false },
-        session: { cookie: { secure: false }, perUser: { max: 1000 }, ...shared }
-      },
-      files.gateway ?? {}
-    ) as Tree
-  )
+  write('gateway.yaml', gatewayTree(files))
   writeFileSync(join(folder, 'ops-secret'), testSecret)
-  writeFileSync(join(folder, 'session-secret'), 'a secret of at least thirty-two characters')
-  write('routes.yaml', files.routes ?? {})
+  writeFileSync(join(folder, 'session-secret'), sessionSecret)
+  write('routes.yaml', routesTree(files))
   write('limits.yaml', {
     lockout: noLockout,
     ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
@@ -96,6 +130,10 @@ export async function testGateway(
   })
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
   const call = (path: string, options: CallOptions = {}) => callGateway(gateway.url + path, options)
+  const ops = (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options)
+  /** A try at the sign-in of the console. */
+  const attempt = (username: string, extra: Tree = {}) =>
+    call('/api/auth/admin/login', { json: { username, password, ...extra } })
   return {
     ...gateway,
     /** Every log line so far. */
@@ -114,12 +152,18 @@ export async function testGateway(
     folder,
     /** A call without redirects; JSON bodies are written and read. */
     call,
+    status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
     /** A call to the operators' listener, with its secret. */
-    ops: (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options),
-    metrics: async () => await (await askOps(gateway.opsUrl, '/metrics')).text(),
+    ops,
+    metrics: async () => await (await ops('/metrics')).text(),
+    /** What `/ops/api/PATH` answers; `json` is sent by POST. */
+    opsJson: (path: string, json?: unknown) => opsJson(gateway.opsUrl, path, json),
+    ready: async () =>
+      await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
+    attempt,
     /** Signs in and gives the `Cookie` field's value. */
     signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
-      const answer = await call('/api/auth/admin/login', { json: { username, password, ...extra } })
+      const answer = await attempt(username, extra)
       if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
       return cookieOf(answer)
     }

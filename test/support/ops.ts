@@ -29,6 +29,11 @@ export async function askOps(
   })
 }
 
+/** What the API answers at `/ops/api/PATH`; `json` is sent by POST. */
+export async function opsJson(opsUrl: string, path: string, json?: unknown): Promise<any> {
+  return await (await askOps(opsUrl, `/ops/api/${path}`, { json })).json()
+}
+
 /** Closes routes for an hour, unless `closing` says otherwise. */
 export async function beginMaintenance(opsUrl: string, closing: object = {}): Promise<void> {
   const until = new Date(Date.now() + 3_600_000).toISOString()

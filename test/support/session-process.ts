@@ -11,16 +11,9 @@ interface ProcessOptions {
   readonly preload?: string
 }
 
-/** Starts one that is ready; its `ops.secret` is set. */
-export async function readyProcess(
-  t: Test,
-  { gateway: section, ...files }: Files,
-  options: ProcessOptions = {}
-) {
-  const folder = await configFolder({
-    gateway: { ...section, ops: { secret: '${OPS_SECRET}' } },
-    ...files
-  })
+/** Starts one that is ready. */
+export async function readyProcess(t: Test, files: Files, options: ProcessOptions = {}) {
+  const folder = await configFolder(files)
   const gateway = await startGatewayProcess(t.after, { folder, ...options })
   await gateway.ready()
   const signIn = async () => {
@@ -33,13 +26,12 @@ export async function readyProcess(
 
 interface Options extends ProcessOptions {
   /** The sections of gateway.yaml. */
-  readonly redis: object
+  readonly redis: Record<string, unknown>
   readonly session?: object
 }
 
 export async function sessionProcess(t: Test, { redis, session, ...more }: Options) {
-  const files = { gateway: { redis, session: { secrets: ['${SESSION_SECRET}'], ...session } } }
-  const { gateway, signIn } = await readyProcess(t, files, more)
+  const { gateway, signIn } = await readyProcess(t, { redis, gateway: { session } }, more)
   const call = async (path: string, cookie: string, method = 'GET') => {
     const answer = await fetch(gateway.url + path, { method, headers: { cookie } })
     await answer.arrayBuffer()

@@ -3,7 +3,8 @@
  *
  *     $ users block alice              a command; `--config FOLDER` is added, ID is the last request,
  *                                  SESSION the first session that was last printed as JSON
- *     blocked: alice; sessions …       what it prints; `…` is any text, alone in its line any lines
+ *     blocked: alice; sessions …       what it prints; `…` is any text of a line, and alone in its
+ *                                  line, at the beginning and at the end of all, also any lines
  *     [3]                              its exit code, if that is not 0
  *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
  *     200, 429 limit.exceeded          its status, and the code of an error
@@ -52,8 +53,6 @@ interface Stage {
   readonly last: { id: string; session: string }
 }
 
-const secret = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-
 export async function play(t: Test, scene: Scene): Promise<void> {
   const { says, stage } = await stageOf(t, scene)
   for (const step of says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
@@ -81,18 +80,14 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 }
 
 async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
-  const env = { ...secret, ...scene.env }
-  const {
-    backend,
-    scene: { says, texts, ...files }
-  } = await placed(t, scene)
+  const { env = {}, replicas = 1 } = scene
+  const { backend, says, texts, files } = await placed(t, scene)
   const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateways: TestGateway[] = []
-  const replicas = texts === undefined ? (scene.replicas ?? 1) : 0
-  while (gateways.length < replicas) gateways.push(await testGateway(t.after, folder, env))
-  for (const { ops } of gateways) {
-    await until('ready', async () => (await ops('/readyz')).status === 200)
+  while (texts === undefined && gateways.length < replicas) {
+    gateways.push(await testGateway(t.after, folder, env))
   }
+  for (const { ready } of gateways) await ready()
   const last = { id: '', session: '' }
   return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }
 }
@@ -101,8 +96,8 @@ async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: St
  * With real addresses of `http://backend`, of `http://away`, where nothing listens, and of
  * `redis://redis`.
  */
-async function placed(t: Test, { answers = {}, says, texts, gateway, routes, limits }: Scene) {
-  let text = JSON.stringify({ says, texts, gateway, routes, limits })
+async function placed(t: Test, { answers = {}, ...scene }: Scene) {
+  let text = JSON.stringify(scene)
   const backend = await testUpstream(t.after, (_request, response, { url }) => {
     const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -112,7 +107,8 @@ async function placed(t: Test, { answers = {}, says, texts, gateway, routes, lim
   if (text.includes('redis://redis')) {
     text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
   }
-  return { backend, scene: JSON.parse(text) as Scene }
+  const { says, texts, ...files } = JSON.parse(text) as Scene
+  return { backend, says, texts, files }
 }
 
 async function printedBy(stage: Stage, asked: string): Promise<string> {
@@ -195,11 +191,17 @@ async function printedByRequest(stage: Stage, replica: number, line: string): Pr
 
 const plain = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/^ | $/gm, '')
 
+/** Any lines, but the exit code at the end. */
+const anyLines = '(?:(?!\\[\\d+\\]\\n$).*\\n)*'
+
 function patternOf(wanted: string): RegExp {
-  const parts = wanted
-    .split('\n')
-    .map(line =>
-      line === '…' ? '(?:.*\n)*' : `${line.split('…').map(RegExp.escape).join('.*')}\n`
-    )
+  const lines = wanted.split('\n')
+  const last = lines.findLastIndex(line => !/^\[\d+\]$/.test(line))
+  const parts = lines.map((line, index) => {
+    if (line === '…') return anyLines
+    const text = `${line.split('…').map(RegExp.escape).join('.*')}\n`
+    const before = index === 0 && line.startsWith('…') ? anyLines : ''
+    return before + text + (index === last && line.endsWith('…') ? anyLines : '')
+  })
   return new RegExp(`^${parts.join('')}$`)
 }

@@ -2,13 +2,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Answer } from './call.ts'
-import { configFolder, type Files, testGateway, type TestGateway } from './gateway.ts'
+import { type Files, testGateway, type TestGateway } from './gateway.ts'
 import { createJudge, judgedUsers, type Session } from './judge.ts'
 import { until } from './until.ts'
 
 export { profile } from './judge.ts'
-
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
 /**
  * A gateway that may not have reached its Redis yet.
@@ -17,18 +15,16 @@ const environment = { SESSION_SECRET: 'a secret of at least thirty-two character
 export async function starting(
   t: Test,
   redis: Record<string, unknown>,
-  given: Record<string, string> = {},
+  environment: Record<string, string> = {},
   users?: Files['users']
 ): Promise<TestGateway> {
-  const gateway = { redis, session: { secrets: ['${SESSION_SECRET}'] } }
-  const folder = await configFolder({ gateway, ...(users && { users }) })
-  return await testGateway(t.after, folder, { ...environment, ...given })
+  return await testGateway(t.after, { redis, ...(users && { users }) }, environment)
 }
 
 /** A gateway that is ready. */
 export async function replica(...given: Parameters<typeof starting>): Promise<TestGateway> {
   const gateway = await starting(...given)
-  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+  await gateway.ready()
   return gateway
 }
 

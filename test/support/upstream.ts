@@ -49,11 +49,13 @@ export async function testUpstream(
   // It never hangs up on the gateway by itself, however long this process stands still.
   server.keepAliveTimeout = 0
   let connections = 0
+  let open = 0
   let onIdle = () => {}
   server.on('connection', socket => {
     connections++
+    open++
     socket.once('close', () => {
-      if (--connections === 0) onIdle()
+      if (--open === 0) onIdle()
     })
   })
   const port = await listen(server)
@@ -68,11 +70,13 @@ export async function testUpstream(
     seen,
     /** Requests that began, whole or not. */
     begun: () => begun,
+    /** Connections that were ever opened. */
+    connections: () => connections,
     /** Resolves when a running answer's connection was closed by the other side. */
     aborted: () => aborted.promise,
     /** Resolves when nobody holds a connection. */
     idle: async () => {
-      if (connections > 0) await new Promise<void>(resolve => void (onIdle = resolve))
+      if (open > 0) await new Promise<void>(resolve => void (onIdle = resolve))
     },
     close
   }

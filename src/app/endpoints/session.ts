@@ -138,7 +138,9 @@ export function addLogout(scope: FastifyInstance): void {
     handler: async (request, reply) => {
       // A page of another origin must not sign out, by GET as well.
       requireOrigin(request, config.gateway.server.origins)
-      const session = request.live?.session
+      const { live } = request
+      // The back-end may have changed its cookies a moment ago.
+      const session = live && gateway.sessions.credentials.withHeld(live).session
       await closeSession(request, reply)
       expireTokenCookies(reply)
       if (session !== undefined) {

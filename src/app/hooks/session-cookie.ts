@@ -4,7 +4,7 @@ import { recentlyUsed } from '../../bounded-map.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { sealedCookiesOf } from '../../config/schema/route.ts'
-import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
+import { cookieName, cookieText, decodedCookie } from '../../session/cookie-header.ts'
 import { createSeal } from '../../session/seal.ts'
 import { keyOf } from '../../session/types.ts'
 

@@ -61,8 +61,8 @@ const maxSuspects = 10_000
 function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
   const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
-  const { as: credentialStyle, scheme: credentialScheme, hasOwnToken } = credentialOf(credential)
-  if (!hasOwnToken) return undefined
+  const form = credentialOf(credential)
+  if (!form.hasOwnToken) return undefined
   const exchange = exchanges.get(upstreamName)
   const tokenOf = credentialFor(upstreamName)
   let refusedAt = -Infinity
@@ -83,8 +83,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
     const former = tokenOf(live.session)
     const { session } = await tokenRefresh.ensureToken(live, exchange, trail, former?.token)
     if (sendAgain === undefined) throw unconfirmed()
-    const style = { credentialStyle, credentialScheme }
-    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, style))
+    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, form))
     if (!saysEnded(sessionEnded, second)) return second
     discard(second)
     refusedAt = performance.now()
@@ -103,13 +102,11 @@ type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
 const maxBytes = 16 * 1024
 
 function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
-  if (test.status !== undefined && !test.status.includes(status)) return false
-  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
-  if (test.path === undefined) return true
+  if (test.path === undefined) return matchesTest(test, { status, headers })
   if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
   if (!mayHold(test, headers, body)) return false
   try {
-    return matchesTest(test, status, readJson(body, headers, maxBytes))
+    return matchesTest(test, { status, headers }, readJson(body, headers, maxBytes))
   } catch {
     return false
   }
@@ -126,12 +123,6 @@ function mayHold(
   const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
   const isPacked = headers['content-encoding'] !== undefined
   return isPacked || !arePlain || texts.some(text => body.includes(text))
-}
-
-function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
-  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
-  const { pathname } = new URL(location, 'http://upstream')
-  return paths.some(path => pathname.startsWith(path))
 }
 
 /** Nobody is signed out yet: the page may try again. */

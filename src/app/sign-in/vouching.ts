@@ -10,7 +10,7 @@ import {
   type SourceFaults
 } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import { keepCookies } from '../../proxy/cookie-header.ts'
+import { keepCookies } from '../../session/cookie-header.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { openSession } from '../hooks/session.ts'
@@ -114,7 +114,9 @@ export async function open(
     const replaced = current !== undefined && 'live' in current ? current.live : former
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
-    if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
+    if (replaced !== undefined) {
+      signOutAtSource(gateway, sessions.credentials.withHeld(replaced).session, request)
+    }
     if (!leaving.aborted) return opened
     request.session = null as never
     await sessions.end(opened, 'revoked')

@@ -18,6 +18,8 @@ export interface Reply {
   /** 0 without a response. */
   readonly status: number
   readonly headers: RawResponse['headers']
+  /** Where it redirects: path and query, without a slash at the end. */
+  readonly place?: string | undefined
   /** Undefined where it is not JSON. */
   readonly body?: Json
   /** For messages: the status, or why there is none. */
@@ -45,12 +47,10 @@ export function createClient(send: Send, fixedHeaders: Readonly<Record<string, s
   const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
     if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
-    const { as: credentialStyle, scheme: credentialScheme } = credentialOf(as)
     const backEnd: BackEnd = {
       // A list may be larger than a sign-in.
       send: async request => await send({ ...request, maxBytes }),
-      credentialStyle,
-      credentialScheme
+      credential: credentialOf(as)
     }
     const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
@@ -98,14 +98,21 @@ export const fetchFrom = (backend: { readonly url: string }): Send =>
   }
 
 function replyOf({ status, headers, body: bytes }: RawResponse): Reply {
+  const place = status >= 300 && status < 400 ? placeOf(headers['location']) : undefined
   try {
     const body = readJson(bytes, headers, maxBytes)
     const code = codeOf(body)
     const shown = code === undefined ? '' : `, ${code.path} ${code.value}`
-    return { status, headers, body, summary: `status ${status}${shown}` }
+    return { status, headers, place, body, summary: `status ${status}${shown}` }
   } catch {
-    return { status, headers, summary: `status ${status}, no JSON` }
+    return { status, headers, place, summary: `status ${status}, no JSON` }
   }
+}
+
+function placeOf(location: unknown): string | undefined {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://back-end')) return undefined
+  const { pathname, search } = new URL(location, 'http://back-end')
+  return pathname.replace(/(.)\/$/, '$1') + search
 }
 
 export function isOk({ status }: Reply): boolean {

@@ -57,6 +57,7 @@ const kinds = {
       'usertoken apitoken sessiontoken bearertoken key sessionid ticket',
     isToken
   ],
+  csrf: ['csrftoken xsrftoken csrf', isToken],
   refreshToken: ['refreshtoken refresh', isToken],
   id: ['userid uid id pk uuid sub documentid guid', isScalar],
   login: ['username loginname account accountname login email mail', isText],

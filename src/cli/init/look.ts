@@ -1,7 +1,8 @@
 /** Looks at a back-end with its session: credential, user, lists, errors, sign-out, in this order. */
+import { credentialOf } from '../../config/schema/routes.ts'
 import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
 import { codeOf, messageOf, shapeOf, userOf } from './detect.ts'
-import type { BackendSession, Look } from './sign-in.ts'
+import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
 interface SignedInLook extends Look {
   readonly session: BackendSession
@@ -34,7 +35,7 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   const proven = await prove(look, likely)
   const access = proven ?? likely[0] ?? anonymous
   draft.upstream['credential'] = access.as
-  if (access.as !== 'cookies') draft.source['cookies'] = undefined
+  if (credentialOf(access.as).as !== 'cookies') draft.source['cookies'] = undefined
   if (proven === undefined) {
     const text = 'TODO `credential`: no call showed how the token is taken (--token-header).'
     draft.notes.push(['upstreams', text])
@@ -43,9 +44,11 @@ async function findAccess(look: SignedInLook): Promise<Access> {
 }
 
 function likelyAccess(session: BackendSession): Access[] {
-  const { token, cookies, source } = session
-  const ofCookies = cookies === undefined ? [] : [{ credential: { cookies }, as: 'cookies' }]
-  if (token === undefined) return ofCookies
+  const { token, cookies, csrf, source } = session
+  const isForCsrf = csrf !== undefined && csrf.cookie === undefined
+  const credential = { cookies: cookies ?? '', ...(isForCsrf && { token: token ?? '' }) }
+  const ofCookies = cookies === undefined ? [] : [{ credential, as: asCookies(csrf) }]
+  if (token === undefined || isForCsrf) return ofCookies
   const own = typeof source.token === 'object' ? [withHeader(source.token.header, session)] : []
   const headers = ['x-access-token', 'x-token', 'authorization']
   return [
@@ -155,6 +158,7 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
 }
 
 function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+  if (reply.place !== undefined) return { status: [reply.status], location: [reply.place] }
   if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
   const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined
   // A code that a wrong password has, too, is one for all failures.

@@ -1,10 +1,11 @@
 /** Signs in at a back-end: under a made-up name, which shows how it refuses, and then once. */
 import { randomBytes } from 'node:crypto'
 import { textAt } from '../../json/values.ts'
+import type { CsrfConfig } from '../../config/schema/upstreams.ts'
 import { fill } from '../../login/back-end-call.ts'
 import { cookiesAfter } from '../../login/login-response.ts'
 import type { Answers } from '../prompt.ts'
-import { type Client, isOk, isSuccess, type Reply } from './client.ts'
+import { type Access, type Client, isOk, isSuccess, type Reply } from './client.ts'
 import { codeOf, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
@@ -26,13 +27,16 @@ export async function signIn({ client, answers, draft }: Look) {
   const { path, format, body } = call
   Object.assign(draft.source, call)
   const username = await answers.account()
-  const refusal = await askRefusal(client, call, username)
+  const plain = await askRefusal(client, call, username)
+  const before = await findBefore(client, path, plain)
+  const refusal = before ? await askRefusal(client, call, username, before) : plain
   if (typeof refusal === 'string') return refusal
   const password = await answers.password()
   draft.secrets.push(password)
-  const reply = await post(client, call, { username, password })
-  const { token, cookies, source } = credentialIn(reply)
-  const isIn = isOk(reply) && (reply.body === undefined || isSuccess(reply))
+  const reply = await post(client, call, { username, password }, before)
+  const { token, cookies, csrf, source } = credentialIn(reply, before)
+  const hasAnswer = isOk(reply) && (reply.body === undefined || isSuccess(reply))
+  const isIn = hasAnswer || isElsewhere(reply, refusal)
   if (!isIn || (token === undefined && isAlike(reply, refusal))) {
     return (
       `The sign-in was refused (${reply.summary}). Are the user name and password right, and ` +
@@ -41,12 +45,14 @@ export async function signIn({ client, answers, draft }: Look) {
   }
   const pairs = cookies?.split('; ') ?? []
   draft.secrets.push(token ?? '', ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1)))
-  const tests = testsOf(reply, refusal, source.token)
+  const likely = likelyRefused.filter(status => status !== before?.status)
+  const tests = testsOf(reply, refusal, source.token, likely)
   const outcomes = [
     ...(tests.refused === undefined ? [] : [{ is: 'refused', ...tests.refused }]),
     { is: 'success', ...tests.success }
   ]
-  Object.assign(draft.source, { outcomes, message: messageOf(refusal.body) }, source)
+  const message = messageOf(refusal.body)
+  Object.assign(draft.source, { before: before?.path, outcomes, message }, source)
   if (tests.refused === undefined) {
     draft.notes.push(['login', 'TODO `outcomes`: how a wrong password is refused was not seen.'])
   }
@@ -54,12 +60,50 @@ export async function signIn({ client, answers, draft }: Look) {
     const text = 'TODO `expires`, `refresh`: how the token is renewed was not tried.'
     draft.notes.push(['login', text])
   }
-  return { path, username, refusal, reply, token, cookies, source }
+  return { path, username, refusal, reply, token, cookies, csrf, source }
 }
 
-async function post(client: Client, call: SignInCall, account: Record<string, string>) {
+async function post(
+  client: Client,
+  call: SignInCall,
+  account: Record<string, string>,
+  access?: Access
+) {
   const body = fill(call.body, account)
-  return await client.ask({ ...call, method: 'POST', body })
+  return await client.ask({ ...call, method: 'POST', body }, access)
+}
+
+/** What sets the token against forged requests, without which Laravel answers 419, others 403. */
+async function findBefore(client: Client, path: string, refusal: Reply | string) {
+  if (typeof refusal === 'string' || ![403, 419].includes(refusal.status)) return undefined
+  for (const each of [path, '/sanctum/csrf-cookie', '/']) {
+    const { cookies, csrf } = credentialIn(await client.get(each))
+    if (cookies !== undefined && csrf?.cookie !== undefined) {
+      const { status } = refusal
+      return { path: each, status, credential: { cookies }, as: asCookies(csrf) }
+    }
+  }
+  return undefined
+}
+
+export function asCookies(csrf?: CsrfConfig): Access['as'] {
+  return csrf ? { as: 'cookies', csrf } : 'cookies'
+}
+
+const isAgainstForgery = /csrf|xsrf/i
+/** Of Angular, Laravel and Spring; of Django; of Tornado. */
+const csrfHeaders = new Map([
+  ['XSRF-TOKEN', 'x-xsrf-token'],
+  ['csrftoken', 'x-csrftoken'],
+  ['_xsrf', 'x-xsrftoken']
+])
+
+/** @param place of the token */
+function csrfOf(cookies: readonly string[], place: string): CsrfConfig | undefined {
+  const cookie = cookies.find(name => isAgainstForgery.test(name))
+  if (cookie !== undefined) return { cookie, header: csrfHeaders.get(cookie) ?? 'x-csrf-token' }
+  const isToken = cookies.length > 0 && isAgainstForgery.test(place)
+  return isToken ? { header: 'x-csrf-token' } : undefined
 }
 
 /**
@@ -67,13 +111,13 @@ async function post(client: Client, call: SignInCall, account: Record<string, st
  * @param like the name of the real account
  * @returns a text that says why there is none
  */
-async function askRefusal(client: Client, call: SignInCall, like: string) {
+async function askRefusal(client: Client, call: SignInCall, like: string, access?: Access) {
   const random = randomBytes(6).toString('hex')
   const username = `nobody-${random}${like.includes('@') ? '@example.invalid' : ''}`
-  const reply = await post(client, call, { username, password: `x-${random}` })
+  const reply = await post(client, call, { username, password: `x-${random}` }, access)
   const { status, summary } = reply
   if (status === 0) return `The sign-in ${call.path}: ${summary}.`
-  if (status >= 300 && status < 400) {
+  if (reply.place === call.path.replace(/(.)\/$/, '$1')) {
     return `The sign-in ${call.path} redirects (${status}): name the address behind it.`
   }
   const isMissing = status === 404 && isAlike(await client.get(`/${random}`), reply)
@@ -83,21 +127,30 @@ async function askRefusal(client: Client, call: SignInCall, like: string) {
 
 const nameOf = (cookie: string) => cookie.split('=', 1)[0] ?? ''
 
-function credentialIn({ body, headers }: Reply) {
-  const path = find(body, 'token')?.path
+/** Of a form that answers with redirects: another place than that of a wrong password. */
+function isElsewhere(reply: Reply, refusal: Reply): boolean {
+  return reply.place !== undefined && reply.place !== refusal.place
+}
+
+function credentialIn({ body, headers }: Reply, before?: Access) {
+  const path = (find(body, 'token') ?? find(body, 'csrf'))?.path
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)
   const header = path === undefined ? Object.keys(headers).find(isForToken) : undefined
   // As the gateway reads it: without a scheme such as `Bearer`.
   const inHeader = header && String(headers[header]).split(' ').at(-1)
   const setCookie = [headers['set-cookie'] ?? []].flat()
-  const cookies = cookiesAfter('', setCookie, setCookie.map(nameOf)) || undefined
+  const former = before?.credential.cookies ?? ''
+  const names = [...former.split('; '), ...setCookie].map(nameOf)
+  const cookies = cookiesAfter(former, setCookie, names) || undefined
+  const csrf = csrfOf(names, path ?? header ?? '')
   return {
     token: path === undefined ? inHeader : textAt(body, path),
     cookies,
+    csrf,
     source: {
       token: path ?? (header && { header }),
       refreshToken: find(body, 'refreshToken')?.path,
-      cookies: cookies?.split('; ').map(nameOf)
+      cookies: cookies && [...new Set(names)].filter(Boolean)
     }
   }
 }
@@ -105,10 +158,13 @@ function credentialIn({ body, headers }: Reply) {
 const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
-function testsOf(success: Reply, refusal: Reply, token: unknown) {
+function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
   const byStatus = { status: [success.status] }
-  if (!isOk(refusal)) {
-    const status = [...new Set([...likelyRefused, refusal.status])]
+  if (isElsewhere(success, refusal) && refusal.place !== undefined) {
+    return { success: byStatus, refused: { location: [refusal.place] } }
+  }
+  if (success.status !== refusal.status) {
+    const status = [...new Set([...likely, refusal.status])]
     return { success: byStatus, refused: { status } }
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
@@ -124,12 +180,13 @@ function testsOf(success: Reply, refusal: Reply, token: unknown) {
   }
 }
 
-/** The same status, code and members: nothing tells both apart. */
+/** The same status, place, code and members: nothing tells both apart. */
 function isAlike(left: Reply, right: Reply): boolean {
   const paths = ({ body }: Reply) =>
     membersOf(body)
       .map(({ path }) => path)
       .join()
   const isSameCode = codeOf(left.body)?.value === codeOf(right.body)?.value
-  return left.status === right.status && isSameCode && paths(left) === paths(right)
+  const isSameStatus = left.status === right.status && left.place === right.place
+  return isSameStatus && isSameCode && paths(left) === paths(right)
 }

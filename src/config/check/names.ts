@@ -74,6 +74,7 @@ const rows: readonly Row[] = [
     takes: ['authorization', 'trusted', 'tokenHeader', ...sent],
     nameIn: (credential: UpstreamConfig['credential']) => tokenHeaderOf(credentialOf(credential).as)
   },
+  { at: 'upstreams.*.credential.csrf.header', of: 'header', takes: ['trusted', 'credential'] },
   {
     at: 'upstreams.*.headers.KEY',
     of: 'header',
@@ -155,6 +156,11 @@ const isAmong = (mapping: object = {}, name: string): boolean =>
 
 const bareName = (cookie: string): string => cookie.replace(/^__(?:Host|Secure)-/, '')
 
+function credentialHeadersOf({ credential }: UpstreamConfig): Array<string | undefined> {
+  const { as, csrf } = credentialOf(credential)
+  return [tokenHeaderOf(as), csrf?.header]
+}
+
 type KindsOf = (name: string, call: Call, written: string) => ReadonlyArray<Kind | false>
 
 const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
@@ -164,9 +170,7 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
     Object.values(gateway.identity).includes(name) && 'identity',
     refusedFamilies.test(name) && 'trusted',
     gateway.envelope.tokenHeaders.includes(name) && 'tokenHeader',
-    upstream !== undefined &&
-      name === tokenHeaderOf(credentialOf(upstream.credential).as) &&
-      'credential',
+    upstream !== undefined && credentialHeadersOf(upstream).includes(name) && 'credential',
     (isAmong(upstream?.headers, name) || isAmong(source?.headers, name)) && 'fixed'
   ],
   cookie: (_, { gateway, routes, source }, name) => [

@@ -1,14 +1,14 @@
 import type { CheckedConfig, Report } from '../schema/config.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
-import { type ShapeStep, flatten } from '../schema/shapes.ts'
+import { flatten, memberOperations, type ShapeStep } from '../schema/shapes.ts'
 import type { Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-export function checkShapes({ routes }: CheckedConfig, report: Report): void {
+export function checkShapes({ routes }: CheckedConfig, report: Report, warn: Report): void {
   const { shapes } = routes
   checkBodies(routes, report)
-  const check = { shapes, report, hasPaging: routes.paging !== undefined }
+  const check = { shapes, report, warn, hasPaging: routes.paging !== undefined }
   for (const [name, steps] of Object.entries(shapes)) {
     steps.forEach((step, index) => checkStep(step, ['shapes', name, index], check))
     const cycles: Array<readonly string[]> = []
@@ -22,6 +22,7 @@ export function checkShapes({ routes }: CheckedConfig, report: Report): void {
 interface ShapesCheck {
   readonly shapes: Shapes
   readonly report: Report
+  readonly warn: Report
   /** Whether config says how the console sends page number and size. */
   readonly hasPaging: boolean
 }
@@ -47,6 +48,14 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
     if (twice !== undefined) report([...path, key], `two members become "${twice}"`)
+  }
+  for (const key of memberOperations) {
+    const names = step[key] ?? []
+    const dotted = (Array.isArray(names) ? names : Object.keys(names)).find(name =>
+      name.includes('.')
+    )
+    const message = `"${dotted}" is the name of one member: for a member of an object, use \`at\``
+    if (dotted !== undefined) check.warn([...path, key], message)
   }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {

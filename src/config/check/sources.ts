@@ -136,7 +136,12 @@ function checkUnused({ gateway, routes }: CheckedConfig, warn: Report): void {
     if (source.kind !== 'upstream-login') continue
     for (const what of ['token', 'cookie'] as const) {
       // Without `from`, the only source with such a credential is meant.
-      const isSent = credentials.some(each => sentBy(each) === what && (each.from ?? name) === name)
+      const isSent = credentials.some(
+        each =>
+          (each.from ?? name) === name &&
+          (sentBy(each) === what ||
+            (what === 'token' && each.csrf?.cookie === undefined && each.csrf))
+      )
       if (isSent || !gives(source, what)) continue
       const message = `no upstream has a \`credential\` that sends the ${what} of this source`
       warn(['login', 'sources', name, what === 'cookie' ? 'cookies' : what], message)

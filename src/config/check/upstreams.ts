@@ -1,8 +1,9 @@
 import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
-import { type JwtConfig, urlsOf } from '../schema/upstreams.ts'
+import { type CsrfConfig, type JwtConfig, urlsOf } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
 import { privateKeyOf } from './tls.ts'
@@ -57,7 +58,7 @@ function checkCredential(
 ): void {
   const { sources } = gateway.login
   const credential = credentialOf(routes.upstreams[name]?.credential ?? 'none')
-  const { as, from, exchange, jwt } = credential
+  const { as, from, exchange, jwt, csrf } = credential
   const place = ['upstreams', name, 'credential']
   const what = sentBy(credential)
   const giving = Object.keys(sources).filter(each => what && gives(sources[each], what))
@@ -77,6 +78,10 @@ function checkCredential(
     warn(place, message)
   }
   if (what === undefined) return
+  if (csrf !== undefined) {
+    const sent = Object.entries(sources).filter(([each]) => giving.includes(each))
+    checkCsrf(csrf, sent, message => report([...place, 'csrf'], message))
+  }
   if (from !== undefined) {
     if (!Object.hasOwn(sources, from) || giving.includes(from)) return
     report([...place, 'from'], `the source "${from}" gives no ${what}`)
@@ -86,6 +91,21 @@ function checkCredential(
     const example = `{ from: ${giving[0]}, as: ${as} }`
     const several = `${giving.join(' and ')} each give a ${what}`
     report(place, `${several}: name the source for this upstream, such as ${example}`)
+  }
+}
+
+function checkCsrf(
+  { cookie }: CsrfConfig,
+  sources: ReadonlyArray<readonly [string, SourceConfig]>,
+  report: (message: string) => void
+): void {
+  for (const [name, source] of sources) {
+    if (source.kind !== 'upstream-login') continue
+    if (cookie === undefined && source.token === undefined) {
+      report(`the source "${name}" has no \`token\``)
+    } else if (cookie !== undefined && !source.cookies.includes(cookie)) {
+      report(`"${cookie}" is not among \`cookies\` of the source "${name}"`)
+    }
   }
 }
 

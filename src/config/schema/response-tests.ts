@@ -15,7 +15,8 @@ const conditions = {
   ),
   startsWith: s.may.someOf(s.anyText, 'Beginnings of it that match.', {
     examples: [['captcha']]
-  })
+  }),
+  location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.')
 }
 
 const testOf = <T extends TProperties>(members: T, description: string, more: object = {}) =>
@@ -24,13 +25,6 @@ const testOf = <T extends TProperties>(members: T, description: string, more: ob
 export const answerTest = (description: string, more?: object) => testOf({}, description, more)
 
 export type AnswerTest = Static<ReturnType<typeof answerTest>>
-
-/** Of ordinary calls, which may be redirects. */
-export const endedTest = (description: string) =>
-  testOf(
-    { location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.') },
-    description
-  )
 
 const outcome = testOf(
   {

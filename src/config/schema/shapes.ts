@@ -128,6 +128,17 @@ export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
   paging?: Omit<NonNullable<Operations['paging']>, 'each'> & { each?: readonly ShapeStep[] }
 }
 
+/** These take names of members, and no paths. */
+export const memberOperations = [
+  'pick',
+  'drop',
+  'rename',
+  'default',
+  'constant',
+  'map',
+  'convert'
+] as const
+
 // Recursive: an operation can contain operations.
 const { properties: of } = stepSchema
 for (const list of [of.each, of.at.properties.operations, of.paging.properties.each]) {

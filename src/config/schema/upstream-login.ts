@@ -96,6 +96,7 @@ export const logout = s.optional(
 
 export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a back-end.', {
   upstream: s.upstreamName('An upstream of `routes.yaml`.'),
+  before: s.maybe(s.path('A call (GET) before it, whose `cookies` it sends, such as for CSRF.')),
   path: s.path('The back-end’s sign-in call (POST).'),
   format: bodyFormat,
   body: s.pairs(Type.Unknown(), 'The request body, with what the user typed.', {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import * as s from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
-import { endedTest, outcomesOf } from './response-tests.ts'
+import { answerTest, outcomesOf } from './response-tests.ts'
 import { bodyFormat, expires, logout, token } from './upstream-login.ts'
 
 const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
@@ -49,12 +49,17 @@ export const jwt = s.closed(
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
+export interface CsrfConfig {
+  readonly header: string
+  readonly cookie?: string
+}
 export type CredentialConfig =
   | string
   | {
       readonly from?: string
       readonly as: string
       readonly scheme?: string
+      readonly csrf?: CsrfConfig
       readonly exchange?: ExchangeConfig
       readonly jwt?: JwtConfig
     }
@@ -80,6 +85,16 @@ const form = (expected: string, pattern: string, more: object = {}) =>
     ...more
   })
 
+const csrf = s.optional(
+  {
+    header: s.header('The request header in which the back-end expects it.'),
+    cookie: s.may.text('Which of the session’s cookies has it. Default: it is the `token`.', {
+      examples: ['XSRF-TOKEN']
+    })
+  },
+  'The back-end’s token against forged requests (CSRF), sent beside its cookies.'
+)
+
 const own = {
   as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
   ...common
@@ -90,7 +105,7 @@ const credential = Type.Unsafe<CredentialConfig>(
     [
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
-        { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common },
+        { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common, csrf },
         { additionalProperties: false }
       ),
       s.closed({ ...own, exchange }, 'A token by a call.', { chosenBy: 'exchange' }),
@@ -194,7 +209,7 @@ export const upstream = s.closed(
     credential,
     identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: s.maybe(
-      endedTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
+      answerTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
     ),
     errors: s.maybe(errors),
     headers: s.maybe(

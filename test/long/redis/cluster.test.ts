@@ -55,21 +55,18 @@ t.test('everyone is out in a Cluster, at each process, and who comes next is in'
   await until('the other process hears', async () => (await alive(there, second)) === 0)
 })
 
-t.test(
-  'a primary that hangs: what is not remembered is 503, what is remembered goes on',
-  async t => {
-    const { cluster, here, there } = await setUp(t)
-    const [a = '', b = ''] = await openAll([here], 2)
-    t.match(await look(here, a), { live: {} })
-    const frozen = await cluster.primaryOf(epochKey)
-    frozen.signal('SIGSTOP')
-    t.after(() => frozen.signal('SIGCONT'))
-    t.match(await look(here, a), { live: {} })
-    await t.rejects(look(there, b), { code: 'session.unavailable' })
-    frozen.signal('SIGCONT')
-    await until('all is known again', async () => 'live' in (await look(there, b)))
-  }
-)
+t.test('a primary that hangs: what is remembered goes on, what is not is 503', async t => {
+  const { cluster, here, there } = await setUp(t)
+  const [a = '', b = ''] = await openAll([here], 2)
+  t.match(await look(here, a), { live: {} })
+  const frozen = await cluster.primaryOf(epochKey)
+  frozen.signal('SIGSTOP')
+  t.after(() => frozen.signal('SIGCONT'))
+  t.match(await look(here, a), { live: {} })
+  await t.rejects(look(there, b), { code: 'session.unavailable' })
+  frozen.signal('SIGCONT')
+  await until('all is known again', async () => 'live' in (await look(there, b)))
+})
 
 t.test('a gateway that starts while a Cluster is being set up waits for all slots', async t => {
   const options = flags({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })

@@ -8,7 +8,6 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
@@ -18,7 +17,6 @@ import { createLogger } from '../../../src/services/services.ts'
 import { testAuthority } from '../../support/authority.ts'
 import { casesIn } from '../../support/config-cases.ts'
 import { configFolder, noLockout, password, testGateway } from '../../support/gateway.ts'
-import { listen } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { play, type Scene } from '../../support/transcript.ts'
 import { until } from '../../support/until.ts'
@@ -73,8 +71,7 @@ t.test('files that change, are renamed over another or swapped by a link are tak
   write(folder, 'limits.yaml~', limits(7))
   renameSync(join(folder, 'limits.yaml~'), join(folder, 'limits.yaml'))
   t.equal(await reloaded(5), 'config reloaded: limits.signed-in.max 10 → 7')
-  const status = await gateway.ops('/ops/api/status')
-  t.match(await status.json(), {
+  t.match(await gateway.opsJson('status'), {
     generation: 5,
     files: { state: 'running' },
     taken: { by: 'files changed', changes: ['limits.signed-in.max 10 → 7'] }
@@ -90,8 +87,7 @@ t.test('a fault is told once, however often the same files are saved', async t =
   const gateway = await testGateway(t.after, { gateway: watching, limits: limits(5) })
   const { folder } = gateway
   const refusals = () => gateway.log.filter(event('config.refused')).length
-  const since = async () =>
-    ((await (await gateway.ops('/ops/api/status')).json()) as { files: Tree }).files['since']
+  const since = async () => (await gateway.opsJson('status')).files.since
   write(folder, 'limits.yaml', `# a remark\n${stringify(limits(5))}`)
   t.match(await gateway.reload('operator'), { outcome: 'unchanged' })
   t.notOk(gateway.log.some(line => String(line['event']).startsWith('config.')))
@@ -126,7 +122,7 @@ t.test('a bad file changes nothing, and is told wherever operators look', async 
     ['users.yaml', 'users: { alice: { password: plain } }']
   ] as const
   const gateway = await testGateway(t.after, { routes: routesTo(url, ['a']) })
-  const { folder, ops } = gateway
+  const { folder, ops, opsJson } = gateway
   const refused = async () =>
     /^console_gateway_config_refused (\d)$/m.exec(await (await ops('/metrics')).text())?.[1]
   for (const [name, text] of bad) {
@@ -139,9 +135,7 @@ t.test('a bad file changes nothing, and is told wherever operators look', async 
     t.equal(readiness.status, 200)
     const { config } = (await readiness.json()) as Tree
     t.match(config, /generation \d+ runs; the files were refused at .*yaml/)
-    t.match(await (await ops('/ops/api/status')).json(), {
-      files: { state: 'refused', faults: [fault] }
-    })
+    t.match(await opsJson('status'), { files: { state: 'refused', faults: [fault] } })
     t.equal(await refused(), '1')
     write(folder, name, good[name] ?? '')
     await gateway.reload('operator')
@@ -153,13 +147,13 @@ t.test('a bad file changes nothing, and is told wherever operators look', async 
 t.test('a renewed authority of Redis needs a restart, whatever else is reloaded', async t => {
   const redis = await testRedis(t.after)
   const folder = await configFolder({
-    gateway: { redis: { url: redis.url, ca: 'ca.pem' }, session: { secrets: ['${S}'] } },
+    redis: { url: redis.url, ca: 'ca.pem' },
     limits: limits(5)
   })
   const ca = join(folder, 'ca.pem')
   const old = readFileSync(testAuthority(t.after).certificate)
   writeFileSync(ca, old)
-  const gateway = await testGateway(t.after, folder, { S: 's'.repeat(32) })
+  const gateway = await testGateway(t.after, folder)
   const reload = async () => await gateway.reload('operator')
   copyFileSync(testAuthority(t.after).certificate, ca)
   t.match(await reload(), { outcome: 'unchanged', restartNeeded: ['redis.ca'] })
@@ -179,63 +173,51 @@ t.test('users come, go and change without a restart; the log tells no hash', asy
     const carol = { password: hashOf(text), roles: ['admin'] }
     write(gateway.folder, 'users.yaml', { users: { carol } })
   }
-  const signIn = async (json: object) =>
-    (await gateway.call('/api/auth/admin/login', { json })).status
+  const signIn = async (username: string, typed: string) =>
+    (await gateway.attempt(username, { password: typed })).status
   put('another password')
   await gateway.logged(event('config.reloaded'))
-  t.equal(await signIn({ username: 'carol', password: 'another password' }), 200)
-  t.equal(await signIn({ username: 'alice', password }), 401)
+  t.equal(await signIn('carol', 'another password'), 200)
+  t.equal(await signIn('alice', password), 401)
   put('a third one')
   const { msg } = await gateway.logged(({ generation }) => generation === 3)
   t.match(msg, 'users users.yaml.users.carol.password changed')
   t.notMatch(JSON.stringify(gateway.log), 'argon2id')
 })
 
-t.test(
-  'what began before a reload finishes as it began; the old upstream’s connections are closed then',
-  async t => {
-    let finish = () => {}
-    const old = await testUpstream(t.after, (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
-      finish = () => response.end('data: two\n\n')
-    })
-    const young = await testUpstream(t.after, json(200, { young: true }))
-    const gateway = await testGateway(t.after, { routes: routesTo(old.url, ['a']) })
-    const draining = async () =>
-      ((await (await gateway.ops('/ops/api/status')).json()) as Tree)['draining']
-    const stream = await fetch(`${gateway.url}/api/a`)
-    const reader = stream.body?.getReader()
-    const text = async () => new TextDecoder().decode((await reader?.read())?.value)
-    t.equal(await text(), 'data: one\n\n')
-    write(gateway.folder, 'routes.yaml', routesTo(young.url, ['a']))
-    t.match(await gateway.reload('operator'), {
-      outcome: 'reloaded',
-      changes: [`upstreams.b.url ${old.url} → ${young.url}`]
-    })
-    t.match((await gateway.call('/api/a')).json, { young: true })
-    t.same(await draining(), [{ generation: 1, requests: 1 }])
-    finish()
-    t.equal(await text(), 'data: two\n\n')
-    t.equal(await text(), '')
-    await old.idle()
-    await until('nothing drains', async () => String(await draining()) === '')
-  }
-)
+t.test('what began before a reload finishes as it began, and lets its upstream go', async t => {
+  let finish = () => {}
+  const old = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
+    finish = () => response.end('data: two\n\n')
+  })
+  const young = await testUpstream(t.after, json(200, { young: true }))
+  const gateway = await testGateway(t.after, { routes: routesTo(old.url, ['a']) })
+  const draining = async () => (await gateway.opsJson('status')).draining
+  const stream = await fetch(`${gateway.url}/api/a`)
+  const reader = stream.body?.getReader()
+  const text = async () => new TextDecoder().decode((await reader?.read())?.value)
+  t.equal(await text(), 'data: one\n\n')
+  write(gateway.folder, 'routes.yaml', routesTo(young.url, ['a']))
+  t.match(await gateway.reload('operator'), {
+    outcome: 'reloaded',
+    changes: [`upstreams.b.url ${old.url} → ${young.url}`]
+  })
+  t.match((await gateway.call('/api/a')).json, { young: true })
+  t.same(await draining(), [{ generation: 1, requests: 1 }])
+  finish()
+  t.equal(await text(), 'data: two\n\n')
+  t.equal(await text(), '')
+  await old.idle()
+  await until('nothing drains', async () => String(await draining()) === '')
+})
 
 t.test('connections to an upstream are kept while it stays as it is', async t => {
-  let connections = 0
-  const server = createServer((_request, response) => response.end('{}'))
-  server.keepAliveTimeout = 0
-  server.on('connection', () => connections++)
-  const backend = `http://127.0.0.1:${await listen(server)}`
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const gateway = await testGateway(t.after, { routes: routesTo(backend, ['a']) })
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routesTo(backend.url, ['a']) })
   const connectionsOf = async () => {
-    t.equal((await gateway.call('/api/a')).status, 200)
-    return connections
+    t.equal(await gateway.status('/api/a'), 200)
+    return backend.connections()
   }
   t.equal(await connectionsOf(), 1)
   for (const [expected, what, name, more, timeout] of [
@@ -246,7 +228,7 @@ t.test('connections to an upstream are kept while it stays as it is', async t =>
     [4, 'it was closed', 'b', { connections: 1 }, '12s']
   ] as const) {
     write(gateway.folder, 'routes.yaml', {
-      upstreams: { [name]: { url: backend, ...more } },
+      upstreams: { [name]: { url: backend.url, ...more } },
       routes: { a: { path: '/api/a', access: 'public', upstream: name, timeout } }
     })
     t.match(await gateway.reload('operator'), { outcome: 'reloaded' })

@@ -10,7 +10,6 @@ import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { hashOf } from '../../support/users.ts'
 
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 const hash = hashOf(password)
 const otherHash = hashOf('another password')
 const revoked = '401 session.revoked'
@@ -29,7 +28,7 @@ const write = (gateway: { readonly folder: string }, users: Users) =>
 /** Reloads with these users, and gives the answer. */
 async function take(gateway: TestGateway, users: Users) {
   write(gateway, users)
-  return (await (await gateway.ops('/ops/api/reload', { json: {} })).json()) as any
+  return await gateway.opsJson('reload', {})
 }
 
 /** The roles that each session has, or why it has none. */
@@ -47,18 +46,17 @@ const hears = async (gateway: TestGateway, cookie: string) =>
 /** Starts replicas on one Redis, each with a folder of its own. */
 async function onRedis(t: Test) {
   const redis = await testRedis(t.after)
-  const start = async (users = both, more: object = {}, commandTimeout = '30s') => {
-    const session = { secrets: ['${SESSION_SECRET}'] }
-    const gateway = { redis: { url: redis.url, commandTimeout }, session, ...more }
-    const replica = await testGateway(t.after, { gateway, users: { users } }, environment)
-    await until('ready', async () => (await replica.ops('/readyz')).status === 200)
+  const start = async (users = both, gateway = {}, commandTimeout = '30s') => {
+    const files = { gateway, redis: { url: redis.url, commandTimeout }, users: { users } }
+    const replica = await testGateway(t.after, files)
+    await replica.ready()
     return replica
   }
   return { redis, start }
 }
 
-const files = { gateway: { audit: { key: '${SESSION_SECRET}' } }, users: { users: both } }
-const single = await testGateway(t.after, files, environment)
+const files = { gateway: { audit: { key: 'file:session-secret' } }, users: { users: both } }
+const single = await testGateway(t.after, files)
 t.beforeEach(async () => void (await take(single, both)))
 
 for (const [change, bobs, told] of [
@@ -81,20 +79,17 @@ for (const [change, bobs, told] of [
   })
 }
 
-t.test(
-  'roles and profile are taken anew by live sessions, which nothing else concerns',
-  async t => {
-    const cookie = await single.signIn('bob')
-    const taken = async (users: Users, roles: string) => {
-      t.match(await take(single, users), { outcome: 'reloaded', sessions: [] })
-      t.same(await seen(single, cookie), [roles])
-    }
-    await taken({ alice, bob: { ...bob, roles: ['user'], profile: { title: 'Guest' } } }, 'user')
-    t.match((await single.call('/api/account/profile', { cookie })).json.data, { title: 'Guest' })
-    await taken(both, admin)
-    await taken({ ...both, carol: { password: hash } }, admin)
+t.test('roles and profile are taken anew by live sessions, and nothing else', async t => {
+  const cookie = await single.signIn('bob')
+  const taken = async (users: Users, roles: string) => {
+    t.match(await take(single, users), { outcome: 'reloaded', sessions: [] })
+    t.same(await seen(single, cookie), [roles])
   }
-)
+  await taken({ alice, bob: { ...bob, roles: ['user'], profile: { title: 'Guest' } } }, 'user')
+  t.match((await single.call('/api/account/profile', { cookie })).json.data, { title: 'Guest' })
+  await taken(both, admin)
+  await taken({ ...both, carol: { password: hash } }, admin)
+})
 
 t.test('replicas that read their files at different times: each goes by its own', async t => {
   const { start } = await onRedis(t)
@@ -127,24 +122,21 @@ t.test('a replica with an older file ends no session that a later file allows', 
   t.same(await seen(b, carols, bobs), ['user', admin], 'once it has read the file')
 })
 
-t.test(
-  'what changed while Redis was away ends sessions once it is back, though nobody uses them',
-  async t => {
-    const { redis, start } = await onRedis(t)
-    const b = await start()
-    const his = await b.signIn('bob')
-    await b.signIn('alice')
-    const a = await start({ alice: lesser, bob }, {}, '2s')
-    redis.signal('SIGSTOP')
-    const { outcome, sessions } = await take(a, { alice: lesser })
-    t.match([outcome, ...sessions], ['reloaded', /could not be compared with the users files/])
-    redis.signal('SIGCONT')
-    await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
-    await hears(b, his)
-    const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
-    t.equal(lines.length, 1, 'once')
-  }
-)
+t.test('what changed while Redis was away ends sessions once it is back', async t => {
+  const { redis, start } = await onRedis(t)
+  const b = await start()
+  const his = await b.signIn('bob')
+  await b.signIn('alice')
+  const a = await start({ alice: lesser, bob }, {}, '2s')
+  redis.signal('SIGSTOP')
+  const { outcome, sessions } = await take(a, { alice: lesser })
+  t.match([outcome, ...sessions], ['reloaded', /could not be compared with the users files/])
+  redis.signal('SIGCONT')
+  await a.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+  await hears(b, his)
+  const lines = a.log.filter(({ event, user }) => event === 'users.changed' && user === 'bob')
+  t.equal(lines.length, 1, 'once')
+})
 
 t.test('what changed while no gateway ran is judged at start', async t => {
   const { start } = await onRedis(t)
@@ -157,42 +149,39 @@ t.test('what changed while no gateway ran is judged at start', async t => {
   await hears(before, his)
 })
 
-t.test(
-  'a reload in which most users of a file vanish is refused, unless --yes says that it is meant',
-  async t => {
-    const names = ['bob', 'carol', 'dave', 'erin', 'frank']
-    const having = (password: string, of = names) =>
-      Object.fromEntries(of.map(name => [name, { password }]))
-    const reload = async (...words: string[]) =>
-      await run(['reload', ...words, '--config', single.folder])
-    await take(single, { alice, ...having(hash) })
-    const his = await single.signIn('bob')
-    write(single, { alice })
-    const refused = await reload()
-    t.equal(refused.code, 1)
-    t.match(
-      refused.err,
-      '5 of 6 users of source users-file vanish or change their password: if that is meant, ' +
-        'run `console-gateway reload --yes`'
-    )
-    t.same(await seen(single, his), [''])
-    const four = { ...having(hash), ...having(otherHash, names.slice(1)) }
-    t.match(await take(single, { alice, ...four }), { outcome: 'reloaded' }, 'fewer than five')
-    await take(single, { alice, ...having(hash) })
-    const again = await single.signIn('bob')
-    const passwords = { alice, ...having(otherHash) }
-    t.match(await take(single, passwords), { outcome: 'refused' }, 'new passwords of all are one')
-    write(single, { alice })
-    const meant = await reload('--yes')
-    t.match(meant, { code: 0, out: /users\.bob removed; 2 sessions closed\n/ })
-    t.same(await seen(single, again), [revoked])
-    const lines = linesIn(single.folder).filter(({ kind }) => kind === 'config.reload')
-    t.match(lines.slice(-2), [
-      { outcome: 'refused', detail: { 1: /5 of 6 users of source users-file vanish/ } },
-      { outcome: 'done' }
-    ])
-  }
-)
+t.test('a reload in which most users of a file vanish is refused without --yes', async t => {
+  const names = ['bob', 'carol', 'dave', 'erin', 'frank']
+  const having = (password: string, of = names) =>
+    Object.fromEntries(of.map(name => [name, { password }]))
+  const reload = async (...words: string[]) =>
+    await run(['reload', ...words, '--config', single.folder])
+  await take(single, { alice, ...having(hash) })
+  const his = await single.signIn('bob')
+  write(single, { alice })
+  const refused = await reload()
+  t.equal(refused.code, 1)
+  t.match(
+    refused.err,
+    '5 of 6 users of source users-file vanish or change their password: if that is meant, ' +
+      'run `console-gateway reload --yes`'
+  )
+  t.same(await seen(single, his), [''])
+  const four = { ...having(hash), ...having(otherHash, names.slice(1)) }
+  t.match(await take(single, { alice, ...four }), { outcome: 'reloaded' }, 'fewer than five')
+  await take(single, { alice, ...having(hash) })
+  const again = await single.signIn('bob')
+  const passwords = { alice, ...having(otherHash) }
+  t.match(await take(single, passwords), { outcome: 'refused' }, 'new passwords of all are one')
+  write(single, { alice })
+  const meant = await reload('--yes')
+  t.match(meant, { code: 0, out: /users\.bob removed; 2 sessions closed\n/ })
+  t.same(await seen(single, again), [revoked])
+  const lines = linesIn(single.folder).filter(({ kind }) => kind === 'config.reload')
+  t.match(lines.slice(-2), [
+    { outcome: 'refused', detail: { 1: /5 of 6 users of source users-file vanish/ } },
+    { outcome: 'done' }
+  ])
+})
 
 t.test('a session of a source that config no longer names is over', async t => {
   const { start } = await onRedis(t)
