@@ -122,10 +122,10 @@ async function asked(t: Test, sessions: number, ...rights: readonly string[]) {
   const { url, port } = await testRedis(t.after)
   await redisCli(port, 'ACL', 'SETUSER', 'default', ...rights)
   const gateway = await testGateway(t.after, {
-    gateway: { redis: { url, commandTimeout: '20s' } },
+    redis: { url, commandTimeout: '20s' },
     routes: { upstreams, routes }
   })
-  await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
+  await gateway.ready()
   const cookies: string[] = []
   for (let n = 0; n < sessions; n++) cookies.push(await gateway.signIn(n % 2 ? 'bob' : 'alice'))
   const all: StreamClient[] = []

@@ -22,10 +22,8 @@ const http = { session: {}, server: { trustedProxies: ['127.0.0.8/32'] } }
 async function gatewayOf({ server, session }: { server: object; session: object }, max: number) {
   const gateway = await testGateway(t.after, {
     gateway: { session, server: { ...server, maxConnections: max } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
-    }
+    backend: backend.url,
+    routes: { routes: { slow: { access: 'public' } } }
   })
   const { port, protocol } = new URL(gateway.url)
   const openPlain = (localAddress: string, to = Number(port)) => {

@@ -4,17 +4,15 @@ import { faultsOf, textFolder } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const anyone = { upstream: 'b', access: 'public' }
-
 t.test('case C1: the list has the page that the console asked for', async t => {
   const backend = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 25 }))
   const gateway = await testGateway(t.after, {
+    backend: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } },
     routes: {
       paging: { page: 'current', size: 'size', defaultSize: 10 },
-      upstreams: { b: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } } },
       routes: {
-        list: { ...anyone, path: '/api/list', methods: ['GET', 'POST'], shape: 'page' },
-        none: { ...anyone, path: '/api/none', shape: 'bare' }
+        list: { access: 'public', methods: ['GET', 'POST'], shape: 'page' },
+        none: { access: 'public', shape: 'bare' }
       },
       shapes: {
         page: [
@@ -72,11 +70,11 @@ t.test('json-server, JHipster, PostgREST: the total of a bare list is in a heade
   })
   const counted = (countHeader: string) => [{ nest: { as: 'rows', count: 'total', countHeader } }]
   const gateway = await testGateway(t.after, {
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       routes: {
-        total: { ...anyone, path: '/total', shape: 'total' },
-        range: { ...anyone, path: '/range', shape: 'range' }
+        total: { path: '/total', access: 'public', shape: 'total' },
+        range: { path: '/range', access: 'public', shape: 'range' }
       },
       shapes: { total: counted('x-total-count'), range: counted('content-range') }
     }

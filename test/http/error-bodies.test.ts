@@ -1,7 +1,6 @@
 /** The errors of a back-end, in the console's envelope. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const token = 'tok-0123456789abcdef'
@@ -18,21 +17,16 @@ const answers: Readonly<Record<string, readonly [status: number, body: object]>>
 const { url } = await testUpstream(t.after, (request, response, seen) => {
   json(...(answers[seen.url] ?? [404, {}]))(request, response, seen)
 })
-const route = (name: string, upstream: string, more: object = {}) => ({
-  [name]: { path: `/${name}/*`, rewrite: '/*', upstream, ...more }
-})
+const rewritten = (name: string) => ({ path: `/${name}/*`, rewrite: '/*' })
 const gateway = await testGateway(t.after, {
-  gateway: signInAt(url, { token: 'token' }).gateway,
+  backend: { url, credential: 'bearer', errors: 'laravel' },
+  source: { token: 'token' },
   routes: {
-    upstreams: {
-      b: { url, credential: 'bearer', errors: 'laravel' },
-      c: { url, errors: 'problem' },
-      raw: { url }
-    },
+    upstreams: { c: { url, errors: 'problem' }, raw: { url } },
     routes: {
-      ...route('shaped', 'b', { shape: 'whole' }),
-      ...route('plain', 'c', { access: 'public' }),
-      ...route('untouched', 'raw', { access: 'public' })
+      shaped: { ...rewritten('shaped'), shape: 'whole' },
+      plain: { ...rewritten('plain'), upstream: 'c', access: 'public' },
+      untouched: { ...rewritten('untouched'), upstream: 'raw', access: 'public' }
     },
     shapes: { whole: [{ wrap: 'envelope' }] }
   }

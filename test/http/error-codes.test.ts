@@ -14,23 +14,21 @@ const backend = await testUpstream(t.after, (asked, response, seen) => {
   response.writeHead(500, { 'content-type': 'text/html' }).end('<p>')
 })
 const both = ['GET', 'POST']
-const route = (name: string, more: object = {}) => ({
-  [name]: { path: `/api/${name}`, upstream: 'b', access: 'public', ...more }
-})
+const open = { access: 'public' }
 const gateway = await testGateway(t.after, {
   gateway: { console: { root: 'console' } },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     routes: {
-      ...route('admins', { access: { roles: ['admin'] }, methods: both }),
-      ...route('mine', { access: 'session', methods: both, maxBody: '16B' }),
-      ...route('socket', { websocket: {} }),
-      ...route('broken', { rewrite: '/broken' }),
-      ...route('own', { rewrite: '/own' }),
-      ...route('page', { rewrite: '/page' }),
-      ...route('quiet', { rewrite: '/broken', errorStatus: 'ok' }),
-      ...route('closed'),
-      ...route('rare')
+      admins: { access: { roles: ['admin'] }, methods: both },
+      mine: { methods: both, maxBody: '16B' },
+      socket: { ...open, websocket: {} },
+      broken: { ...open, rewrite: '/broken' },
+      own: { ...open, rewrite: '/own' },
+      page: { ...open, rewrite: '/page' },
+      quiet: { ...open, rewrite: '/broken', errorStatus: 'ok' },
+      closed: open,
+      rare: open
     }
   },
   limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } },
@@ -54,8 +52,7 @@ async function isTold(
   t.match(JSON.parse(body), { errorCode: code, requestId: id }, title)
   if (status < 400) return
   await until('why has it', async () => {
-    const asked = await gateway.ops(`/ops/api/requests?id=${id}`)
-    const { requests } = (await asked.json()) as { readonly requests: readonly object[] }
+    const { requests } = await gateway.opsJson(`requests?id=${id}`)
     return requests.length === 1
   })
 }
