@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
-import { createKey, listKeys, revokeKey } from '../login/keys.ts'
+import { createKey, listKeys, revokeKey } from '../session/keys.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead, type Desk } from './routes.ts'
 import { count, forMs, list, object, optional, text, time } from './schemas.ts'
@@ -40,10 +40,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
     path: '/keys/create',
     kind: 'keys.create',
     summary: 'Creates a key for a script.',
-    hint:
-      'Name the key: {"name": "nightly-export"}, with {"roles": ["user"]}, and ' +
-      '{"forMs": MILLISECONDS}, at most ten years. A name has letters, digits, ".", "-" and "_".',
-    body: newKey,
+    takes: newKey,
     answer: created,
     secret: 'key',
     run: async ({ name: keyName, roles = [], forMs: ms = standardMs }, request) => {
@@ -56,8 +53,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
     path: '/keys/revoke',
     kind: 'keys.revoke',
     summary: 'Ends a key at all replicas.',
-    hint: 'Name the key: {"name": "nightly-export"}.',
-    body: object({ name }),
+    takes: object({ name }),
     answer: object({ revoked: count }),
     run: async ({ name: keyName }) => ({ revoked: Number(await revokeKey(sessions, keyName)) })
   })

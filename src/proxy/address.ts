@@ -142,15 +142,9 @@ export class Address {
   }
 
   /** Lets what is running finish. */
-  async retire(): Promise<void> {
-    this.#checking.abort()
-    await this.#pool.close().catch(() => {})
-  }
-
-  /** Ends what is running. */
   async close(): Promise<void> {
     this.#checking.abort()
-    await this.#pool.destroy()
+    await this.#pool.close().catch(() => {})
   }
 
   /** Again and again, whether or not it gets requests. The next check begins a while after one. */

@@ -25,6 +25,7 @@ const gateway = await testGateway(t.after, {
     upstreams: { c: { url, errors: 'problem' }, raw: { url } },
     routes: {
       shaped: { ...rewritten('shaped'), shape: 'whole' },
+      parts: { access: 'public', parts: { a: { upstream: 'c', rewrite: '/problem' } } },
       plain: { ...rewritten('plain'), upstream: 'c', access: 'public' },
       untouched: { ...rewritten('untouched'), upstream: 'raw', access: 'public' }
     },
@@ -33,10 +34,10 @@ const gateway = await testGateway(t.after, {
 })
 
 t.test('case U8: `errors` of an upstream holds for routes without a shape', async t => {
-  t.match(await gateway.call('/plain/problem'), {
-    status: 409,
-    json: { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
-  })
+  const told = { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
+  for (const path of ['/plain/problem', '/api/parts']) {
+    t.match(await gateway.call(path), { status: 409, json: told }, path)
+  }
   const untouched = await gateway.call('/untouched/problem')
   t.same([untouched.status, untouched.json], [409, problem], 'without the key it passes as it is')
   t.same((await gateway.call('/plain/fine')).json, problem)

@@ -17,11 +17,9 @@ import { credentialSourceContract, rightPassword as password } from './credentia
 const people = `ou=people,${suffix}`
 const groups = `ou=groups,${suffix}`
 
+const contact = (uid: string) => ({ objectClass: ['inetOrgPerson'], uid, cn: uid, sn: uid })
 const person = (uid: string, more: Values = {}): Values => ({
-  objectClass: ['inetOrgPerson'],
-  uid,
-  cn: uid,
-  sn: uid,
+  ...contact(uid),
   userPassword: password,
   ...more
 })
@@ -56,21 +54,12 @@ const directory = await testDirectory(
     'uid=reset,ou=people': person('reset', { pwdReset: 'TRUE' }),
     'uid=late,ou=people': person('late', { pwdChangedTime: '20200101000000Z' }),
     'uid=locked,ou=people': person('locked', { pwdAccountLockedTime: '000001010000Z' }),
-    'cn=contact,ou=people': {
-      objectClass: ['inetOrgPerson'],
-      cn: 'contact',
-      sn: 'contact',
-      uid: 'contact'
-    },
+    'cn=contact,ou=people': contact('contact'),
     'cn=admin,ou=groups': group(alice),
     'cn=user,ou=groups': group(alice, bob),
     'cn=inner,ou=groups': group(alice, 'cn=outer,ou=groups'),
     'cn=outer,ou=groups': group('cn=inner,ou=groups'),
-    'cn=ops,ou=posix,ou=groups': {
-      objectClass: ['posixGroup'],
-      gidNumber: '7',
-      memberUid: 'alice'
-    }
+    'cn=ops,ou=posix,ou=groups': { objectClass: ['posixGroup'], gidNumber: '7', memberUid: 'alice' }
   },
   ['allow bind_anon_cred']
 )
@@ -102,8 +91,8 @@ async function folderOf(over: object = {}, { lockout = noLockout, login = {} }: 
 
 async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
   const gateway = await testGateway(t.after, await folderOf(over, setting), environment)
-  const login = async (username = 'alice', given = password) =>
-    await gateway.call('/api/auth/admin/login', { json: { username, password: given } })
+  const login = async (username = 'alice', typed = password) =>
+    await gateway.attempt(username, { password: typed })
   /** What the sign-in of a user gives, as the log has it. */
   const signedIn = async (username = 'alice') => {
     const from = gateway.log.length
@@ -112,8 +101,8 @@ async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
     return await gateway.logged(({ event }) => event === 'login', from)
   }
   /** The status and the code of a refusal. */
-  const refusal = async (username?: string, given?: string) => {
-    const { status, json } = await login(username, given)
+  const refusal = async (username?: string, typed?: string) => {
+    const { status, json } = await login(username, typed)
     return `${status} ${json.errorCode}`
   }
   return { ...gateway, login, signedIn, refusal }
@@ -285,24 +274,20 @@ t.test('Active Directory: its id becomes the usual text, its codes the reasons',
   }
 })
 
-const tiny = Array.from({ length: 9000 }, () => result('bind', 0))
-const large = Array.from({ length: 10 }, () => entry('cn=a', { x: 'x'.repeat(60_000) }))
-
 t.test('a server that says nonsense ends no process and signs nobody in', async t => {
-  const bound = result('bind', 0)
-  const said: Record<string, (operation: string, count: number) => readonly Say[]> = {
-    'a flood of messages': () => tiny,
-    'half a megabyte': operation => (operation === 'bind' ? [bound] : large),
-    'an entry without an id': operation => (operation === 'bind' ? [bound] : found({})),
-    'an id of wrong bytes': operation =>
-      operation === 'bind' ? [bound] : found({ objectGUID: guid.subarray(1) }),
-    'a referral in place of users': operation =>
-      operation === 'bind' ? [bound] : [result('search', 10)],
-    'no rights': operation => (operation === 'bind' ? [bound] : [result('search', 50)]),
-    'the service account is refused': () => [result('bind', 49)]
+  const bound = [result('bind', 0)]
+  const large = Array.from({ length: 10 }, () => entry('cn=a', { x: 'x'.repeat(60_000) }))
+  const said: Record<string, readonly [bind: readonly Say[], search: readonly Say[]]> = {
+    'a flood of messages': [Array.from({ length: 9000 }, () => result('bind', 0)), []],
+    'half a megabyte': [bound, large],
+    'an entry without an id': [bound, found({})],
+    'an id of wrong bytes': [bound, found({ objectGUID: guid.subarray(1) })],
+    'a referral in place of users': [bound, [result('search', 10)]],
+    'no rights': [bound, [result('search', 50)]],
+    'the service account is refused': [[result('bind', 49)], []]
   }
-  for (const [what, answer] of Object.entries(said)) {
-    const server = await fakeLdap(t.after, answer)
+  for (const [what, [bind, search]] of Object.entries(said)) {
+    const server = await fakeLdap(t.after, operation => (operation === 'bind' ? bind : search))
     const gateway = await gatewayOf(t, plainly(server))
     const { status, text } = await gateway.login()
     t.match([status, JSON.parse(text).errorCode], [503, 'upstream.refused'], what)

@@ -47,8 +47,8 @@ const lastBody = () => String(last()?.body)
 
 interface Form {
   readonly url?: string
-  readonly credentialStyle?: string
-  readonly credentialScheme?: string
+  /** Of the upstream. */
+  readonly credential?: unknown
   /** No call waits longer. */
   readonly maxMs?: number
   /** Gets how long each call would wait. */
@@ -57,25 +57,21 @@ interface Form {
 
 /** The source in front of a back-end, over the gateway's own way there. */
 function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
-  const { url = backend.url, credentialStyle = 'bearer', maxMs = Infinity, waits = [] } = form
-  const written = {
-    url,
-    connectTimeout: '30s',
-    responseTimeout: '30s',
-    credential: credentialStyle
-  }
-  const upstream = createUpstream(upstreamConfig(t.after, written))
+  const { url = backend.url, credential: written = 'bearer', maxMs = Infinity, waits = [] } = form
+  const times = { connectTimeout: '30s', responseTimeout: '30s' }
+  const config = upstreamConfig(t.after, { url, ...times, credential: written })
+  const upstream = createUpstream(config)
   t.after(() => upstream.close())
   return createUpstreamLogin({
     name: 'backend',
     config: { ...base, ...over },
-    send: call => {
-      waits.push(call.timeoutMs)
-      return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
-    },
-    credential: {
-      as: credentialStyle,
-      ...(form.credentialScheme !== undefined && { scheme: form.credentialScheme })
+    backEnd: {
+      ...upstream,
+      send: call => {
+        waits.push(call.timeoutMs)
+        const timeoutMs = Math.min(call.timeoutMs, maxMs)
+        return upstream.send({ ...call, timeoutMs, totalMs: timeoutMs })
+      }
     }
   })
 }
@@ -378,31 +374,31 @@ const calls: Record<string, [Over, sent: object, body: string, Form?]> = {
     { logout: get },
     { headers: { authorization: 'Bearer t-1' } },
     '',
-    { credentialStyle: 'none' }
+    { credential: 'none' }
   ],
   'cookies alone': [
     { logout: { ...out, method: 'DELETE' } },
     { method: 'DELETE', headers: { cookie: 'sid=abc', authorization: undefined } },
     '',
-    { credentialStyle: 'cookies' }
+    { credential: 'cookies' }
   ],
   'a token’s word is the one that the upstream wants, as DRF’s Token': [
     { logout: out },
     { headers: { authorization: 'Token t-1' } },
     '',
-    { credentialScheme: 'Token' }
+    { credential: { as: 'bearer', scheme: 'Token' } }
   ],
   'a token in a header has no word': [
     { logout: out },
     { headers: { 'x-token': 't-1', 'cookie': 'sid=abc', 'authorization': undefined } },
     '',
-    { credentialStyle: 'header:x-token' }
+    { credential: 'header:x-token' }
   ],
   'a token in a header has the word that config names': [
     { logout: out },
     { headers: { 'x-token': 'JWT t-1' } },
     '',
-    { credentialStyle: 'header:x-token', credentialScheme: 'JWT' }
+    { credential: { as: 'header:x-token', scheme: 'JWT' } }
   ]
 }
 const call = async (

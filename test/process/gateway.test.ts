@@ -10,7 +10,7 @@ t.test('/healthz and /readyz are on the ops listener only', async t => {
   t.match(await (await gateway.ops('/readyz')).json(), { status: 'ready' })
   t.equal((await gateway.ops('/other')).status, 404)
   for (const path of ['/healthz', '/readyz', '/metrics']) {
-    t.equal((await gateway.call(path)).status, 404)
+    t.equal(await gateway.status(path), 404)
   }
 })
 

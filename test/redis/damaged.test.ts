@@ -14,7 +14,7 @@ async function signedIn(t: Test) {
   await client.flushall()
   const gateway = await replica(t, { url: redis.url, commandTimeout: '20s' })
   const cookie = await gateway.signIn()
-  t.equal((await gateway.call(profile, { cookie })).status, 200)
+  t.equal(await gateway.status(profile, { cookie }), 200)
   const [key = ''] = await client.keys('{cg}:s:*')
   return { gateway, cookie, key, value: (await client.getBuffer(key)) ?? Buffer.alloc(0) }
 }
@@ -65,8 +65,8 @@ for (const [what, damage] of Object.entries(damages)) {
     })
     t.match(answers, [/^401 session.(unknown|absolute)$/], 'and nothing else before')
     t.equal(answers.length, 1)
-    t.ok([200, 503].includes((await gateway.call('/api/account/logout', { cookie })).status))
-    t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
+    t.ok([200, 503].includes(await gateway.status('/api/account/logout', { cookie })))
+    t.equal(await gateway.status(profile, { cookie: await gateway.signIn() }), 200)
   })
 }
 
@@ -90,7 +90,7 @@ for (const [what, damage] of Object.entries(others)) {
     t.same(tried.headers.getSetCookie(), [])
     await client.del(epoch)
     for (const each of [cookie, await gateway.signIn()]) {
-      t.equal((await gateway.call(profile, { cookie: each })).status, 200)
+      t.equal(await gateway.status(profile, { cookie: each }), 200)
     }
   })
 }

@@ -5,7 +5,6 @@ import type { Sessions } from '../../src/session/sessions.ts'
 import { keyOf, signedInOf, userDigest } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
 import { seed } from '../support/seed.ts'
-import { type Step, stepOf, type Wait, waitOf } from '../support/session-steps.ts'
 import {
   hour,
   newSession,
@@ -19,11 +18,36 @@ import { until } from '../support/until.ts'
 const runs = Number(process.env['CHAOS_RUNS'] ?? 15)
 const idle = 300
 const absolute = 700
+
+type Step =
+  | { do: 'open' | 'request' | 'look' | 'close' | 'extend' | 'renew'; id: number; at: number }
+  | { do: 'closeUser'; user: string; at: number }
+  | { do: 'closeAll'; at: number }
+
+const at = fc.nat(1)
+const id = fc.nat(15)
+/** An id is only ever made for one user. */
+const nameOf = (of: number) => (of % 2 === 0 ? 'u' : 'v')
+const uses = ['request', 'request', 'look', 'look', 'close', 'extend', 'renew'] as const
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('open' as const), id, at }) },
+  { weight: 21, arbitrary: fc.record({ do: fc.constantFrom(...uses), id, at }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('closeUser' as const),
+      user: fc.constantFrom('u', 'v'),
+      at
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('closeAll' as const), at }) }
+)
+/** Steps at the same time, or a pause in milliseconds. */
 const round = fc.oneof(
-  { weight: 30, arbitrary: fc.array(stepOf(16), { minLength: 1, maxLength: 5, size: 'max' }) },
-  { weight: 6, arbitrary: waitOf(60) },
+  { weight: 30, arbitrary: fc.array(step, { minLength: 1, maxLength: 5, size: 'max' }) },
+  { weight: 6, arbitrary: fc.integer({ min: 1, max: 60 }) },
   // Longer than a session may be idle.
-  { weight: 2, arbitrary: waitOf(400) }
+  { weight: 2, arbitrary: fc.integer({ min: 1, max: 400 }) }
 )
 type CleanUp = Parameters<typeof redisStore>[0]
 
@@ -56,10 +80,9 @@ async function replica(cleanUp: CleanUp, url: string, prefix: string) {
     return await touched.finally(() => running.delete(touched))
   }
   const remembered = { idle: hour, absolute: hour }
-  const lifeTimes = { idle, absolute, remembered }
-  const perUser = { max: 100, over: 'refuse' } as const
-  const sessions = sessionsOver(withMethods(store, { touch }), { lifeTimes, perUser })
-  await until('it follows', () => sessions.hasNews())
+  const config = { idle, absolute, remembered, perUser: { max: 100, over: 'refuse' } } as const
+  const sessions = sessionsOver(withMethods(store, { touch }), { config })
+  await until('it follows', () => sessions.store.isFollowed())
   return { sessions, running }
 }
 
@@ -87,7 +110,7 @@ const isSurelyOver = ({ used, opened, endedAt }: Model, at: number) =>
 type Replica = Awaited<ReturnType<typeof replica>>
 
 /** @throws where something contradicts the model */
-async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Step[] | Wait>) {
+async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Step[] | number>) {
   const model = new Map<number, Model>()
   slowest = 0
 
@@ -131,9 +154,10 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
       if (step.do === 'open') {
         // An id is random: none is made twice.
         if (model.has(step.id)) return
+        const user = nameOf(step.id)
         const known: Model = {
-          user: step.user,
-          secretId: `${userDigest(userOf(step.user))}-${step.id}`,
+          user,
+          secretId: `${userDigest(userOf(user))}-${step.id}`,
           opened: began,
           used: { from: began, to: Infinity },
           hasEnded: false,
@@ -141,7 +165,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
           endedAt: Infinity
         }
         model.set(step.id, known)
-        await timed(sessions.open(known.secretId, newSession(step.user)))
+        await timed(sessions.open(known.secretId, newSession(user)))
         known.used.to = Date.now()
         return
       }
@@ -176,7 +200,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
     for (const known of ending) known.hasEnded = true
   }
 
-  for (const each of rounds) await (Array.isArray(each) ? playRound(each) : wait(each.ms))
+  for (const each of rounds) await (Array.isArray(each) ? playRound(each) : wait(each))
   for (const known of model.values()) {
     for (const { sessions } of both) await look(sessions, known, true)
   }

@@ -16,7 +16,7 @@ t.test('a replica of Redis that hangs holds up no sign-in and no sign-out', asyn
   const answer = await gateway.call('/api/account/logout', { cookie, method: 'POST' })
   t.equal(answer.status, 200)
   sentinel.servers[1].signal('SIGCONT')
-  t.equal((await gateway.call(profile, { cookie })).status, 401)
+  t.equal(await gateway.status(profile, { cookie }), 401)
 })
 
 const gone = { code: 'session.unavailable' }

@@ -32,7 +32,7 @@ t.test('connections lose their answers for good, new ones do not: it heals itsel
   const cookie = await parts.both[0].signIn()
   const works = async () => {
     for (const gateway of parts.both) {
-      const isIn = async () => (await gateway.call(profile, { cookie })).status === 200
+      const isIn = async () => (await gateway.status(profile, { cookie })) === 200
       await until('it works', isIn)
     }
   }
@@ -64,7 +64,7 @@ t.test('200 ms of latency: requests are slower, and nothing else', async t => {
  * two seconds is never answered from memory, on the busiest machine.
  */
 async function signsOutEverywhere(t: Test, [a, b]: BehindProxy['both'], cookie: string) {
-  t.equal((await a.call(logout, { cookie })).status, 200)
+  t.equal(await a.status(logout, { cookie }), 200)
   const closedAt = performance.now()
   let acceptedMs = 0
   const statuses = new Set<number>()
@@ -84,13 +84,13 @@ t.test('the channel for news alone is dead: a sign-out is everywhere within 2 s'
   const [a, b] = both
   const cookie = await a.signIn()
   for (const gateway of [a, b, a, b]) {
-    t.equal((await gateway.call(profile, { cookie })).status, 200)
+    t.equal(await gateway.status(profile, { cookie }), 200)
   }
   await proxy.set('swallow', 'news')
   await signsOutEverywhere(t, both, cookie)
   const another = await a.signIn()
-  t.equal((await b.call(profile, { cookie: another })).status, 200, 'requests go on')
-  t.equal((await b.call(logout, { cookie: another })).status, 200)
+  t.equal(await b.status(profile, { cookie: another }), 200, 'requests go on')
+  t.equal(await b.status(logout, { cookie: another }), 200)
   const { status } = await a.call(profile, { cookie: another })
   t.equal(status, 401, 'and are answered by Redis itself, at once')
 })
@@ -100,7 +100,7 @@ t.test('the channel for news alone is closed: a sign-out is seen everywhere', as
   const [a, b] = both
   const cookie = await a.signIn()
   for (const gateway of [b, b]) {
-    t.equal((await gateway.call(profile, { cookie })).status, 200)
+    t.equal(await gateway.status(profile, { cookie }), 200)
   }
   const clients = async (...words: string[]) => await redisCli(redis.port, 'CLIENT', ...words)
   const channels = async () =>

@@ -39,7 +39,7 @@ t.test('used at one gateway, asked for at the other: with their headers and answ
   t.match(await client.get(record), /^0 [\w-]{6}\./)
   await pass(10, 20)
   const [before, idleBefore] = [await client.pttl(record), await idleEnd()]
-  t.equal((await first.call(profile, { cookie })).status, 200)
+  t.equal(await first.status(profile, { cookie }), 200)
   await until('the use is written', async () => (await idleEnd()) > idleBefore + 9.5 * minute)
   t.ok((await client.pttl(record)) <= before, 'the record was left alone')
   t.equal(await idleIn(second, cookie), 30, 'the other asks')
@@ -111,7 +111,7 @@ for (const [name, minutes] of Object.entries({ behind: -60, ahead: 60 })) {
       preload: join(import.meta.dirname, '../support/shift-clock.ts')
     })
     const cookie = await wrong.signIn()
-    const elsewhere = async () => (await right.call(profile, { cookie })).status
+    const elsewhere = async () => await right.status(profile, { cookie })
     t.equal(await elsewhere(), 200, 'an absolute end of half an hour is not over elsewhere')
     const began = performance.now()
     let uses = 0
@@ -138,15 +138,15 @@ t.test('CLIENT TRACKING is refused: sessions work, and one line says what to do'
   const [a, b] = await replicas(t, redis, { REDIS_PASSWORD: 'secret' })
   const cookie = await a.signIn()
   for (const gateway of [a, b, a, b]) {
-    t.equal((await gateway.call(profile, { cookie })).status, 200)
+    t.equal(await gateway.status(profile, { cookie }), 200)
   }
   // Longer than several attempts would take.
   await wait(1500)
   const stats = await redisCli(port, 'INFO', 'commandstats')
   t.match(stats, /cmdstat_client\|tracking:.*rejected_calls=2,/, 'once by each process')
-  t.equal((await b.call('/api/account/logout', { cookie, method: 'POST' })).status, 200)
+  t.equal(await b.status('/api/account/logout', { cookie, method: 'POST' }), 200)
   for (const gateway of [a, b]) {
-    t.equal((await gateway.call(profile, { cookie })).status, 401)
+    t.equal(await gateway.status(profile, { cookie }), 401)
     const said = gateway.log.filter(({ msg }) => String(msg).includes('CLIENT TRACKING'))
     t.equal(said.length, 1)
     t.match(said, [{ level: 'error', msg: /not cached.*"Rights of an ACL user"/ }])

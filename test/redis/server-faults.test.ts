@@ -90,8 +90,8 @@ const faults: Record<string, Fault> = {
       const [a, b] = both
       await cli('REPLICAOF', '127.0.0.1', nowhere)
       await refusesSignIns(part)
-      t.equal((await a.call(logout, { cookie })).status, 503)
-      await until('sessions go on', async () => (await b.call(profile, { cookie })).status === 200)
+      t.equal(await a.status(logout, { cookie }), 503)
+      await until('sessions go on', async () => (await b.status(profile, { cookie })) === 200)
       await a.logged(({ reason }) => reason === 'it became a replica')
     },
     end: async ({ cli }) => await cli('REPLICAOF', 'NO', 'ONE')
@@ -104,9 +104,9 @@ const faults: Record<string, Fault> = {
       const [a, b] = both
       await cli('CONFIG', 'SET', 'maxmemory', '1')
       await refusesSignIns(part)
-      t.equal((await b.call(profile, { cookie })).status, 200)
-      t.equal((await b.call(logout, { cookie })).status, 200)
-      t.equal((await a.call(profile, { cookie })).status, 401)
+      t.equal(await b.status(profile, { cookie }), 200)
+      t.equal(await b.status(logout, { cookie }), 200)
+      t.equal(await a.status(profile, { cookie }), 401)
       const statuses = Object.keys(trial.statuses('during')['profile'] ?? {})
       t.same(statuses, ['200'], 'no session was held up')
     },
@@ -177,9 +177,9 @@ t.test('a sign-in that Redis refuses leaves the browser’s former session alive
   // The gateway may have seen for itself what Redis is, and then asks no back-end.
   await until('a sign-in that Redis refuses has asked the back-end', async () => {
     await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
-    t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
+    t.equal(await gateway.status(login, { ...alice, cookie }), 503)
     await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
-    await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
+    await until('it lives', async () => (await gateway.status(profile, { cookie })) === 200)
     return signIns === 2
   })
   const ended = () => backend.seen.filter(({ url }) => url === '/bye')

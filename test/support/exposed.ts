@@ -112,7 +112,7 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   const open = await events(await gateway.signIn())
   after(() => open.body?.cancel())
   await gateway.reload('operator')
-  const text = async () => await (await gateway.ops('/metrics')).text()
+  const text = async () => await gateway.metrics()
   await until('the contract was checked', async () => /deviations_total\{/.test(await text()))
   return await text()
 }

@@ -38,6 +38,9 @@ export { password }
 /** `session.secrets` of every config folder that tests write. */
 export const sessionSecret = 'the secret of sessions in every test'
 
+/** With a key that stands in every config folder. */
+export const audit = { key: 'file:session-secret' }
+
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
 
@@ -155,9 +158,9 @@ export async function testGateway(
     status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
     /** A call to the operators' listener, with its secret. */
     ops,
-    metrics: async () => await (await ops('/metrics')).text(),
     /** What `/ops/api/PATH` answers; `json` is sent by POST. */
     opsJson: (path: string, json?: unknown) => opsJson(gateway.opsUrl, path, json),
+    metrics: async () => await (await ops('/metrics')).text(),
     ready: async () =>
       await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
     attempt,

@@ -122,7 +122,7 @@ export async function killUnderLoad(t: Test, seconds: number) {
     'no GET was asked more than twice'
   )
   await until('nothing is in flight', async () => {
-    const metrics = await (await gateway.ops('/metrics')).text()
+    const metrics = await gateway.metrics()
     return metrics.includes('console_gateway_upstream_in_flight{upstream="b"} 0')
   })
   return { ...counts, kills, askedTwice: safe.filter(times => times === 2).length }

@@ -7,14 +7,11 @@ import {
   PasswordPolicyError,
   ResultCodeError
 } from 'ldapts'
-import { accountKey, type Identity } from '../../session/types.ts'
+import { accountKey } from '../../session/types.ts'
 import type { Refusal, RefusalKind, SignInResult } from '../credential-source.ts'
 import { type Directory, type Server, withConnection } from './connection.ts'
 
-interface User {
-  readonly dn: string
-  readonly identity: Identity
-}
+type User = NonNullable<Awaited<ReturnType<typeof findUser>>>
 
 /** Beyond it the sign-in fails: to leave some out could leave out a role. */
 const maxGroups = 500
@@ -69,11 +66,7 @@ export async function judge(
   })
 }
 
-export async function lookUp(
-  directory: Directory,
-  server: Server,
-  username: string
-): Promise<Identity | undefined> {
+export async function lookUp(directory: Directory, server: Server, username: string) {
   return await withConnection(directory, server, async client => {
     const user = await findUser(client, directory, username, () => {})
     return user && { ...user.identity, roles: await rolesOf(client, directory, user) }
@@ -85,7 +78,7 @@ async function findUser(
   { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: Directory,
   typed: string,
   onAmbiguous: (username: string) => void
-): Promise<User | undefined> {
+) {
   await client.bind(bind.dn, bind.password)
   const { searchEntries } = await client.search(base, {
     filter: new EqualityFilter({ attribute: nameAttribute, value: typed }),

@@ -39,7 +39,7 @@ export function createLdap(
           faults.push(`${url}: ${(error as Error).message}`)
         }
       }
-      const cause = new Error(faults.join('; '))
+      const cause = faults.join('; ')
       throw new GatewayError('upstream.refused', { status: 503, cause })
     })
   }

@@ -133,6 +133,6 @@ t.test('a file that is written in pieces is taken once, and whole', async t => {
   }
   writeFileSync(join(folder, 'routes.yaml'), whole)
   await gateway.logged(({ event }) => event === 'config.reloaded')
-  t.equal((await gateway.call('/api/r19')).status, 200)
+  t.equal(await gateway.status('/api/r19'), 200)
   t.equal(gateway.log.filter(({ event }) => String(event).startsWith('config.')).length, 1)
 })

@@ -62,10 +62,10 @@ t.test('files that change, are renamed over another or swapped by a link are tak
     (await gateway.logged(line => line['generation'] === generation))['msg']
   version('..2', ['a', 'b'])
   t.equal(await reloaded(2), 'config reloaded: routes.b added')
-  t.equal((await gateway.call('/api/b')).status, 200)
+  t.equal(await gateway.status('/api/b'), 200)
   version('..3', ['a', 'b', 'c'])
   await reloaded(3)
-  t.equal((await gateway.call('/api/c')).status, 200)
+  t.equal(await gateway.status('/api/c'), 200)
   write(folder, 'limits.yaml', limits(10))
   t.equal(await reloaded(4), 'config reloaded: limits.signed-in.max 5 → 10')
   write(folder, 'limits.yaml~', limits(7))
@@ -130,7 +130,7 @@ t.test('a bad file changes nothing, and is told wherever operators look', async 
     write(folder, name, text)
     const answer = await gateway.reload('operator')
     t.match(answer, { outcome: 'refused', faults: [fault] }, JSON.stringify(text))
-    t.equal((await gateway.call('/api/a')).status, 200)
+    t.equal(await gateway.status('/api/a'), 200)
     const readiness = await ops('/readyz')
     t.equal(readiness.status, 200)
     const { config } = (await readiness.json()) as Tree

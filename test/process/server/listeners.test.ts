@@ -1,19 +1,17 @@
 /** https by the gateway itself: real certificates, real clients, and what is no TLS at all. */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { request } from 'node:https'
-import { connect as connectTcp, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { connect, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { parse, stringify } from 'yaml'
 import { type Authority, testAuthority } from '../../support/authority.ts'
+import { callOnce } from '../../support/call.ts'
 import { run } from '../../support/command.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
-import { raw } from '../../support/raw.ts'
+import { open, raw } from '../../support/raw.ts'
 import { password } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -22,30 +20,6 @@ import { message, webSocketUpstream } from '../../support/websocket.ts'
 const first = testAuthority(t.after)
 const second = testAuthority(t.after)
 const trusted = [first, second].map(({ certificate }) => readFileSync(certificate, 'utf8'))
-
-interface Call {
-  readonly path?: string
-  readonly cookie?: string
-  readonly json?: unknown
-}
-
-/** A call by https, on a connection of its own. */
-async function call(url: string, { path = '/api/session', cookie, json }: Call = {}) {
-  const asked = request(`${url}${path}`, {
-    ca: trusted,
-    agent: false,
-    method: json === undefined ? 'GET' : 'POST',
-    headers: {
-      'sec-fetch-site': 'same-origin',
-      ...(cookie !== undefined && { cookie }),
-      ...(json !== undefined && { 'content-type': 'application/json' })
-    }
-  })
-  asked.end(json === undefined ? undefined : JSON.stringify(json))
-  const [response] = await once(asked, 'response')
-  const text = (await buffer(response)).toString()
-  return { status: response.statusCode, headers: response.headers, json: JSON.parse(text) }
-}
 
 /** What a TLS client agrees on with the gateway. @throws where they do not agree */
 async function handshake(url: string, options: ConnectionOptions = {}) {
@@ -64,14 +38,6 @@ async function handshake(url: string, options: ConnectionOptions = {}) {
 }
 
 const fingerprint = async (url: string) => (await handshake(url)).fingerprint
-
-/** A connection that says nothing yet. */
-async function connected(url: string): Promise<Socket> {
-  const { hostname, port } = new URL(url)
-  const socket = connectTcp(Number(port), hostname).on('error', () => {})
-  await once(socket, 'connect')
-  return socket
-}
 
 /** A change that a reload takes over. */
 function raiseLimit(folder: string): void {
@@ -104,11 +70,12 @@ const chat = await webSocketUpstream(t.after)
 const { tls: ofFirst } = pemFiles(t.testdir({}))
 const gateway = await testGateway(t.after, {
   gateway: { server: { tls: ofFirst }, ...secure },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url }, chat: { url: chat.url } },
+    upstreams: { chat: { url: chat.url } },
     routes: {
-      echo: { path: '/api/echo', upstream: 'b', methods: ['GET', 'POST'] },
-      chat: { path: '/api/chat', upstream: 'chat', access: 'public', websocket: {} }
+      echo: { methods: ['GET', 'POST'] },
+      chat: { upstream: 'chat', access: 'public', websocket: {} }
     }
   }
 })
@@ -116,15 +83,17 @@ const { url, log } = gateway
 
 t.test('a browser keeps its secure cookie without any proxy', async t => {
   t.match(url, /^https:/)
-  const login = { path: '/api/auth/admin/login', json: { username: 'alice', password } }
-  const { headers } = await call(url, login)
+  const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+  const json = { username: 'alice', password }
+  const path = '/api/auth/admin/login'
+  const { headers } = await callOnce(url, { path, headers: sameOrigin, json })
   const cookies = headers['set-cookie'] ?? []
-  const cookie = cookies.find((each: string) => each.startsWith('__Host-console_sid=')) ?? ''
+  const cookie = cookies.find(each => each.startsWith('__Host-console_sid=')) ?? ''
   t.match(cookie, /^__Host-console_sid=.*; Secure/)
   t.equal(headers['strict-transport-security'], 'max-age=31536000')
-  const sent = { path: '/api/echo', cookie: cookie.split(';')[0] ?? '' }
-  t.equal((await call(url, sent)).status, 200)
-  t.equal((await call(url, { ...sent, json: { a: 'x'.repeat(100_000) } })).status, 200)
+  const sent = { path: '/api/echo', headers: { ...sameOrigin, cookie: cookie.split(';')[0] } }
+  t.equal((await callOnce(url, sent)).status, 200)
+  t.equal((await callOnce(url, { ...sent, json: { a: 'x'.repeat(100_000) } })).status, 200)
   t.match(backend.seen[1]?.headers, { 'x-forwarded-proto': 'https' })
   t.equal(backend.seen[1]?.body.length, 100_008)
   const insecure = log.filter(line => line['event'] === 'login.insecure')
@@ -146,13 +115,13 @@ t.test('what is no TLS is closed without a word, and harms nobody', async t => {
   t.match(await raw(plain, Buffer.from([22, 3, 1, 0, 5, 1, 0, 0, 1, 0])), { closed: true })
   t.match(await raw(plain, ''), { whole: '', closed: true }, 'a handshake has to come in time')
   for (let times = 0; times < 20; times++) {
-    const socket = await connected(url)
+    const { socket } = await open(t.after, url)
     // The start of a handshake, then a reset.
     socket.write(Buffer.from([22, 3, 1, 2, 0, 1, 0]), () => socket.resetAndDestroy())
     await once(socket, 'close')
   }
   await gateway.logged(line => line['event'] === 'connection.refused')
-  t.equal((await call(url)).status, 401, 'it still serves')
+  t.equal((await callOnce(`${url}/api/session`)).status, 401, 'it still serves')
 })
 
 t.test('WebSockets pass over TLS', async t => {
@@ -172,8 +141,8 @@ t.test('a renewed certificate is taken over, a broken one is not', async t => {
     limits: { limits: { all: { by: 'address', max: 1000, window: '1m' } } }
   })
   const before = await fingerprint(gateway.url)
-  const open = connect({ port: Number(new URL(gateway.url).port), ca: trusted })
-  await once(open, 'secureConnect')
+  const early = connect({ port: Number(new URL(gateway.url).port), ca: trusted })
+  await once(early, 'secureConnect')
 
   let from = gateway.log.length
   use(second)
@@ -181,10 +150,10 @@ t.test('a renewed certificate is taken over, a broken one is not', async t => {
   t.match(reloaded['changes'], ['server.tls has another certificate or key'])
   const after = await fingerprint(gateway.url)
   t.not(after, before)
-  open.write('GET /api/session HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  const [answer] = await once(open, 'data')
+  early.write('GET /api/session HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const [answer] = await once(early, 'data')
   t.match(String(answer), /^HTTP\/1\.1 401/, 'open connections go on')
-  open.destroy()
+  early.destroy()
 
   from = gateway.log.length
   writeFileSync(certificate, 'half a certificate')
@@ -205,17 +174,16 @@ t.test('a plan says of a certificate what a reload does', async t => {
   // By its address: this process has several gateways, and one socket for commands.
   const listen = `127.0.0.1:${await freePort()}`
   const gateway = await testGateway(t.after, { gateway: { server: { tls }, ops: { listen } } })
-  const read = async (path: string) => await (await gateway.ops(`/ops/api/${path}`)).json()
   const plan = async () => (await run(['plan', '-c', gateway.folder])).out
   const renewed = 'server.tls has another certificate or key'
 
   use(second)
   t.match(await plan(), `Live, at the next reload:\n  gateway.yaml ${renewed}\n\nNo risks`)
-  t.match(await read('plan'), { changes: [{ text: renewed, restart: false }] })
+  t.match(await gateway.opsJson('plan'), { changes: [{ text: renewed, restart: false }] })
   t.match(await gateway.reload('operator'), { changes: [renewed], restartNeeded: [] })
 
   t.equal(await plan(), 'Nothing would change.\n')
-  t.match(await read('plan'), { changes: [] })
+  t.match(await gateway.opsJson('plan'), { changes: [] })
 })
 
 t.test('a certificate for a listener without TLS waits for the restart', async t => {
@@ -237,13 +205,12 @@ t.test('clients that never agree on keys do not hold a stop for longer than its 
   const gateway = await testGateway(t.after, {
     gateway: { server: { tls }, drain: { grace: '300ms' }, ...secure }
   })
-  const silent = await connected(gateway.url)
+  await open(t.after, gateway.url)
   // Connections are accepted in their order.
   await handshake(gateway.url)
   const startedAt = performance.now()
   await gateway.stop({ noticeMs: 0 })
   t.ok(performance.now() - startedAt < 8000, 'before the time of a handshake')
-  silent.destroy()
 })
 
 t.end()
