@@ -1,15 +1,13 @@
 /** Answers of config, of routes and of the gateway's own endpoints. */
 import t from 'tap'
-import { cookieOf, password, testGateway } from '../support/gateway.ts'
+import { cookieOf, testGateway } from '../support/gateway.ts'
 import { beginMaintenance } from '../support/ops.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
-import { loginPath as login } from '../support/wire.ts'
 
-const right = { username: 'alice', password }
 const open = (path: string, answer: object) => ({ path: `/api/${path}`, access: 'public', answer })
 
+const bye = { json: { msg: 'bye', code: 'mine' }, inEnvelope: 'flat' }
 const gateway = await testGateway(t.after, {
   gateway: { envelope: { inertToken: 'inert' } },
   routes: {
@@ -22,25 +20,19 @@ const gateway = await testGateway(t.after, {
             accessToken: '{token}',
             user: { id: '{id}', roles: '{roles}', mail: '{profile.email}' },
             codes: '{permissions}',
-            homePath: '/analytics',
             expires: '{absoluteEndsAt}'
           }
         }
       },
-      logout: {
-        ...{ path: '/logout', methods: ['POST'] },
-        answer: { json: { msg: 'bye', code: 'mine' }, inEnvelope: 'flat' }
-      },
+      logout: { path: '/logout', methods: ['POST'], answer: bye },
       refresh: {
         path: '/auth/refresh',
         answer: { json: { accessToken: '{token}', user: '{username}', expires: '{idleEndsAt}' } }
       },
       profile: {
-        ...{ path: '/api/user/info', methods: ['POST'] },
-        answer: {
-          json: { user: { userId: '{id}', mail: '{profile.email}' }, roles: '{roles}' },
-          inEnvelope: 'flat'
-        }
+        path: '/api/user/info',
+        methods: ['POST'],
+        answer: { json: { user: { userId: '{id}' }, roles: '{roles}' }, inEnvelope: 'flat' }
       }
     },
     routes: {
@@ -89,13 +81,12 @@ t.test('each stands where config says, with the values of its user', async t => 
 })
 
 t.test('sign-in, profile, refresh and sign-out have theirs', async t => {
-  const signedIn = await gateway.call(login, { json: right })
+  const signedIn = await gateway.attempt('alice')
   const { expires, ...data } = signedIn.json.data
   t.same(data, {
     accessToken: 'inert',
     user: { id: '1', roles: ['admin', 'user'], mail: 'alice@example.com' },
-    codes: ['b', 'c', 'a'],
-    homePath: '/analytics'
+    codes: ['b', 'c', 'a']
   })
   t.ok(expires > Date.now())
   t.match(signedIn.json, { ok: true, code: 0, status: undefined, currentAuthority: undefined })
@@ -110,12 +101,12 @@ t.test('sign-in, profile, refresh and sign-out have theirs', async t => {
     t.ok(refreshed.json.data.expires > Date.now())
     t.same(refreshed.headers.getSetCookie(), [], 'the cookie stays')
   }
-  const user = '"user":{"userId":"1","mail":"alice@example.com"},"roles":["admin","user"]'
+  const user = '"user":{"userId":"1"},"roles":["admin","user"]'
   t.equal((await post('/api/user/info')).text, `{${envelope},${user}}`)
   for (const more of [{ cookie }, {}]) {
     t.equal((await post('/logout', more)).text, `{${envelope},"msg":"bye"}`)
   }
-  t.equal((await gateway.call('/api/session', { cookie })).status, 401)
+  t.equal(await gateway.status('/api/session', { cookie }), 401)
 })
 
 t.test('that of a sign-in may stand beside the code, or be the whole body', async t => {
@@ -125,8 +116,8 @@ t.test('that of a sign-in may stand beside the code, or be the whole body', asyn
     [{ json: 'x', byRole: { user: 'u', admin: 'a' }, inEnvelope: 'none' }, '"u"'],
     [{ inEnvelope: 'none' }, 'null']
   ] as const) {
-    const { call } = await testGateway(t.after, { routes: { endpoints: { login: { answer } } } })
-    t.match(await call(login, { json: right }), { status: 200, text: expected })
+    const { attempt } = await testGateway(t.after, { routes: { endpoints: { login: { answer } } } })
+    t.match(await attempt('alice'), { status: 200, text: expected })
   }
 })
 
@@ -142,7 +133,7 @@ t.test('by POST any body is ignored, another origin and another method are refus
       const answer = await gateway.call(path, { ...ask, headers: { 'content-type': name }, body })
       t.equal(answer.status, 200, `${path} ${name} ${body}`)
     }
-    t.equal((await gateway.call(path, ask)).status, 200, path)
+    t.equal(await gateway.status(path, ask), 200, path)
     const foreign = await gateway.call(path, {
       ...ask,
       headers: { origin: 'https://evil.example' }
@@ -184,62 +175,63 @@ t.test('HEAD is GET without a body, other methods are 405', async t => {
 const secrets = { token: 'the-back-end-token-0', refresh: 'back-end-refresh' }
 
 /** A back-end whose user holds a text with a secret, deep within. */
-async function leaking(hidden: string, endpoints: object, routes: object = {}) {
+async function leaking(hidden: string, { endpoints = {}, ...routes }: Record<string, object>) {
   const backend = await testUpstream(t.after, (incoming, response, seen) => {
     response.setHeader('set-cookie', 'sid=s%3A42; Path=/')
     const user = { id: 7, more: { nick: 'al', deep: [{ hidden }] } }
     json(200, { ...secrets, user })(incoming, response, seen)
   })
-  const files = signInAt(backend.url, {
-    token: 'token',
-    refreshToken: 'refresh',
-    cookies: ['sid'],
-    user: { id: 'user.id', profile: 'user.more' },
-    logout: { path: '/bye' }
+  const leaky = await testGateway(t.after, {
+    backend: { url: backend.url, credential: 'bearer' },
+    source: {
+      token: 'token',
+      refreshToken: 'refresh',
+      cookies: ['sid'],
+      user: { id: 'user.id', profile: 'user.more' },
+      logout: { path: '/bye' }
+    },
+    routes: { endpoints, routes: { nick: { answer: { json: '{profile.nick}' } }, ...routes } }
   })
-  const upstreams = { b: { ...files.routes.upstreams.b, credential: 'bearer' } }
-  const leaky = await testGateway(t.after, { ...files, routes: { upstreams, endpoints, routes } })
   return { backend, gateway: leaky }
 }
 
 t.test('a sign-in whose answer holds a secret fails, and opens no session', async t => {
   const answer = { json: { id: '{id}', extra: '{profile.deep}' } }
   for (const secret of [secrets.token, secrets.refresh, 's%3A42']) {
-    const { backend, gateway: leaky } = await leaking(secret, { login: { answer } })
-    const refused = await leaky.call(login, { json: right })
+    const { backend, gateway: leaky } = await leaking(secret, { endpoints: { login: { answer } } })
+    const refused = await leaky.attempt('alice')
     t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } }, secret)
     t.same(refused.headers.getSetCookie(), [])
     t.notMatch(refused.text + JSON.stringify(leaky.log), secret)
-    t.match(await (await leaky.ops('/ops/api/sessions')).json(), { sessions: [] })
+    t.match(await leaky.opsJson('sessions'), { sessions: [] })
     t.notOk(leaky.log.some(({ event }) => event === 'login'))
     const hasEnded = () => backend.seen.some(({ url }) => url === '/bye')
     await until('the back-end’s session was ended', hasEnded)
   }
 })
 
-const me = { upstream: 'b', rewrite: '/me' }
-const whole = '{profile}'
-const post = { methods: ['POST'], answer: { json: whole, inEnvelope: 'flat' } }
-const hiding: ReadonlyArray<readonly [place: string, method: string, endpoint: object]> = [
-  ['endpoints.profile', 'GET', {}],
-  ['endpoints.profile', 'GET', me],
-  ['endpoints.profile', 'POST', post],
-  ['endpoints.profile', 'GET', { ...me, answer: { json: [whole], inEnvelope: 'none' } }],
-  ['endpoints.refresh.answer', 'POST', { answer: { json: whole } }],
-  ['routes.deep.answer', 'GET', { answer: { json: ['{profile.deep}'], inEnvelope: 'none' } }]
-]
+const path = '/api/hiding'
+const me = { path, upstream: 'b', rewrite: '/me' }
+const whole = { json: '{profile}' }
+const posted = { path, methods: ['POST'], answer: { ...whole, inEnvelope: 'flat' } }
+const bare = { json: ['{profile.deep}'], inEnvelope: 'none' }
 
 t.test('an answer with a credential of the back-end is refused', async t => {
-  for (const [place, method, given] of hiding) {
-    const [kind, name = ''] = place.split('.')
-    const path = '/api/hiding'
-    const own = { [name]: { path, ...given } }
-    const nick = { path: '/api/nick', answer: { json: '{profile.nick}' } }
-    const isRoute = kind === 'routes'
-    const [endpoints, routes] = isRoute ? [{}, { nick, ...own }] : [own, { nick }]
-    const { gateway: leaky } = await leaking(`Bearer ${secrets.token}`, endpoints, routes)
+  for (const [place, method, routes] of [
+    ['endpoints.profile', 'GET', { endpoints: { profile: { path } } }],
+    ['endpoints.profile', 'GET', { endpoints: { profile: me } }],
+    [
+      'endpoints.profile',
+      'GET',
+      { endpoints: { profile: { ...me, answer: { ...whole, inEnvelope: 'none' } } } }
+    ],
+    ['endpoints.profile', 'POST', { endpoints: { profile: posted } }],
+    ['endpoints.refresh.answer', 'POST', { endpoints: { refresh: { path, answer: whole } } }],
+    ['routes.deep.answer', 'GET', { deep: { path, answer: bare } }]
+  ] as const) {
+    const { gateway: leaky } = await leaking(`Bearer ${secrets.token}`, routes)
     const cookie = await leaky.signIn()
-    t.match(await leaky.call(nick.path, { cookie }), { status: 200, json: { data: 'al' } })
+    t.match(await leaky.call('/api/nick', { cookie }), { status: 200, json: { data: 'al' } })
     const refused = await leaky.call(path, { method, cookie })
     t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } }, place)
     await leaky.logged(({ reason }) => String(reason).startsWith(`${place} would give`))

@@ -4,7 +4,6 @@ import type { FoundRequests } from '../../src/observability/failures.ts'
 import { type DecodedSpan, exportTo, only, testCollector } from '../support/collector.ts'
 import { type Called, cookieOf, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { dial, webSocketUpstream } from '../support/websocket.ts'
@@ -25,38 +24,37 @@ const backend = await testUpstream(t.after, (request, response, seen) => {
 })
 const webSockets = await webSocketUpstream(t.after)
 
-const open = (upstream: string, more: object = {}) => ({ access: 'public', upstream, ...more })
-const { gateway: source } = signInAt(backend.url, {
-  token: 'token',
-  refreshToken: 'refreshToken',
-  expires: { path: 'expiresIn' },
-  refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' },
-  logout: { path: '/logout', method: 'POST' }
-})
 const gateway = await testGateway(t.after, {
-  gateway: source,
+  backend: { url: backend.url, credential: 'bearer' },
+  source: {
+    token: 'token',
+    refreshToken: 'refreshToken',
+    expires: { path: 'expiresIn' },
+    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' },
+    logout: { path: '/logout', method: 'POST' }
+  },
   routes: {
     upstreams: {
-      b: { url: backend.url, credential: 'bearer' },
-      pair: { url: [dead, backend.url] },
+      // The second one is asked first.
+      pair: { url: [backend.url, dead] },
       sockets: { url: webSockets.url },
       breaks: { url: misbehaving.url },
       slow: { url: misbehaving.url, responseTimeout: '100ms' }
     },
     routes: {
-      orders: { path: '/api/orders', methods: ['POST'], upstream: 'b' },
-      fixed: open('b', { path: '/api/fixed', fallback: { body: { data: [] }, status: 203 } }),
-      any: open('pair', { path: '/api/any' }),
-      events: open('sockets', { path: '/api/events', websocket: {} }),
-      reset: open('breaks', { path: '/api/reset' }),
-      silent: open('slow', { path: '/api/silent' }),
-      parted: open('b', {
-        path: '/api/parted',
+      orders: { methods: ['POST'] },
+      fixed: { access: 'public', fallback: { body: { data: [] }, status: 203 } },
+      any: { access: 'public', upstream: 'pair' },
+      events: { access: 'public', upstream: 'sockets', websocket: {} },
+      reset: { access: 'public', upstream: 'breaks' },
+      silent: { access: 'public', upstream: 'slow' },
+      parted: {
+        ...{ path: '/api/parted', access: 'public', upstream: 'b' },
         parts: {
           count: { upstream: 'slow', rewrite: '/silent', required: false, into: 'count' },
           names: { upstream: 'b', rewrite: '/names', into: 'names' }
         }
-      })
+      }
     }
   }
 })
@@ -65,16 +63,11 @@ type Request = FoundRequests['requests'][number]
 
 const idOf = ({ headers }: Called) => headers.get('x-request-id') ?? ''
 
-async function remembered(id: string): Promise<Request | undefined> {
-  const response = await gateway.ops(`/ops/api/requests?id=${id}`)
-  return ((await response.json()) as FoundRequests).requests[0]
-}
-
 /** The request's story, once it has ended and so many attempts have. */
 async function storyOf(id: string, attempts: number): Promise<Request> {
   let story: Request | undefined
   await until('the request and its calls have ended', async () => {
-    story = await remembered(id)
+    story = (await gateway.opsJson(`requests?id=${id}`)).requests[0]
     const ended = story?.attempts?.filter(({ ms }) => ms !== undefined) ?? []
     return story !== undefined && ended.length >= attempts
   })
@@ -144,27 +137,20 @@ t.test('a WebSocket’s handshake, which is over before the WebSocket is', async
 })
 
 t.test('a retry at another address: both attempts with their outcome', async t => {
-  let story: Request | undefined
-  let trace = traceOf(3)
-  // Requests that the other address answered at once are not kept.
-  for (let n = 3; story === undefined && n < 10; n++) {
-    trace = traceOf(n)
-    const id = idOf(await gateway.call('/api/any', { headers: trace.headers }))
-    await gateway.logged(({ requestId }) => requestId === id)
-    story = await remembered(id)
-  }
+  const { headers, spanOf, contextOf } = traceOf(3)
+  const refused = { address: dead, failure: 'upstream.refused', reason: 'ECONNREFUSED', ms: Number }
+  const story = await storyOf(idOf(await gateway.call('/api/any', { headers })), 2)
   t.match(story, {
     status: 200,
-    attempts: [
-      { address: dead, failure: 'upstream.refused', reason: 'ECONNREFUSED', ms: Number },
-      { address: backend.url, status: 200, ms: Number }
-    ]
+    attempts: [refused, { address: backend.url, status: 200, ms: Number }]
   })
-  const refused = await trace.spanOf(`${dead}/api/any`)
-  t.match(refused, { isError: true, attributes: { 'error.type': 'upstream.refused' } })
-  const good = await trace.spanOf(`${backend.url}/api/any`)
-  const contexts = backend.seen.map(({ headers }) => headers['traceparent'])
-  t.ok(contexts.includes(trace.contextOf(good)), 'each attempt has its own')
+  t.match(await spanOf(`${dead}/api/any`), {
+    isError: true,
+    attributes: { 'error.type': 'upstream.refused' }
+  })
+  const good = await spanOf(`${backend.url}/api/any`)
+  const contexts = backend.seen.map(seen => seen.headers['traceparent'])
+  t.ok(contexts.includes(contextOf(good)), 'each attempt has its own')
 })
 
 t.test('a connection that breaks, a time-out and a fixed response', async t => {

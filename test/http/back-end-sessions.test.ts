@@ -1,28 +1,26 @@
 /** Sessions at back-ends: which of them a sign-in or a sign-out ends there, and by which token. */
 import t, { type Test } from 'tap'
-import { cookieOf, type TestGateway, testGateway } from '../support/gateway.ts'
+import { cookieOf, type Files, type TestGateway, testGateway } from '../support/gateway.ts'
 import { signInToOps } from '../support/operator.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { loginPath as path } from '../support/wire.ts'
 
-const path = '/api/auth/admin/login'
-const carol = { username: 'carol', password: 'pw' }
 const refusing = { session: { perUser: { max: 1, over: 'refuse' } } }
 
-const filesOf = (url: string, source: object, more: object = {}) => ({
-  gateway: {
-    ...signInAt(url, { token: 'token', logout: { path: '/bye' }, ...source }).gateway,
-    ...more
-  },
-  routes: {
-    upstreams: { b: { url, credential: 'bearer' } },
-    routes: { data: { path: '/api/data', upstream: 'b' } }
-  }
+const filesOf = (
+  url: string,
+  gateway: Files['gateway'] = {},
+  user: object = { id: 'id' }
+): Files => ({
+  gateway,
+  backend: { url, credential: 'bearer' },
+  source: { user, token: 'token', logout: { path: '/bye' } },
+  routes: { routes: { data: {} } }
 })
 
 /** A gateway before a back-end that gives the account one token, until a sign-out ends it. */
-async function sharing(t: Test, more: object) {
+async function sharing(t: Test, more: Files['gateway']) {
   let [token, count] = ['', 0]
   const backend = await testUpstream(t.after, (incoming, response, seen) => {
     const answer = (status: number, value: object) => json(status, value)(incoming, response, seen)
@@ -34,8 +32,8 @@ async function sharing(t: Test, more: object) {
     if (seen.url === '/bye') token = ''
     answer(isValid ? 200 : 401, {})
   })
-  const source = { user: { id: 'id', roles: 'roles' } }
-  const gateway = await testGateway(t.after, filesOf(backend.url, source, more))
+  const user = { id: 'id', roles: 'roles' }
+  const gateway = await testGateway(t.after, filesOf(backend.url, more, user))
   return { gateway, calls: () => backend.seen.map(({ url }) => url) }
 }
 
@@ -44,26 +42,27 @@ type Act = (t: Test, gateway: TestGateway, first: string) => Promise<string>
 const signOut = async ({ call }: TestGateway, cookie: string) =>
   await call('/api/account/logout', { cookie })
 
-const acts: Readonly<Record<string, readonly [config: object, act: Act]>> = {
+const acts: Readonly<Record<string, readonly [config: Files['gateway'], act: Act]>> = {
   'a sign-in that gets the token of the session before it does not end it': [
     {},
     async (t, { call }, first) => {
-      const second = cookieOf(await call(path, { json: carol, cookie: first }))
+      const json = { username: 'carol', password: 'pw' }
+      const second = cookieOf(await call(path, { json, cookie: first }))
       t.equal((await call('/api/session', { cookie: first })).status, 401)
       return second
     }
   ],
   'a sign-in that is refused for a live session leaves that its token': [
     refusing,
-    async (t, { call }, first) => {
-      t.equal((await call(path, { json: carol })).status, 409)
+    async (t, { attempt }, first) => {
+      t.equal((await attempt('carol')).status, 409)
       return first
     }
   ],
   'of the sessions with one token, the end of the last signs out': [
     {},
     async (_t, gateway, first) => {
-      const second = cookieOf(await gateway.call(path, { json: carol }))
+      const second = await gateway.signIn('carol')
       await signOut(gateway, first)
       return second
     }
@@ -79,9 +78,9 @@ const acts: Readonly<Record<string, readonly [config: object, act: Act]>> = {
 for (const [title, [config, act]] of Object.entries(acts)) {
   t.test(title, async t => {
     const { gateway, calls } = await sharing(t, config)
-    const first = cookieOf(await gateway.call(path, { json: carol }))
+    const first = await gateway.signIn('carol')
     const cookie = await act(t, gateway, first)
-    t.equal((await gateway.call('/api/data', { cookie })).status, 200)
+    t.equal(await gateway.status('/api/data', { cookie }), 200)
     await signOut(gateway, cookie)
     await until('the sign-out', () => calls().includes('/bye'))
     t.same(calls(), ['/login', '/login', '/api/data', '/bye'])
@@ -89,7 +88,7 @@ for (const [title, [config, act]] of Object.entries(acts)) {
 }
 
 /** A back-end that gives each sign-in a token of its own, and holds it up as told. */
-async function slow(t: Test, more: object = {}) {
+async function slow(t: Test, more?: Files['gateway']) {
   const held: Array<() => void> = []
   const state = { isHeld: false, count: 0 }
   const backend = await testUpstream(t.after, (incoming, response, seen) => {
@@ -99,7 +98,7 @@ async function slow(t: Test, more: object = {}) {
     if (state.isHeld) held.push(signIn)
     else signIn()
   })
-  const gateway = await testGateway(t.after, filesOf(backend.url, {}, more))
+  const gateway = await testGateway(t.after, filesOf(backend.url, more))
   /** That one session was ended there, by this token. */
   const ended = async (token: string) => {
     const ends = () => backend.seen.filter(({ url }) => url === '/bye')
@@ -115,7 +114,7 @@ t.test('the end of the last session is told by its token; ours holds without', a
   const cookie = await gateway.signIn('carol')
   t.equal((await signOut(gateway, cookie)).status, 200)
   await ended('t1')
-  t.equal((await gateway.call('/api/session', { cookie })).status, 401)
+  t.equal(await gateway.status('/api/session', { cookie }), 401)
   await backend.close()
   t.equal((await signOut(gateway, cookie)).status, 200)
 })
@@ -127,7 +126,7 @@ t.test('a sign-in whose client leaves during the password opens no session', asy
   const leaving = fetch(gateway.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(carol),
+    body: JSON.stringify({ username: 'carol', password: 'pw' }),
     signal: client.signal
   })
   await until('the back-end has the password', () => held.length > 0)
@@ -138,7 +137,7 @@ t.test('a sign-in whose client leaves during the password opens no session', asy
   held[0]?.()
   await ended('t1')
   t.notOk(gateway.log.some(({ event }) => event === 'login'))
-  t.equal((await gateway.call(path, { json: carol })).status, 200, 'no session takes a place')
+  t.equal((await gateway.attempt('carol')).status, 200, 'no session takes a place')
 })
 
 t.test('case R8: a session that may not be opened ends at its back-end, alone', async t => {
@@ -148,7 +147,7 @@ t.test('case R8: a session that may not be opened ends at its back-end, alone', 
   const dave = { username: 'dave', password: 'pw' }
   const refused = await gateway.call(path, { json: dave, cookie })
   t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
-  t.equal((await gateway.call('/api/session', { cookie })).status, 200)
+  t.equal(await gateway.status('/api/session', { cookie }), 200)
   await ended('t3')
 })
 

@@ -83,8 +83,7 @@ t.test('a stop tells all streams, spread over its time; a late one ends at once'
   const events: StreamClient[] = []
   for (let n = 0; n < 40; n++) events.push(await open('/api/bell/events'))
   const file = await open('/api/bell/file')
-  const metrics = async () => await (await gateway.ops('/metrics')).text()
-  t.match(await metrics(), /console_gateway_streams\{route="bell"\} 41\n/)
+  t.match(await gateway.metrics(), /console_gateway_streams\{route="bell"\} 41\n/)
   const opening = openStream(t.after, `${gateway.url}/api/late`, { cookie })
   await until('it is asked for', () => late.length > 0)
 
@@ -122,16 +121,11 @@ const streams = 80
 async function asked(t: Test, sessions: number, ...rights: readonly string[]) {
   const { url, port } = await testRedis(t.after)
   await redisCli(port, 'ACL', 'SETUSER', 'default', ...rights)
-  const redis = { url, commandTimeout: '20s' }
-  const gateway = await testGateway(
-    t.after,
-    {
-      gateway: { redis, session: { secrets: ['${SECRET}'] } },
-      routes: { upstreams, routes }
-    },
-    { SECRET: 'a secret of at least thirty-two characters' }
-  )
-  await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
+  const gateway = await testGateway(t.after, {
+    redis: { url, commandTimeout: '20s' },
+    routes: { upstreams, routes }
+  })
+  await gateway.ready()
   const cookies: string[] = []
   for (let n = 0; n < sessions; n++) cookies.push(await gateway.signIn(n % 2 ? 'bob' : 'alice'))
   const all: StreamClient[] = []

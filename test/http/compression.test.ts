@@ -1,10 +1,12 @@
-/** `server.compress`. */
+/** Compressed answers, by `server.compress` and beside a console's own files. */
 import { get, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const text = JSON.stringify({ data: 'some text '.repeat(2000) })
@@ -25,12 +27,12 @@ const backend = await testUpstream(t.after, ({ url = '' }, response) => {
 })
 const files = (compress: boolean) => ({
   gateway: { server: { compress } },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     shapes: { same: [{ drop: ['nothing'] }] },
     routes: {
-      any: { path: '/any/*', rewrite: '/*', access: 'public', upstream: 'b' },
-      shaped: { path: '/shaped/*', rewrite: '/*', access: 'public', upstream: 'b', shape: 'same' }
+      any: { path: '/any/*', rewrite: '/*', access: 'public' },
+      shaped: { path: '/shaped/*', rewrite: '/*', access: 'public', shape: 'same' }
     }
   }
 })
@@ -51,7 +53,7 @@ async function ask(url: string, accepted?: string) {
 }
 
 t.test('case 18: text is compressed where config says so, and nothing else', async t => {
-  const gateway = await testGateway(t.after, files(true))
+  const { url } = await testGateway(t.after, files(true))
   for (const path of ['/any/json', '/any/page', '/shaped/json']) {
     for (const [accepted, coding] of [
       ['gzip, deflate, br', 'br'],
@@ -59,26 +61,65 @@ t.test('case 18: text is compressed where config says so, and nothing else', asy
       ['identity', undefined],
       [undefined, undefined]
     ] as const) {
-      const answer = await ask(gateway.url + path, accepted)
-      t.equal(answer.coding, coding, `${path} for ${accepted}`)
-      t.equal(answer.text, text)
+      const answer = await ask(url + path, accepted)
+      t.same([answer.coding, answer.text], [coding, text], `${path} for ${accepted}`)
       if (coding === undefined) continue
       t.ok(answer.length < text.length / 10)
       t.match(answer.headers.vary, /accept-encoding/i)
     }
   }
   for (const path of ['/any/picture', '/any/events', '/any/small', '/any/part', '/shaped/small']) {
-    t.equal((await ask(gateway.url + path, 'gzip, br')).coding, undefined, path)
+    t.equal((await ask(url + path, 'gzip, br')).coding, undefined, path)
   }
-  const packed = await ask(`${gateway.url}/any/packed`, 'gzip, br')
+  const packed = await ask(`${url}/any/packed`, 'gzip, br')
   t.same([packed.coding, packed.text], ['gzip', text], 'what is compressed stays so')
-  const shaped = await ask(`${gateway.url}/shaped/packed`, 'br')
+  const shaped = await ask(`${url}/shaped/packed`, 'br')
   t.same([shaped.coding, shaped.text], ['br', text])
+  const byDefault = await testGateway(t.after, files(false))
+  t.equal((await ask(`${byDefault.url}/any/json`, 'gzip, br')).coding, undefined)
 })
 
-t.test('case 18: by default nothing is', async t => {
-  const gateway = await testGateway(t.after, files(false))
-  t.equal((await ask(`${gateway.url}/any/json`, 'gzip, br')).coding, undefined)
+const code = {
+  'console/index.html': '<!doctype html><title>x</title>',
+  'console/app.js': text,
+  'console/app.js.gz': gzipSync(text),
+  'console/app.js.br': brotliCompressSync(text),
+  'console/only-gzip.js': text,
+  'console/only-gzip.js.gz': gzipSync(text),
+  'console/plain.js': text
+}
+const gateway = await testGateway(t.after, { gateway: { console: { root: 'console' } }, code })
+
+t.test('case 18: files that are compressed beside the plain ones are used', async t => {
+  for (const [path, accepted, expected] of [
+    ['/app.js', 'gzip, br', 'br'],
+    ['/app.js', 'gzip', 'gzip'],
+    ['/app.js', 'identity', undefined],
+    ['/only-gzip.js', 'br, gzip', 'gzip'],
+    ['/plain.js', 'gzip, br', undefined]
+  ] as const) {
+    const { coding, text: script, headers } = await ask(gateway.url + path, accepted)
+    t.same([coding, script], [expected, text], path)
+    t.match(headers, {
+      'content-type': /javascript/,
+      'vary': /accept-encoding/i,
+      'cache-control': 'no-cache'
+    })
+  }
+})
+
+t.test('a client that leaves before its page begins is no fault of the gateway', async t => {
+  const { port } = new URL(gateway.url)
+  for (let visitor = 0; visitor < 5; visitor++) {
+    const socket = connect(Number(port), '127.0.0.1')
+    await once(socket, 'connect')
+    socket.end(request('GET /a/page', ['Accept: text/html']), () => socket.resetAndDestroy())
+    await once(socket, 'close')
+  }
+  await gateway.logged(({ msg, status }) => msg === 'request' && status === 499)
+  t.equal(await gateway.status('/a/page', { headers: { accept: 'text/html' } }), 200)
+  t.notOk(gateway.log.some(({ level }) => level === 'error'))
+  t.notMatch(await gateway.metrics(), 'errors_total{code="gateway.fault"}')
 })
 
 t.end()

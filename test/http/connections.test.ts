@@ -14,10 +14,6 @@ const backend = await testUpstream(t.after, (_request, response) => {
   held.push(() => response.end('{}'))
 })
 const held: Array<() => void> = []
-const routes = {
-  upstreams: { b: { url: backend.url } },
-  routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
-}
 const { certificate, key } = testAuthority(t.after)
 const tls = { certificate, key: `file:${key}` }
 const https = { session: { cookie: { secure: true } }, server: { tls } }
@@ -26,7 +22,8 @@ const http = { session: {}, server: { trustedProxies: ['127.0.0.8/32'] } }
 async function gatewayOf({ server, session }: { server: object; session: object }, max: number) {
   const gateway = await testGateway(t.after, {
     gateway: { session, server: { ...server, maxConnections: max } },
-    routes
+    backend: backend.url,
+    routes: { routes: { slow: { access: 'public' } } }
   })
   const { port, protocol } = new URL(gateway.url)
   const openPlain = (localAddress: string, to = Number(port)) => {
@@ -60,8 +57,8 @@ t.test('the 65th connection of an address is reset, until another one ends', asy
   t.notOk(await isServed(open()))
   t.ok(await isServed(open('127.0.0.3')), 'another address')
   t.ok(await allServed(many(80, () => open('127.0.0.8'))), 'a trusted proxy’s are not counted')
-  t.match(await gateway.logged(({ event }) => event === 'requests.shed'), {
-    reason: 'connections',
+  t.match(await gateway.logged(({ reason }) => reason === 'connections'), {
+    event: 'requests.shed',
     address: '127.0.0.2'
   })
   sockets[0]?.destroy()
@@ -70,9 +67,9 @@ t.test('the 65th connection of an address is reset, until another one ends', asy
 
 t.test('those by https, by the redirect to it, and without keys count together', async t => {
   const redirectPort = await freePort()
-  const redirect = { ...tls, redirect: `127.0.0.1:${redirectPort}` }
-  const redirecting = { hosts: ['gateway.test'], tls: redirect }
-  const { gateway, open, openPlain } = await gatewayOf({ ...https, server: redirecting }, 256)
+  const redirect = `127.0.0.1:${redirectPort}`
+  const server = { hosts: ['gateway.test'], tls: { ...tls, redirect } }
+  const { open, openPlain } = await gatewayOf({ ...https, server }, 256)
   const sockets = many(62, () => open())
   t.ok(await allServed(sockets))
   const silent = [openPlain('127.0.0.2'), openPlain('127.0.0.2', redirectPort)]
@@ -81,7 +78,6 @@ t.test('those by https, by the redirect to it, and without keys count together',
   t.notOk(await isServed(openPlain('127.0.0.2', redirectPort)), 'by http')
   t.ok(await isServed(open('127.0.0.3')), 'another address')
   t.ok(await isServed(openPlain('127.0.0.3', redirectPort)), 'another address by http')
-  await gateway.logged(({ event, reason }) => event === 'requests.shed' && reason === 'connections')
   for (const socket of [sockets[0], ...silent]) {
     socket?.destroy()
     await until('there is room for another', async () => await isServed(open()))

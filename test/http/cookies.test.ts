@@ -169,7 +169,7 @@ t.test('over https a cookie without the very prefix __Host- is none', async t =>
     const { status } = await withCookies([given], '/api/account/profile', secure.url)
     t.equal(status, 401, JSON.stringify(name))
   }
-  t.equal((await secure.call('/api/account/profile', { cookie: mine })).status, 200)
+  t.equal(await secure.status('/api/account/profile', { cookie: mine }), 200)
 })
 
 t.test('the session’s id opens nothing but as its cookie', async t => {
@@ -186,7 +186,7 @@ t.test('the session’s id opens nothing but as its cookie', async t => {
     // Some signatures hold what no path may hold.
     t.match(String((await raw(gateway.url, request(`GET /api/things/${id}`))).status), /^40[01]$/)
     const inBody = { json: { console_sid: id, session: id } }
-    t.equal((await gateway.call('/api/things/1', inBody)).status, 401)
+    t.equal(await gateway.status('/api/things/1', inBody), 401)
   }
   t.equal(backend.begun(), before)
 })

@@ -40,11 +40,9 @@ for (const [what, path, status, init = {}] of [
     t.match(Object.fromEntries(answer.headers), { ...allowing, vary: /origin/i })
     const exposed = answer.headers.get('access-control-expose-headers')?.split(/,\s*/) ?? []
     const files = ['content-disposition', 'content-range', 'etag', 'x-total-count']
+    const expected = [...files, 'x-request-id', 'x-next-page']
     const names = new Set(exposed.map(name => name.toLowerCase()))
-    t.same(
-      [...files, 'x-request-id', 'x-next-page'].filter(name => !names.has(name)),
-      []
-    )
+    t.equal(expected.filter(name => !names.has(name)).join(), '')
     const evil = await gateway.call(path, { ...init, headers: { origin: 'https://evil.example' } })
     t.notMatch(evil.headers.get(allowed), /evil|\*/)
   })

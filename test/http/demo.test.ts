@@ -1,9 +1,11 @@
 /** The demo: each line that it prints does what it says. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { callOnce } from '../support/call.ts'
 import { running } from '../support/command.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
 import { freePorts } from '../support/ports.ts'
+import { cookieIn } from '../support/sign-in.ts'
 
 const [port, opsPort, backendPort] = await freePorts(3)
 const demo = running(t.after, process.execPath, ['src/launch.js', 'demo'], {
@@ -14,13 +16,10 @@ const demo = running(t.after, process.execPath, ['src/launch.js', 'demo'], {
 const printed = await demo.says('Stop with')
 const limitsFile = /\S+limits\.yaml/.exec(printed)?.[0] ?? ''
 const url = `http://127.0.0.1:${port}`
-const signedIn = await fetch(`${url}/api/auth/admin/login`, {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ username: 'user', password: 'ant.design' })
-})
-const cookie = String(signedIn.headers.get('set-cookie')).split(';')[0] ?? ''
-const notices = async () => (await fetch(`${url}/api/notices`, { headers: { cookie } })).status
+const json = { username: 'user', password: 'ant.design' }
+const signedIn = await callOnce(`${url}/api/auth/admin/login`, { json })
+const cookie = cookieIn(signedIn.headers['set-cookie'])
+const notices = async () => (await callOnce(`${url}/api/notices`, { headers: { cookie } })).status
 
 t.test('case U14: it shows a call before and after', t => {
   t.match(printed, `The console: ${url}`)
@@ -40,8 +39,8 @@ t.test('case R12: it prints a link to the operators’ page; admin signs in', as
   const admin = await signIn('admin')
   for (const answer of [opened, admin]) {
     t.equal(answer.status, 303)
-    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? ''
-    const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+    const mine = String(answer.headers['set-cookie']).split(';')[0] ?? ''
+    const headers = { 'cookie': mine, 'sec-fetch-site': 'same-origin' }
     t.equal((await callOps(origin, '/ops/api/status', { headers })).status, 200)
   }
   t.equal((await signIn('user')).status, 403, 'who has not the role is refused')

@@ -4,17 +4,15 @@ import { faultsOf, textFolder } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const anyone = { upstream: 'b', access: 'public' }
-
 t.test('case C1: the list has the page that the console asked for', async t => {
   const backend = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 25 }))
   const gateway = await testGateway(t.after, {
+    backend: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } },
     routes: {
       paging: { page: 'current', size: 'size', defaultSize: 10 },
-      upstreams: { b: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } } },
       routes: {
-        list: { ...anyone, path: '/api/list', methods: ['GET', 'POST'], shape: 'page' },
-        none: { ...anyone, path: '/api/none', shape: 'bare' }
+        list: { access: 'public', methods: ['GET', 'POST'], shape: 'page' },
+        none: { access: 'public', shape: 'bare' }
       },
       shapes: {
         page: [
@@ -36,9 +34,11 @@ t.test('case C1: the list has the page that the console asked for', async t => {
     const { json: body } = await gateway.call(`/api/list${query}`)
     t.strictSame(body.data, { ...data, ...numbers }, query)
   }
-  const four = { current: 4, size: 50 }
   for (const [sent, numbers] of [
-    [{ ...four, size: '50', name: '' }, four],
+    [
+      { current: 4, size: '50', name: '' },
+      { current: 4, size: 50 }
+    ],
     [{ current: -1, size: null }, {}],
     [{ current: 1.5, size: [10] }, {}],
     [[1], {}]
@@ -48,16 +48,11 @@ t.test('case C1: the list has the page that the console asked for', async t => {
   }
   const { json: mixed } = await gateway.call('/api/list?current=2', { json: { size: 7 } })
   t.strictSame(mixed.data, { ...data, current: 2, size: 7 })
-  const form = await gateway.call('/api/list', { method: 'POST', body: 'current=2' })
-  t.strictSame(form.json.data, data, 'no JSON')
   const refused = await gateway.call('/api/list?current=x&size=-1')
   t.equal(refused.status, 400, 'a page that is none is refused before')
   t.equal(backend.seen[0]?.url, '/api/list?page=1&limit=20')
-  t.strictSame(
-    (await gateway.call('/api/none?current=2')).json,
-    [{ id: 1 }],
-    'no object, no member'
-  )
+  const bare = await gateway.call('/api/none?current=2')
+  t.strictSame(bare.json, [{ id: 1 }], 'no object, no member')
 })
 
 t.test('without `paging` nobody knows how the console asks', async t => {
@@ -75,11 +70,11 @@ t.test('json-server, JHipster, PostgREST: the total of a bare list is in a heade
   })
   const counted = (countHeader: string) => [{ nest: { as: 'rows', count: 'total', countHeader } }]
   const gateway = await testGateway(t.after, {
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       routes: {
-        total: { ...anyone, path: '/total', shape: 'total' },
-        range: { ...anyone, path: '/range', shape: 'range' }
+        total: { path: '/total', access: 'public', shape: 'total' },
+        range: { path: '/range', access: 'public', shape: 'range' }
       },
       shapes: { total: counted('x-total-count'), range: counted('content-range') }
     }
@@ -88,7 +83,6 @@ t.test('json-server, JHipster, PostgREST: the total of a bare list is in a heade
   for (const [path, total] of [
     ['/total?status=200&X-Total-Count=319', 319],
     ['/total?status=200&X-Total-Count=many', 2],
-    ['/total?status=200', 2],
     ['/range?status=200&Content-Range=items 0-1/319', 319],
     ['/range?status=206&Content-Range=0-1/40', 40],
     ['/range?status=206&Content-Range=0-1/*', 2],

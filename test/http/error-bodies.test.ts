@@ -1,72 +1,60 @@
 /** The errors of a back-end, in the console's envelope. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-let answer: readonly [status: number, type: string, body: string] = [400, '', '']
-const backend = await testUpstream(t.after, (_request, response) => {
-  const [status, type, body] = answer
-  response.writeHead(status, { 'content-type': type }).end(body)
+const token = 'tok-0123456789abcdef'
+const problem = { title: 'Out of stock', detail: 'Only 3 are left.', status: 409 }
+/** What the back-end answers, by path. */
+const answers: Readonly<Record<string, readonly [status: number, body: object]>> = {
+  '/login': [200, { id: 7, token }],
+  '/problem': [409, problem],
+  '/fine': [200, problem],
+  '/message': [400, { message: `Bearer ${token} has expired` }],
+  '/field': [400, { message: 'Not valid.', errors: { auth: [token] } }],
+  '/other': [400, { message: 'Not valid.', errors: { price: ['too low'] } }]
+}
+const { url } = await testUpstream(t.after, (request, response, seen) => {
+  json(...(answers[seen.url] ?? [404, {}]))(request, response, seen)
 })
-const route = (path: string, upstream: string) => ({ path, access: 'public', upstream })
+const rewritten = (name: string) => ({ path: `/${name}/*`, rewrite: '/*' })
 const gateway = await testGateway(t.after, {
+  backend: { url, credential: 'bearer', errors: 'laravel' },
+  source: { token: 'token' },
   routes: {
-    upstreams: { b: { url: backend.url, errors: 'problem' }, raw: { url: backend.url } },
+    upstreams: { c: { url, errors: 'problem' }, raw: { url } },
     routes: {
-      plain: route('/plain', 'b'),
-      untouched: route('/untouched', 'raw'),
-      parts: { path: '/parts', access: 'public', parts: { a: { upstream: 'b', rewrite: '/x' } } }
-    }
+      shaped: { ...rewritten('shaped'), shape: 'whole' },
+      parts: { access: 'public', parts: { a: { upstream: 'c', rewrite: '/problem' } } },
+      plain: { ...rewritten('plain'), upstream: 'c', access: 'public' },
+      untouched: { ...rewritten('untouched'), upstream: 'raw', access: 'public' }
+    },
+    shapes: { whole: [{ wrap: 'envelope' }] }
   }
 })
 
 t.test('case U8: `errors` of an upstream holds for routes without a shape', async t => {
-  const problem = '{"title":"Out of stock","detail":"Only 3 are left.","status":409}'
-  answer = [409, 'application/problem+json', problem]
   const told = { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
-  for (const path of ['/plain', '/parts']) {
+  for (const path of ['/plain/problem', '/api/parts']) {
     t.match(await gateway.call(path), { status: 409, json: told }, path)
   }
-  const untouched = await gateway.call('/untouched')
-  t.same([untouched.status, untouched.text], [409, problem], 'without the key it passes as it is')
-  answer = [200, 'application/json', problem]
-  t.equal((await gateway.call('/plain')).text, problem)
+  const untouched = await gateway.call('/untouched/problem')
+  t.same([untouched.status, untouched.json], [409, problem], 'without the key it passes as it is')
+  t.same((await gateway.call('/plain/fine')).json, problem)
 })
 
 t.test('a back-end’s error that quotes the session’s token never reaches the browser', async t => {
-  const token = 'tok-0123456789abcdef'
-  const bodies = new Map([
-    ['/message', { message: `Bearer ${token} has expired` }],
-    ['/field', { message: 'Not valid.', errors: { auth: [token] } }],
-    ['/other', { message: 'Not valid.', errors: { price: ['too low'] } }]
-  ])
-  const quoting = await testUpstream(t.after, (request, response, seen) => {
-    const body = bodies.get(seen.url)
-    const isLogin = body === undefined
-    json(isLogin ? 200 : 400, body ?? { id: 7, token })(request, response, seen)
-  })
-  const { gateway: files, routes } = signInAt(quoting.url, { token: 'token' })
-  const upstreams = { b: { ...routes.upstreams.b, credential: 'bearer', errors: 'laravel' } }
-  const { call, log, signIn } = await testGateway(t.after, {
-    gateway: files,
-    routes: {
-      upstreams,
-      routes: { all: { path: '/api/*', rewrite: '/*', upstream: 'b', shape: 'whole' } },
-      shapes: { whole: [{ wrap: 'envelope' }] }
-    }
-  })
-  const cookie = await signIn()
-  for (const path of ['/api/message', '/api/field']) {
-    const called = await call(path, { cookie })
+  const cookie = await gateway.signIn()
+  for (const path of ['/shaped/message', '/shaped/field']) {
+    const called = await gateway.call(path, { cookie })
     t.match(called, { status: 400, json: { errorCode: 'upstream.error' } })
     t.notMatch(called.text, token)
     t.match(called.json.message, /^The service behind this page/)
     t.notOk('fieldErrors' in called.json)
   }
-  const other = await call('/api/other', { cookie })
+  const other = await gateway.call('/shaped/other', { cookie })
   t.match(other.json, { message: 'Not valid.', fieldErrors: { price: ['too low'] } })
-  t.notMatch(JSON.stringify(log), token)
+  t.notMatch(JSON.stringify(gateway.log), token)
 })
 
 t.end()

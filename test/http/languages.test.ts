@@ -1,6 +1,7 @@
 /** The language of the gateway's own messages. */
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
+import { loginPath } from '../support/wire.ts'
 
 const session = { en: 'Please sign in.', zh: '请先登录。' }
 const refused = { en: 'The user name or the password is wrong.', zh: '用户名或密码错误。' }
@@ -18,20 +19,27 @@ t.test('case C3: the gateway speaks the language of the browser', async t => {
   for (const language of ['en-US,en;q=0.9,zh;q=0.8', 'fr, zh', 'zhuang', '*', '', undefined]) {
     t.equal(await said(language), session.en, String(language))
   }
-  t.equal(await said('zh-CN', '/api/auth/admin/login', wrong), refused.zh)
+  t.equal(await said('zh-CN', loginPath, wrong), refused.zh)
 })
 
-t.test('case C3: a sign-in that is refused with 200, too, and what config says wins', async t => {
-  const headers = { 'accept-language': 'zh-CN' }
-  const login = '/api/auth/admin/login'
-  const speaking = async (envelope: object) => await testGateway(t.after, { gateway: { envelope } })
-  const ok = await speaking({ errorStatus: 'ok' })
-  const inChinese = { status: 200, json: { message: refused.zh } }
-  t.match(await ok.call(login, { ...wrong, headers }), inChinese)
-  const [fixed, chinese] = [await speaking({ language: 'en' }), await speaking({ language: 'zh' })]
-  t.equal((await fixed.call('/api/session', { headers })).json.message, session.en)
-  t.equal((await chinese.call('/api/session')).json.message, session.zh)
-  const own = await speaking({ language: 'zh', messages: { 'session.none': '请到登录页' } })
-  t.equal((await own.call('/api/session')).json.message, '请到登录页')
-  t.equal((await own.call(login, wrong)).json.message, refused.zh)
-})
+for (const [envelope, language, none, no, status] of [
+  [{ errorStatus: 'ok' }, 'zh-CN', session.zh, refused.zh, 200],
+  [{ language: 'en' }, 'zh-CN', session.en, refused.en, 401],
+  [
+    { language: 'zh', messages: { 'session.none': '请到登录页' } },
+    'en',
+    '请到登录页',
+    refused.zh,
+    401
+  ]
+] as const) {
+  t.test(`case C3: what config says wins: ${Object.keys(envelope).join()}`, async t => {
+    const { call } = await testGateway(t.after, { gateway: { envelope } })
+    const headers = { 'accept-language': language }
+    t.equal((await call('/api/session', { headers })).json.message, none)
+    const answer = await call(loginPath, { ...wrong, headers })
+    t.match(answer, { status, json: { message: no } })
+  })
+}
+
+t.end()

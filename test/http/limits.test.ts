@@ -18,21 +18,20 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
   if (seen.url.startsWith('/api/slow')) waiting.push(answer)
   else answer()
 })
-const upstreams = { b: { url: backend.url } }
-const names = ['user', 'alone', 'other', 'burst', 'watched', 'slow', 'several']
-const route = (name: string) => ({
-  path: `/api/${name}`,
-  upstream: 'b',
-  methods: ['GET', 'POST']
-})
 /** A limit for each route, so that no test counts for another. */
 const gateway = await testGateway(t.after, {
   gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+  backend: backend.url,
   routes: {
-    upstreams,
     routes: {
-      ...Object.fromEntries(names.map(name => [name, route(name)])),
-      address: { ...route('address'), access: 'public' }
+      user: {},
+      alone: {},
+      other: {},
+      burst: {},
+      watched: {},
+      slow: {},
+      several: { methods: ['GET', 'POST'] },
+      address: { access: 'public' }
     }
   },
   limits: {
@@ -60,7 +59,7 @@ type Call = readonly [path: string, options?: CallOptions | undefined]
 /** The statuses of calls one after the other. */
 async function statuses(at: TestGateway, calls: readonly Call[]): Promise<number[]> {
   const found: number[] = []
-  for (const [path, options] of calls) found.push((await at.call(path, options)).status)
+  for (const [path, options] of calls) found.push(await at.status(path, options))
   return found
 }
 const times = (number: number, path: string, options?: CallOptions): Call[] =>
@@ -79,7 +78,7 @@ t.test('a user over the limit gets 429 with Retry-After; another user does not',
   told(refused.headers, 0)
   const retryAfter = Number(refused.headers.get('retry-after'))
   t.ok(retryAfter > 0 && retryAfter <= 60)
-  t.equal((await gateway.call('/api/user', { cookie: bob })).status, 200)
+  t.equal(await gateway.status('/api/user', { cookie: bob }), 200)
 })
 
 t.test('a limit of a route holds there alone, and a bucket lets so many pass at once', async t => {
@@ -141,15 +140,16 @@ t.test('requests of one user at the same time are bounded; others go on', async 
   const running = [slow(), slow(), slow()]
   await until('they wait at the back-end', () => waiting.length === 3)
   t.match(await slow(), { status: 429, json: { errorCode: 'limit.exceeded' } })
-  t.equal((await gateway.call(profile, { cookie: bob })).status, 200)
+  t.equal(await gateway.status(profile, { cookie: bob }), 200)
   for (const answer of waiting.splice(0)) answer()
   for (const { status } of await Promise.all(running)) t.equal(status, 200)
-  t.equal((await gateway.call(profile, { cookie: alice })).status, 200, 'room again')
+  t.equal(await gateway.status(profile, { cookie: alice }), 200, 'room again')
 })
 
 t.test('who is not signed in is counted by address, whatever is asked for', async t => {
   const anonymous = await testGateway(t.after, {
-    routes: { upstreams, routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } } },
+    backend: backend.url,
+    routes: { routes: { open: { access: 'public' } } },
     limits: { limits: { anonymous: { by: 'address', max: 3, window: '1m' } } }
   })
   const before = backend.seen.length
@@ -167,11 +167,12 @@ t.test('who is not signed in is counted by address, whatever is asked for', asyn
 t.test('who leaves while Redis is asked for the session keeps no place', async t => {
   const redis = await testRedis(t.after)
   const own = await testGateway(t.after, {
-    gateway: { redis: { url: redis.url, commandTimeout: '30s' } },
-    routes: { upstreams, routes: { orders: { path: '/api/orders', upstream: 'b' } } },
+    redis: { url: redis.url, commandTimeout: '30s' },
+    backend: backend.url,
+    routes: { routes: { orders: {} } },
     limits: { inFlightPerUser: 3, limits: {} }
   })
-  await until('ready', async () => (await own.ops('/readyz')).status === 200)
+  await own.ready()
   const cookie = await own.signIn()
   const begun = backend.begun()
   redis.signal('SIGSTOP')
@@ -185,13 +186,14 @@ t.test('who leaves while Redis is asked for the session keeps no place', async t
     await own.logged(({ msg, status }) => msg === 'request' && status === 499, from)
   }
   redis.signal('SIGCONT')
-  t.equal((await own.call('/api/orders', { cookie })).status, 200)
+  t.equal(await own.status('/api/orders', { cookie }), 200)
   t.equal(backend.begun(), begun + 1, 'nothing goes to a back-end for it')
 })
 
 t.test('sign-in has budgets of its own: whoever used up all others can still sign in', async t => {
   const own = await testGateway(t.after, {
-    routes: { upstreams, routes: { open: { path: '/api/slow', access: 'public', upstream: 'b' } } },
+    backend: backend.url,
+    routes: { routes: { slow: { access: 'public' } } },
     limits: {
       inFlightPerUser: 2,
       limits: {
@@ -203,8 +205,8 @@ t.test('sign-in has budgets of its own: whoever used up all others can still sig
   const right = { json: { username: 'alice', password } }
   const held = [own.call('/api/slow'), own.call('/api/slow')]
   await until('no place is left for another request', () => waiting.length === 2)
-  t.equal((await own.call('/api/slow')).status, 429, 'too many at the same time')
-  t.equal((await own.call(login, right)).status, 200)
+  t.equal(await own.status('/api/slow'), 429, 'too many at the same time')
+  t.equal(await own.status(login, right), 200)
   waiting.splice(0).forEach(answer => answer())
   await Promise.all(held)
   t.same(await statuses(own, times(4, profile)), [401, 401, 401, 429])

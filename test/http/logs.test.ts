@@ -2,7 +2,6 @@
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { loginPath, wireRoutes } from '../support/wire.ts'
 
@@ -37,16 +36,12 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
 })
 
 const shaped = { path: '/api/shaped/*', access: 'public', upstream: 'backend', shape: 'list' }
-const { sources } = signInAt(backend.url, {
-  upstream: 'backend',
-  token: 'token',
-  outcomes: [{ is: 'refused', status: [401] }]
-}).gateway.login
 const gateway = await testGateway(t.after, {
   gateway: {
-    login: { sources: { 'users-file': { kind: 'users-file' }, ...sources } },
+    login: { sources: { 'users-file': { kind: 'users-file' } } },
     identity: { prefix: true }
   },
+  source: { upstream: 'backend', token: 'token', outcomes: [{ is: 'refused', status: [401] }] },
   routes: {
     ...wireRoutes(backend.url, { credential: 'bearer' }, { shaped }),
     shapes: { list: [{ wrap: 'list' }] }

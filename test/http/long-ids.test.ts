@@ -1,7 +1,6 @@
 /** Users whose ids have more digits than a JavaScript number holds. */
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** Alike to JavaScript: both are the double 1234567890123456800. */
@@ -17,28 +16,23 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
     `{"token":"t-${username}","user":{"id":${id},"team":{"lead":${id},"size":3}}}`
   )
 })
-const { gateway: source, routes } = signInAt(backend.url, {
-  body: { username: '{username}', password: '{password}' },
-  passExtra: true,
-  user: { id: 'user.id', profile: 'user.team' },
-  token: 'token'
-})
 const gateway = await testGateway(t.after, {
-  gateway: { ...source, session: { perUser: { max: 2 } } },
-  routes: {
-    ...routes,
-    routes: {
-      orders: { path: '/api/orders', upstream: 'b' },
-      once: { path: '/api/once', upstream: 'b' }
-    }
+  gateway: { session: { perUser: { max: 2 } } },
+  backend: backend.url,
+  source: {
+    body: { username: '{username}', password: '{password}' },
+    passExtra: true,
+    user: { id: 'user.id', profile: 'user.team' },
+    token: 'token'
   },
+  routes: { routes: { orders: {}, once: {} } },
   limits: { limits: { once: { by: 'user', max: 1, window: '1h', routes: ['once'] } } }
 })
 const both = async () => [await gateway.signIn('ann'), await gateway.signIn('ben')] as const
 /** What becomes of a call with each of these cookies. */
 const statuses = async (cookies: readonly string[], path = '/api/orders') => {
   const found: number[] = []
-  for (const cookie of cookies) found.push((await gateway.call(path, { cookie })).status)
+  for (const cookie of cookies) found.push(await gateway.status(path, { cookie }))
   return found
 }
 
@@ -56,13 +50,11 @@ t.test('back-end, session and profile are told each user’s own id, digit by di
 
 t.test('each lists and closes their own sessions only, and so do operators', async t => {
   const [ann, ben] = await both()
-  const { call, ops } = gateway
+  const { call, opsJson } = gateway
   await call('/api/session/close', { cookie: ann, json: { others: true } })
   t.match((await call('/api/session/list', { cookie: ann })).json, { total: 1 })
-  const listed = await (await ops(`/ops/api/sessions?user=${ids.ann}`)).json()
-  t.match(listed, { sessions: { length: 1 } })
-  const closed = await ops('/ops/api/sessions/close', { json: { user: ids.ann } })
-  t.match(await closed.json(), { closed: 1 })
+  t.match(await opsJson(`sessions?user=${ids.ann}`), { sessions: { length: 1 } })
+  t.match(await opsJson('sessions/close', { user: ids.ann }), { closed: 1 })
   t.same(await statuses([ann, ben]), [401, 200])
 })
 
