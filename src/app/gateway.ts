@@ -77,7 +77,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   return {
     ...services,
     config,
-    counters: createCounters(services.metrics, services.rates),
+    counters: createCounters(services.metrics),
     envelope: createEnvelope(envelope),
     modules,
     answers: {

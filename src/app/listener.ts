@@ -18,7 +18,6 @@ import { createEnvelope } from '../shaping/envelope.ts'
 import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
-import { countingErrors } from './hooks/metrics.ts'
 import { canMeet, maxHeaders, maxHeaderSize } from './hooks/request-policy.ts'
 import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 
@@ -73,7 +72,7 @@ export function createListener(
 
 function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
-  const countError = countingErrors(metrics)
+  const countError = metrics.counter('console_gateway_errors_total')
   return (...[socket, code, request]: Parameters<Refuse>): void => {
     const requestId = randomUUID()
     // The parser may have given up before the method.

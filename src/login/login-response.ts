@@ -1,8 +1,7 @@
 /** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { readJson } from '../json/body.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
@@ -25,7 +24,10 @@ export class LoginResponse {
   constructor(config: ResponseConfig, raw: WholeResponse) {
     this.#config = config
     this.#raw = raw
-    this.#content = readContent(raw.body, raw.headers)
+    const { body, headers } = raw
+    // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
+    // not JSON has no members: the tests of config decide by the status alone.
+    this.#content = tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
   }
 
   matches(test: AnswerTest): boolean {
@@ -154,19 +156,6 @@ export function isWritable(value: unknown): boolean {
 function textsOf(values: readonly unknown[]): string[] {
   const scalars = values.map(plain).filter(each => ['string', 'number'].includes(typeof each))
   return scalars.map(String).filter(each => each !== '')
-}
-
-/** A body that is not JSON has no members: the tests of config decide by the status alone. */
-function readContent(body: Buffer, headers: WholeResponse['headers']): unknown {
-  try {
-    return readJson(body, headers, maxResponseBytes)
-  } catch {}
-  // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in.
-  try {
-    return parseKeepingDigits(body.toString('utf8'))
-  } catch {
-    return null
-  }
 }
 
 /** The `Cookie` header after a response. Of other names, and what is deleted, nothing is taken. */

@@ -40,10 +40,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
     path: '/keys/create',
     kind: 'keys.create',
     summary: 'Creates a key for a script.',
-    hint:
-      'Name the key: {"name": "nightly-export"}, with {"roles": ["user"]}, and ' +
-      '{"forMs": MILLISECONDS}, at most ten years. A name has letters, digits, ".", "-" and "_".',
-    body: newKey,
+    takes: newKey,
     answer: created,
     secret: 'key',
     run: async ({ name: keyName, roles = [], forMs: ms = standardMs }, request) => {
@@ -56,8 +53,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
     path: '/keys/revoke',
     kind: 'keys.revoke',
     summary: 'Ends a key at all replicas.',
-    hint: 'Name the key: {"name": "nightly-export"}.',
-    body: object({ name }),
+    takes: object({ name }),
     answer: object({ revoked: count }),
     run: async ({ name: keyName }) => ({ revoked: Number(await revokeKey(sessions, keyName)) })
   })

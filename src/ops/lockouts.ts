@@ -27,7 +27,6 @@ const lockoutsAnswer = object({ lockouts: list(lockout), total: count })
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
 
-const hint = 'An account is given by its user name, an address as an IP address.'
 const ofNobody = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 
 const kindNames: Readonly<Record<string, string>> = {
@@ -39,8 +38,7 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/lockouts',
     summary: 'Who is locked out of sign-in.',
-    hint,
-    query: lockoutsOf,
+    takes: lockoutsOf,
     answer: lockoutsAnswer,
     read: async query => await listLockouts(desk, query)
   })
@@ -48,8 +46,7 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/lockouts/lift',
     kind: 'lockouts.lift',
     summary: 'Lifts the lockouts of an account or an address.',
-    hint,
-    body: lockoutsOf,
+    takes: lockoutsOf,
     answer: object({ lifted: count }),
     run: async body => await lift(desk, body)
   })

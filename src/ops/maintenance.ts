@@ -52,10 +52,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/maintenance',
     kind: 'maintenance.begin',
     summary: 'Closes routes until a time, at all replicas, beside what was closed before.',
-    hint:
-      'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
-      '"methods", "allowRoles" and "message" (at most 500 characters).',
-    body: beginBody,
+    takes: beginBody,
     answer,
     run: async (body, { operator: { name: by } = secretOperator }) => {
       await record.begin(readMaintenance(body, desk), by)
@@ -66,7 +63,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/maintenance/end',
     kind: 'maintenance.end',
     summary: 'Opens what operators closed, or some routes of it.',
-    body: object({
+    takes: object({
       routes: routeNames('The routes to open; all that operators closed without it.')
     }),
     answer,

@@ -1,6 +1,6 @@
 /** The operators' API. `/ops/api/openapi.json` describes it by the schemas of its routes. */
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
@@ -30,7 +30,7 @@ const protectiveActs = new Set([
 
 const maxText = 512
 
-type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
+type Used = 'sessions' | 'lockouts' | 'counts' | 'highestUse' | 'maintenance' | 'failures'
 type OfServer = 'metrics' | 'ledger' | 'log'
 
 export interface Desk extends Pick<Services, Used | OfServer> {
@@ -45,27 +45,25 @@ export interface Desk extends Pick<Services, Used | OfServer> {
   readonly signOut: (ended: readonly Session[]) => void
 }
 
-interface Route {
+interface Route<A extends TSchema, T extends TSchema> {
   readonly path: string
   readonly summary: string
-  /** The message for a request that does not fit; without it the common one. */
-  readonly hint?: string
+  readonly answer?: A
+  /** The query of a GET, or the body. */
+  readonly takes?: T
 }
 
-interface Read<A extends TSchema, Q extends TSchema> extends Route {
-  readonly answer: A
-  readonly query?: Q
-  readonly read: (asked: Static<Q>) => Static<A> | Promise<Static<A>>
+interface Read<A extends TSchema, T extends TSchema> extends Route<A, T> {
+  readonly read: (asked: Static<T>) => Static<A> | Promise<Static<A>>
 }
 
-interface Act<A extends TSchema, B extends TSchema> extends Route {
+interface Act<A extends TSchema, T extends TSchema> extends Route<A, T> {
   /** Names the act in the ledger, such as `sessions.close`. */
   readonly kind: string
-  readonly answer: A
-  readonly body: B
+  readonly takes: T
   /** The member of the answer that the ledger must not have. */
   readonly secret?: string
-  readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A> & object>
+  readonly run: (body: Static<T>, request: FastifyRequest) => Promise<Static<A> & object>
 }
 
 declare module 'fastify' {
@@ -78,46 +76,39 @@ declare module 'fastify' {
   }
 }
 
-export function addRead<A extends TSchema, Q extends TSchema>(
+export function addRead<A extends TSchema, T extends TSchema>(
   ops: FastifyInstance,
-  route: Read<A, Q>
+  route: Read<A, T>
 ): void {
-  const { query, answer, read } = route
-  const schema = { ...(query && { querystring: query }), response: { 200: answer } }
-  addRoute(
-    ops,
-    'GET',
-    { ...route, schema },
-    async request => await read(request.query as Static<Q>)
-  )
+  addRoute(ops, 'GET', route, async ({ query }) => await route.read(query as Static<T>))
 }
 
-export function addAct<A extends TSchema, B extends TSchema>(
+export function addAct<A extends TSchema, T extends TSchema>(
   ops: FastifyInstance,
-  route: Act<A, B>
+  route: Act<A, T>
 ): void {
   const act = route as unknown as Act<TSchema, TSchema>
   ops.acts.set(route.path, act)
-  const schema = { body: route.body, response: { 200: route.answer } }
-  addRoute(ops, 'POST', { ...route, schema }, async request => {
-    return await doAct(act, request.body as object, request)
-  })
+  addRoute(ops, 'POST', route, async request => await doAct(act, request.body as object, request))
 }
 
 /** Adds a route in a plugin of its own: only those that are added so are described. */
 export function addRoute(
   ops: FastifyInstance,
   method: 'GET' | 'POST',
-  route: Route & { readonly schema?: FastifySchema },
+  { path, summary, takes, answer }: Route<TSchema, TSchema>,
   handler: RouteHandlerMethod
 ): void {
-  const { path, summary, hint, schema } = route
   ops.register(async scope => {
     scope.route({
       method,
       url: prefix + path,
-      schema: { summary, ...schema },
-      ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) }),
+      schema: {
+        summary,
+        ...(takes && { [method === 'GET' ? 'querystring' : 'body']: takes }),
+        ...(answer && { response: { 200: answer } })
+      },
+      schemaErrorFormatter: misfits => refusalOf(misfits, takes),
       preValidation: async request => {
         // A command without parameters sends no body.
         if (!isRecord(request.body)) request.body = {}
@@ -127,14 +118,27 @@ export function addRoute(
   })
 }
 
+type Misfits = NonNullable<FastifyError['validation']>
+
+/** Names the first member that does not fit, and says what would. */
+function refusalOf([misfit]: Misfits, schema: TSchema | undefined): GatewayError {
+  const { instancePath = '', message, params = {} } = misfit ?? {}
+  const [, name = ''] = instancePath.split('/')
+  const { allowedValues = [], additionalProperty = [] } = params
+  const which = [allowedValues, additionalProperty].flat().join(', ')
+  const members = schema !== undefined && Type.IsObject(schema) ? schema.properties : {}
+  const { description = '' } = (members[name] ?? {}) as { readonly description?: string }
+  const texts = [`${name} ${message} ${which}`.trim(), description]
+  return new GatewayError('request.malformed', { message: texts.filter(Boolean).join('. ') })
+}
+
 /** For the form of a page, whose fields its schema checks too. @throws GatewayError */
 export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
   const act = request.server.acts.get(path)
   if (act === undefined) throw malformed('There is no such act.')()
-  const { hint = 'The form does not fit. Reload the page.' } = act
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
-  const fits: unknown = request.validateInput(body, act.body)
-  if (fits !== true) throw malformed(hint)()
+  const fits = request.validateInput(body, act.takes) as unknown
+  if (fits !== true) throw refusalOf((fits as { readonly error: Misfits }).error, act.takes)
   return await doAct(act, body, request)
 }
 
@@ -145,19 +149,13 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
   })
 }
 
-interface Doing<Result extends object> {
-  readonly kind: string
-  readonly secret?: string
-  readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
-}
-
 /** @throws GatewayError */
-export async function doAct<Result extends object>(
-  { kind, run, secret }: Doing<Result>,
+export async function doAct(
+  { kind, run, secret }: Pick<Act<TSchema, TSchema>, 'kind' | 'secret' | 'run'>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
-): Promise<Result> {
+): Promise<object> {
   const { ledger, log } = request.server.actsTo
   const of = { act: kind, operator, via, address: clientAddress(request), requestId: request.id }
   const line = { kind: 'act', ...of, detail: scalarsOf(body) } as const

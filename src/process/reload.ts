@@ -296,11 +296,9 @@ type Fingerprints = Readonly<Record<string, string>>
  */
 function watchFiles(read: Fingerprints, onChange: () => void) {
   let reported = read
-  const look = (): Fingerprints =>
-    Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
-  let last = look()
+  let last = read
   const timer = setInterval(() => {
-    const now = look()
+    const now = Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
     // A file that is being written differs from look to look.
     const isSettled = isDeepStrictEqual(now, last)
     last = now

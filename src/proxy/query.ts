@@ -5,6 +5,7 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { decodedCookie } from '../session/cookie-header.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
@@ -14,12 +15,7 @@ type Parameter = ReturnType<typeof parse>[number]
  * Other parameters pass byte for byte, in their order.
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
-export function compileQuery({
-  rename = {},
-  set = {},
-  drop = [],
-  paging
-}: QueryConfig): (query: string) => string {
+export function compileQuery({ rename = {}, set = {}, drop = [], paging }: QueryConfig) {
   const renames = new Map(Object.entries(rename))
   const fixed = Object.entries(set).map(([name, value]) => written(name, value))
   const { page, offset, size } = paging?.to ?? {}
@@ -28,7 +24,7 @@ export function compileQuery({
   const refused = new Set([...drop, ...ours, paging?.page, paging?.size])
   const isSet = fixed.length === 0 ? () => false : lenientNames(Object.keys(set)).hasNameOf
 
-  return query => {
+  return (query: string): string => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
@@ -63,11 +59,7 @@ function parse(query: string) {
 
 /** Form encoding (WHATWG URL §5.1); a malformed escape stays as it is. */
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
+  return decodedCookie(text.replaceAll('+', ' '))
 }
 
 function written(name: string, value: string | number): string {

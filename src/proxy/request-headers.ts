@@ -84,11 +84,12 @@ export function requestHeaders(
   }
 }
 
+/** What a header can hold, and holds. */
+export const headerText = /^[\x20-\x7e]+$/
+
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-export function fixedHeadersOf({
-  headers = {}
-}: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {
+export function fixedHeadersOf({ headers = {} }: Pick<UpstreamConfig, 'headers'>) {
   const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
   return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
@@ -160,7 +161,7 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
 export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig) {
   const { header, cookie } = csrf
   const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
-  return value === undefined || !/^[\x20-\x7e]+$/.test(value) ? {} : { [header]: value }
+  return value !== undefined && headerText.test(value) ? { [header]: value } : {}
 }
 
 /** The headers of `identity` for a session. */

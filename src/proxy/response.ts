@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { decoded, readJson } from '../json/body.ts'
+import { decoded, tryJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { overloaded } from '../limits/slots.ts'
 
@@ -133,11 +133,7 @@ export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
 ): GatewayError {
-  let detail = {}
-  if (Buffer.isBuffer(body) && isJson(headers)) {
-    try {
-      detail = readErrorBody(readJson(body, headers, errorBytes), format)
-    } catch {}
-  }
-  return new GatewayError('upstream.error', { status, ...detail })
+  const isRead = Buffer.isBuffer(body) && isJson(headers)
+  const error = isRead ? tryJson(body, headers, errorBytes) : undefined
+  return new GatewayError('upstream.error', { status, ...readErrorBody(error, format) })
 }

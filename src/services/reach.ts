@@ -63,19 +63,17 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   const late = wait(connectMsOf(redis) + redis.commandTimeout, 'no connection in time', {
     ref: false
   })
-  try {
+  const ask = async () => {
     const fault =
       (await Promise.race([connecting.promise, late])) ??
       (await probeRedis(client, slotPrefix(redis.prefix)))
-    if (fault !== undefined) return [{ ...place, fault }]
-    if (redis.sentinels.length === 0) return [place]
+    if (fault !== undefined) throw new Error(fault)
+    if (redis.sentinels.length === 0) return undefined
     // Only a server that has the bound tells how many replicas count for it.
     const info = await client.info('replication').catch(() => undefined)
-    const isUnbounded = info?.includes('min_slaves_good_slaves:') === false
-    return [{ ...place, ...(isUnbounded && { advice: writeBound }) }]
-  } finally {
-    dialler.close()
+    return info?.includes('min_slaves_good_slaves:') === false ? writeBound : undefined
   }
+  return [await tried(place, ask().finally(dialler.close))]
 }
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */

@@ -205,15 +205,12 @@ class FollowingRedis extends Redis {
       // A primary that became a replica: the Sentinels are asked for the new one.
       reconnectOnError: error => error.message.startsWith('READONLY')
     })
-    this.on('end', () => setTimeout(() => this.#dialAgain(), 50))
+    const dialAgain = () => this.#isClosed || this.connect().catch(() => {})
+    this.on('end', () => setTimeout(dialAgain, 50))
   }
 
   override disconnect(reconnect = false): void {
     if (!reconnect) this.#isClosed = true
     super.disconnect(reconnect)
-  }
-
-  #dialAgain(): void {
-    if (!this.#isClosed) this.connect().catch(() => {})
   }
 }

@@ -67,7 +67,7 @@ t.test('a session that is ended by the popover is dead at once, with the keyboar
   await page.waitForTimeout(4000)
   t.ok(await popover.isVisible(), 'the refresh waits while somebody decides')
   await popover.getByRole('button', { name: 'End session' }).click()
-  await page.getByText('The sessions have ended.').waitFor()
+  await page.getByText('Done: Closes one session').waitFor()
   t.equal((await gateway.call('/api/orders', { cookie })).status, 401)
 })
 
@@ -118,7 +118,7 @@ t.test('without scripts all works: open a link, sign in, see, act', async t => {
   await open(page, 'Users')
   await page.getByRole('button', { name: 'Sign everybody out' }).click()
   await page.locator('form').getByRole('button', { name: 'Sign everybody out' }).click()
-  await page.getByText('The sessions have ended.').waitFor()
+  await page.getByText('Done: Closes one session').waitFor()
   t.equal((await gateway.call('/api/orders', { cookie })).status, 401)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByLabel('User name').waitFor()

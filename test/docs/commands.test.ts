@@ -62,26 +62,23 @@ const place = temporaryFolder()
 const folder = join(place, 'config')
 const [port = 0, opsPort = 0] = await freePorts(2)
 
-async function writeConfig() {
-  const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
-  const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
-  mkdirSync(folder)
-  writeFileSync(join(place, 'redis-password'), 'redis-password')
-  const ops = stringify({ ops: { listen: `127.0.0.1:${opsPort}` } })
-  const files = { upstreams: 'routes.yaml', server: 'gateway.yaml', users: 'users.yaml' }
-  for (const { place: where, text } of of(started, 'yaml')) {
-    const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
-    if (name === undefined) throw new Error(`${where}: of which file is it?`)
-    const here = text
-      .replace('http://shop.internal:8080', shop.url)
-      .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
-      .replace('redis://redis:6379', redis.url)
-      .replace('/run/secrets/redis-password', join(place, 'redis-password'))
-    writeFileSync(join(folder, name), name === 'gateway.yaml' ? `${here}\n${ops}` : here)
-  }
-  copyFileSync('config/limits.yaml', join(folder, 'limits.yaml'))
+const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
+const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
+mkdirSync(folder)
+writeFileSync(join(place, 'redis-password'), 'redis-password')
+const ops = stringify({ ops: { listen: `127.0.0.1:${opsPort}` } })
+const files = { upstreams: 'routes.yaml', server: 'gateway.yaml', users: 'users.yaml' }
+for (const { place: where, text } of of(started, 'yaml')) {
+  const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
+  if (name === undefined) throw new Error(`${where}: of which file is it?`)
+  const here = text
+    .replace('http://shop.internal:8080', shop.url)
+    .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
+    .replace('redis://redis:6379', redis.url)
+    .replace('/run/secrets/redis-password', join(place, 'redis-password'))
+  writeFileSync(join(folder, name), name === 'gateway.yaml' ? `${here}\n${ops}` : here)
 }
-await writeConfig()
+copyFileSync('config/limits.yaml', join(folder, 'limits.yaml'))
 
 /**
  * The command lines of a block, ready to run: placeholders filled, options that may be left out in,

@@ -80,13 +80,11 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 }
 
 async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
-  const { env = {}, replicas = 1 } = scene
   const { backend, says, texts, files } = await placed(t, scene)
+  const { env = {}, replicas = texts === undefined ? 1 : 0 } = scene
   const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateways: TestGateway[] = []
-  while (texts === undefined && gateways.length < replicas) {
-    gateways.push(await testGateway(t.after, folder, env))
-  }
+  while (gateways.length < replicas) gateways.push(await testGateway(t.after, folder, env))
   for (const { ready } of gateways) await ready()
   const last = { id: '', session: '' }
   return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }

@@ -8,6 +8,7 @@ import {
 } from '../../src/shaping/answer.ts'
 import type { Config } from '../../src/config/schema/config.ts'
 import { rawNumber } from '../../src/json/values.ts'
+import { steadyClock } from '../../src/steady-clock.ts'
 
 const config = {
   gateway: { envelope: { inertToken: 'inert' } },
@@ -38,8 +39,7 @@ const facts: AnswerFacts = {
   },
   idleEnd: 1_200_000,
   absoluteEnd: 1_500_999,
-  now: 1_000_000,
-  aheadMs: 0
+  now: 1_000_000
 }
 
 const render = (json: unknown, given = facts) => createAnswer(config, { json }).render(given)
@@ -81,7 +81,10 @@ t.test('a text that is exactly {name} becomes the value, with its type', async t
 t.test('the clock, the profile and the roles are those of the request', async t => {
   const times = ['{issuedAt}', '{idleEndsAt}', '{absoluteEndsAt}', '{expiresIn}']
   const wallClock = [1_000_000, 1_250_000, 1_550_999, 500]
-  t.strictSame(render(times, { ...facts, aheadMs: 50_000 }), wallClock)
+  const { aheadMs } = steadyClock
+  steadyClock.aheadMs = () => 50_000
+  t.after(() => (steadyClock.aheadMs = aheadMs))
+  t.strictSame(render(times), wallClock)
   const profile = { nick: 'al' }
   t.strictSame(render(['{profile.nick}'], { ...facts, profile }), ['al'])
   const identity = { ...facts.session.identity, roles: [] }

@@ -28,6 +28,7 @@ const cases = {
   throws: () => {
     throw new Error('no such order')
   },
+  text: () => { throw 'a text' },
   nothing: () => {},
   circle: () => { const a = {}; a.a = a; return a },
   never: () => new Promise(() => {}),
@@ -75,6 +76,7 @@ routes:
 /** What goes wrong in a module, and what the log says of it. */
 const failures: ReadonlyArray<readonly [path: string, code: string, reason: string | RegExp]> = [
   ['cases/throws', 'shape.module', 'shapes/cases.js:4: no such order'],
+  ['cases/text', 'shape.module', 'shapes/cases.js: a text'],
   ['cases/nothing', 'shape.module', 'shapes/cases.js: it is undefined, which is no JSON'],
   ['cases/circle', 'shape.module', /^shapes\/cases.js: Converting circular structure/],
   ['cases/never', 'shape.module', 'shapes/cases.js: took longer than 5 s'],

@@ -6,11 +6,12 @@ import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
-import { readJson } from '../../json/body.ts'
+import { tryJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
 import { cookiesAfter, matchesTest } from '../../login/login-response.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { Call } from '../../proxy/receiver.ts'
+import { headerText } from '../../proxy/request-headers.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Sessions } from '../../session/sessions.ts'
@@ -100,11 +101,7 @@ function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse)
   if (test.path === undefined) return matchesTest(test, { status, headers })
   if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
   if (!mayHold(test, headers, body)) return false
-  try {
-    return matchesTest(test, { status, headers }, readJson(body, headers, maxBytes))
-  } catch {
-    return false
-  }
+  return matchesTest(test, { status, headers }, tryJson(body, headers, maxBytes))
 }
 
 /** perf: most responses do not hold the value at all, so they need not be parsed for it. */
@@ -210,15 +207,12 @@ function takeCredential(
   const { credential = {} } = live.session
   const before = credential.cookies ?? ''
   const cookies = cookiesAfter(before, setCookie, names)
-  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
-  const areNewCookies = cookies !== before && isSendable(cookies)
+  const isNewToken =
+    typeof token === 'string' && headerText.test(token) && token !== credential.token
+  const areNewCookies = cookies !== before && headerText.test(cookies)
   if (!isNewToken && !areNewCookies) return
   credentials.take(live, {
     ...(areNewCookies && { cookies }),
     ...(isNewToken && { token })
   })
-}
-
-function isSendable(value: string): boolean {
-  return /^[\x20-\x7e]+$/.test(value)
 }

@@ -64,7 +64,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignI
   recordSignedIn(request, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
-    const value = answer.render({ ...opened, ...sessions.times() })
+    const value = answer.render({ ...opened, now: sessions.now() })
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)

@@ -102,7 +102,7 @@ export async function open(request: FastifyRequest, session: Session, leaving: A
   try {
     leaving.throwIfAborted()
     const now = sessions.now()
-    const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
+    const facts = { session, idleEnd: now, absoluteEnd: now, now }
     refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
     const former = request.live
     // Its token may have been renewed while the password was checked.

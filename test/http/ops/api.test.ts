@@ -121,7 +121,7 @@ t.test('no answer of the state holds a secret, whatever changes about secrets', 
   const texts: string[] = []
   const look = async () => {
     const paths = ['status', 'plan', 'replicas', 'openapi.json']
-    for (const path of paths) texts.push(JSON.stringify(await gateway.opsJson(`${path}`)))
+    for (const path of paths) texts.push(JSON.stringify(await gateway.opsJson(path)))
   }
   await look()
   change('routes.yaml', content => {

@@ -3,13 +3,14 @@ import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 
 /** How what is refused is told what to say instead. */
-const lockouts = /^An account is given by its user name, an address as an IP address/
+const lockouts = /^(account|address) must /
 const either = /^Name an account or an address: /
-const caller = /^Name the caller: .* or the id or name of a user/
-const close = /^Name the sessions: {"user": "ID or NAME"}.* if several users fit/
-const list = /^Name a user: \?user=ID-or-NAME.* or none for all sessions/
-const requests = /^status is failed, 4xx or 404, last a number up to 500/
-const maintenance = /^Give the end: {"until": "2026-12-01T06:00:00Z"}/
+const caller = /caller'? ?(must|$)|^caller must NOT have more.*user\.$/
+const close = /^(user|by|id|source|everyone) must |^Name a user by .* alone\.$/
+const list = /^(user|by|source|size) must |^`by` and `source` go with `user`\.$/
+const requests = /^(status must .*`404`|last must .*at most 500|id must .*64 letters)/
+const maintenance =
+  /required property 'until'|^until must .*01T06:00Z|properties route$|PATCH, DELETE|^message must/
 const end = /is a time in the future, at most 7 days ahead/
 const nowhere = /has no route "nowhere"/
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()

@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
 import { createSecretId, signedInOf } from '../../../src/session/types.ts'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
-import { newSession, sessionsOver, storeAt, look } from '../../support/sessions.ts'
+import { newSession, sessionsOver, storeAt, look, usual } from '../../support/sessions.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { flags, testRedis } from '../../support/redis.ts'
 import { profile, starting } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
 
 const epochKey = '{cg}:s:epoch'
-const perUser = { max: 1000, over: 'refuse' } as const
+const config = { ...usual, perUser: { max: 1000, over: 'refuse' } } as const
 
 /** Two processes with their sessions in a Cluster. */
 async function setUp(t: Test) {
@@ -19,8 +19,8 @@ async function setUp(t: Test) {
 async function processOver(t: Test, { nodes }: TestCluster) {
   const given = { cluster: nodes, commandTimeout: 2000 }
   const { store } = await storeAt(t.after, given)
-  const sessions = sessionsOver(store, { perUser })
-  await until('changes are announced', () => sessions.hasNews())
+  const sessions = sessionsOver(store, { config })
+  await until('changes are announced', () => sessions.store.isFollowed())
   return sessions
 }
 
