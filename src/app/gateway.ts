@@ -117,18 +117,16 @@ function createWarnOnce(log: Services['log']) {
 function createSource(
   name: string,
   source: SourceConfig,
-  { users, authorities }: Config,
+  { users }: Config,
   { log, upstream }: Pick<Services, 'log'> & { readonly upstream: (name: string) => Upstream }
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':
       return createUsersFile(name, users[source.file] ?? { users: {} })
-    case 'ldap': {
-      const directory = { ...source, ca: authorities[source.ca ?? ''] }
-      return createLdap(name, directory, user =>
+    case 'ldap':
+      return createLdap(name, source, user =>
         log.warn({ event: 'login.ambiguous', source: name, user }, ambiguous)
       )
-    }
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
     case 'upstream-login':
