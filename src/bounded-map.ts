@@ -38,7 +38,7 @@ export class BoundedMap<V extends {}> extends LRUCache<string, V> {
  * For entries that are read far more often than written, by keys that are parts of headers. While
  * half of it is free, no entry is about to give way, so a read is not recorded as a use.
  */
-class RecentlyUsed<V extends {}> extends BoundedMap<V> {
+export class RecentlyUsed<V extends {}> extends BoundedMap<V> {
   readonly #roomy: number
 
   constructor(maxEntries: number) {
@@ -53,10 +53,6 @@ class RecentlyUsed<V extends {}> extends BoundedMap<V> {
   override set(key: string, value: V): this {
     return super.set(ownText(key), value)
   }
-}
-
-export function recentlyUsed<V extends {}>(maxEntries: number): BoundedMap<V> {
-  return new RecentlyUsed<V>(maxEntries)
 }
 
 /**

@@ -117,18 +117,16 @@ function createWarnOnce(log: Services['log']) {
 function createSource(
   name: string,
   source: SourceConfig,
-  { users, authorities }: Config,
+  { users }: Config,
   { log, upstream }: Pick<Services, 'log'> & { readonly upstream: (name: string) => Upstream }
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':
       return createUsersFile(name, users[source.file] ?? { users: {} })
-    case 'ldap': {
-      const directory = { ...source, ca: authorities[source.ca ?? ''] }
-      return createLdap(name, directory, user =>
+    case 'ldap':
+      return createLdap(name, source, user =>
         log.warn({ event: 'login.ambiguous', source: name, user }, ambiguous)
       )
-    }
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
     case 'upstream-login':
@@ -147,13 +145,9 @@ function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstr
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
     const { exchange, jwt } = credentialOf(credential)
     if (exchange !== undefined) {
-      const ofToken = createTokenExchange({
-        upstream,
-        config: exchange,
-        bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
-        backEnd: upstreamOf(upstream)
-      })
-      exchanges.set(upstream, ofToken)
+      const bodyOf = (session: Session) => fillUser(config, exchange.body, session) as object
+      const backEnd = upstreamOf(upstream)
+      exchanges.set(upstream, createTokenExchange({ upstream, config: exchange, bodyOf, backEnd }))
     }
     if (jwt !== undefined) {
       const claims = (session: Session) => claimsOf(config, upstream, jwt.claims, session)

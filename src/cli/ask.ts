@@ -49,9 +49,7 @@ export async function localGateways(
   }
   const folders = socketFolders(configured, env)
   const found = await findGateways(folders, folder)
-  if (found.length > 0) {
-    return found.map(({ file, id }) => ({ base: 'http://localhost', id, socketPath: file }))
-  }
+  if (found.length > 0) return found.map(each => ({ base: 'http://localhost', ...each }))
   const whose = folder === undefined ? '' : ` with the config folder ${folder}`
   throw new CommandError(
     `No gateway${whose} runs here that this user may ask: there is no socket of one in ` +

@@ -92,7 +92,7 @@ async function ledgerOf({ gateway, folder }: Config, collected: Values['collecte
   const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
   const ledger = { files: collected ?? filesIn(place ?? ''), keys: config.key, ...alone }
   if (redis === undefined || !usesRedis(gateway)) return ledger
-  const dialler = createRedisDialler(redis, folder)
+  const dialler = createRedisDialler(redis)
   try {
     const client = dialler.client()
     await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])

@@ -36,7 +36,6 @@ export class CliCommand extends Command {
   readonly #run: Run
   #isAsked: (words: readonly string[]) => boolean = () => false
   #isOfOne = false
-  #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
 
   constructor(run: Run, name?: string) {
     super(name)
@@ -77,17 +76,10 @@ export class CliCommand extends Command {
     return this.option('--json', 'print for programs')
   }
 
-  checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
-    this.#problemOf = problemOf
-    return this
-  }
-
   /** @param load imports the implementation, so that other commands need not load it */
   runs<V>(load: Load<V>): this {
     return this.action(async () => {
       this.#refuseSurplusWords()
-      const problem = this.#problemOf?.(this.opts(), this.args)
-      if (problem !== undefined) this.error(problem)
       this.#run.exitCode = await this.#runEach(load)
     })
   }
@@ -145,7 +137,10 @@ export class CliCommand extends Command {
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
-    if (!this.#isAsked(this.args)) return [undefined]
+    if (!this.#isAsked(this.args)) {
+      if (url !== undefined) this.error('No gateway is asked: leave out --url.')
+      return [undefined]
+    }
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)

@@ -70,10 +70,8 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
   try {
     return readJson(isInput ? await buffer(stdin) : readFileSync(file), {}, Infinity)
   } catch (error) {
-    const place = isInput ? 'Standard input' : file
-    const { code, cause } = error as NodeJS.ErrnoException
-    const problem = cause instanceof Error ? `: ${cause.message}` : ` cannot be read (${code})`
-    throw new CommandError(`${place}${problem}.`)
+    const { cause = error } = error as Error
+    throw new CommandError(`${isInput ? 'Standard input' : file}: ${(cause as Error).message}.`)
   }
 }
 

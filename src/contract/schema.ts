@@ -5,11 +5,6 @@ import { isRawNumber, isRecord, stepsOf } from '../json/values.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-interface Problem {
-  readonly path: readonly string[]
-  readonly message: string
-}
-
 function createAjv(options: { allErrors?: true; passContext?: true } = {}): Ajv2020 {
   // Loaded with the first contract: a gateway without contracts starts sooner.
   const require = createRequire(import.meta.url)
@@ -35,7 +30,7 @@ function createAjv(options: { allErrors?: true; passContext?: true } = {}): Ajv2
 /** Kept: it compiles the schema of schemas. */
 let schemas: Ajv2020 | undefined
 
-export function schemaProblem(schema: JsonSchema): Problem | undefined {
+export function schemaProblem(schema: JsonSchema) {
   const { $schema: dialect, $id: _, ...rules } = schema
   if (typeof dialect === 'string' && !/(2020-12|2019-09|draft-0[67])\/schema/.test(dialect)) {
     const message = 'expected JSON Schema 2020-12 (2019-09, draft-07 and draft-06 are read as such)'

@@ -69,7 +69,7 @@ export async function createDryApp(config: Config, { send, identity }: Options =
   const own = createServices(unshared(config), silent, contextsOnly())
   const { counts, secrets, sessions } = own
   const lockouts = createMemoryLockouts()
-  const pools = own.upstreams.lease(config.authorities)
+  const pools = own.upstreams.lease()
   let run = newRun()
   const services: GatewayServices = {
     ...own,

@@ -60,11 +60,11 @@ export function createRedisLockouts(redis: Redis | Cluster, prefix: string): Loc
     list: async () => {
       const [seconds, micros] = await redis.time()
       const now = Number(seconds) * 1000 + Number(micros) / 1000
-      const pairs = await redis.zrangebyscore(locks, now, '+inf', 'WITHSCORES')
-      return Array.from({ length: pairs.length / 2 }, (_, index) => ({
-        key: pairs[index * 2] as string,
-        waitMs: Math.ceil(Number(pairs[index * 2 + 1]) - now)
-      })).filter(({ waitMs }) => waitMs > 0)
+      const pairs = await redis.zrangebyscore(locks, `(${now}`, '+inf', 'WITHSCORES')
+      // Each is followed by its time.
+      return pairs.flatMap((key, at) => {
+        return at % 2 === 0 ? { key, waitMs: Math.ceil(Number(pairs[at + 1]) - now) } : []
+      })
     },
     lift: async keys => {
       if (keys.length === 0) return

@@ -2,8 +2,9 @@
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { tryJson } from '../json/body.ts'
-import { isRawNumber, isRecord } from '../json/values.ts'
+import { isRawNumber, isRecord, type JsonRecord } from '../json/values.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
+import { cookieName } from '../session/cookie-header.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
 
@@ -164,12 +165,12 @@ export function cookiesAfter(
   setCookie: string | string[] | undefined,
   names: readonly string[]
 ): string {
-  const isNamed = (pair: string) => names.includes(nameOf(pair))
+  const isNamed = (pair: string) => names.includes(cookieName(pair))
   const former = before === '' ? [] : before.split('; ').filter(isNamed)
   const set = [setCookie ?? []].flat().filter(each => !deletes(each))
   const pairs = set.map(each => each.split(';', 1)[0] ?? '').filter(isNamed)
-  const byName = new Map(pairs.map(pair => [nameOf(pair), pair]))
-  return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()].join('; ')
+  const byName = new Map(pairs.map(pair => [cookieName(pair), pair]))
+  return [...former.filter(pair => !byName.has(cookieName(pair))), ...byName.values()].join('; ')
 }
 
 function deletes(setCookie: string): boolean {
@@ -179,27 +180,19 @@ function deletes(setCookie: string): boolean {
   })
 }
 
-function nameOf(pair: string): string {
-  return pair.slice(0, Math.max(0, pair.indexOf('=')))
-}
-
 /**
  * The values at a path. A list stands for each of its items, or where a number follows, for one.
  */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
   let values = [content]
-  for (const name of path) values = values.flatMap(value => step(value, name))
+  for (const name of path) {
+    const isIndex = /^\d+$/.test(name)
+    values = (isIndex ? values : values.flat()).flatMap(each => {
+      const mayHold = isRecord(each) || (isIndex && Array.isArray(each))
+      return mayHold && Object.hasOwn(each, name) ? [(each as JsonRecord)[name]] : []
+    })
+  }
   return values
-}
-
-function step(value: unknown, name: string): unknown[] {
-  if (!Array.isArray(value)) return ownMember(value, name)
-  if (!/^\d+$/.test(name)) return value.flatMap(item => ownMember(item, name))
-  return Object.hasOwn(value, name) ? [value[Number(name)]] : []
-}
-
-function ownMember(value: unknown, name: string): unknown[] {
-  return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
 export function matchesTest(

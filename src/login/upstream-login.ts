@@ -72,7 +72,7 @@ function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly Out
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
   const { config, onFailed = () => {} } = options
-  const { address, requestId, trail } = attempt
+  const { username, password, extra, address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
   const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
@@ -80,7 +80,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     method: 'POST',
     path: config.path,
     format: config.format,
-    body: bodyOf(config, attempt),
+    body: { ...(config.passExtra && extra), ...fill(config.body, { username, password }) },
     headers: {
       ...headers,
       ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
@@ -99,7 +99,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
-    const identity = telling.identity(config.user, attempt.username)
+    const identity = telling.identity(config.user, username)
     return {
       vouched: true,
       identity,
@@ -169,10 +169,6 @@ async function signOut(
   if (status < 400) return
   const cause = `the sign-out was answered with status ${status}`
   throw new GatewayError('upstream.error', { cause })
-}
-
-function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
-  return { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
 }
 
 /** @throws GatewayError `request.malformed` for what is too long, or no text */

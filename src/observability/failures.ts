@@ -8,9 +8,7 @@ export type RequestQuery = {
   readonly [member in 'id' | 'user' | 'status' | 'route']?: string | undefined
 } & { readonly last?: number }
 
-export type KeptRequest = FullRequestJson & {
-  readonly replica: string
-}
+export type KeptRequest = FullRequestJson & { readonly replica: string }
 
 export type FoundRequests = Awaited<ReturnType<Failures['find']>>
 

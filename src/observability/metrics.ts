@@ -6,16 +6,10 @@ import names from './metrics.json' with { type: 'json' }
 
 export type Count = (...labels: string[]) => void
 
-interface Description {
-  readonly labels: readonly string[]
-  readonly buckets?: readonly number[]
-  readonly help: string
-}
-
+/** Of metrics.json, which has a row for each metric. */
 type Name = keyof typeof names
 
 export const { buckets: requestBuckets } = names.console_gateway_request_duration_seconds
-const descriptions: Readonly<Record<Name, Description>> = names
 
 /** Of a metric without labels; else for each series its labels' values, and its own. */
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
@@ -72,13 +66,7 @@ export class Metrics {
   }
 
   #options(name: Name) {
-    const { labels, buckets, help } = descriptions[name]
-    return {
-      name,
-      help,
-      labelNames: [...labels],
-      ...(buckets && { buckets: [...buckets] }),
-      registers: [this.#registry]
-    }
+    const { labels, ...others } = names[name]
+    return { ...others, name, labelNames: [...labels], registers: [this.#registry] }
   }
 }

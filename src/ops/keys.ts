@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { createKey, listKeys, revokeKey } from '../session/keys.ts'
 import { secretOperator } from './operator.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import { count, forMs, list, object, optional, text, time } from './schemas.ts'
 
 export type KeyJson = Static<typeof key>
@@ -30,13 +30,13 @@ const key = object({
 const created = object({ key: text('It is shown this once.'), ...key.properties })
 
 export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/keys',
     summary: 'Keys for scripts.',
     answer: object({ keys: list(key) }),
-    read: async () => ({ keys: await listKeys(sessions) })
+    run: async () => ({ keys: await listKeys(sessions) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/keys/create',
     kind: 'keys.create',
     summary: 'Creates a key for a script.',
@@ -49,7 +49,7 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
       return await createKey(sessions, { name: keyName, roles, ...terms })
     }
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/keys/revoke',
     kind: 'keys.revoke',
     summary: 'Ends a key at all replicas.',

@@ -8,7 +8,7 @@ import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import { type UserId, userKey } from '../session/types.ts'
-import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
+import { addRoute, type Desk, orUnavailable } from './routes.ts'
 import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
 import { findNamed } from './users.ts'
 
@@ -44,20 +44,20 @@ const callerLimit = object({
 const ofCaller = object({ caller: name('An IP address, or the id or name of a user.') })
 
 export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/limits',
     summary: 'The use of each limit.',
     answer: object({ limits: list(limitRow) }),
-    read: () => ({ limits: limitsOf(desk) })
+    run: () => ({ limits: limitsOf(desk) })
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/limits/caller',
     summary: 'The counts of one caller.',
     takes: ofCaller,
     answer: object({ limits: list(callerLimit) }),
-    read: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
+    run: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/limits/caller/reset',
     kind: 'limits.reset',
     summary: 'Counts a caller anew.',

@@ -5,7 +5,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { challenge } from '../app/sign-in/guard.ts'
 import { type Lock, operatorsApart, partsOf } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
-import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
+import { addRoute, type Desk, orUnavailable } from './routes.ts'
 import { count, list, object, optional, text, time } from './schemas.ts'
 
 export type LockoutsOf = Static<typeof lockoutsOf>
@@ -35,14 +35,14 @@ const kindNames: Readonly<Record<string, string>> = {
 }
 
 export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/lockouts',
     summary: 'Who is locked out of sign-in.',
     takes: lockoutsOf,
     answer: lockoutsAnswer,
-    read: async query => await listLockouts(desk, query)
+    run: async query => await listLockouts(desk, query)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/lockouts/lift',
     kind: 'lockouts.lift',
     summary: 'Lifts the lockouts of an account or an address.',

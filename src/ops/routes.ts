@@ -1,6 +1,6 @@
 /** The operators' API. `/ops/api/openapi.json` describes it by the schemas of its routes. */
 import swagger from '@fastify/swagger'
-import type { FastifyError, FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
@@ -24,6 +24,7 @@ const protectiveActs = new Set([
   'sessions.close',
   'users.block',
   'keys.revoke',
+  'ops.link',
   'ops.sign-in',
   'ops.sign-out'
 ])
@@ -48,72 +49,56 @@ export interface Desk extends Pick<Services, Used | OfServer> {
 interface Route<A extends TSchema, T extends TSchema> {
   readonly path: string
   readonly summary: string
-  readonly answer?: A
+  /** Names an act in the ledger, such as `sessions.close`: it is a POST. The others only read. */
+  readonly kind?: string
   /** The query of a GET, or the body. */
   readonly takes?: T
-}
-
-interface Read<A extends TSchema, T extends TSchema> extends Route<A, T> {
-  readonly read: (asked: Static<T>) => Static<A> | Promise<Static<A>>
-}
-
-interface Act<A extends TSchema, T extends TSchema> extends Route<A, T> {
-  /** Names the act in the ledger, such as `sessions.close`. */
-  readonly kind: string
-  readonly takes: T
+  readonly answer: A
   /** The member of the answer that the ledger must not have. */
   readonly secret?: string
-  readonly run: (body: Static<T>, request: FastifyRequest) => Promise<Static<A> & object>
+  readonly run: (
+    fields: Static<T>,
+    request: FastifyRequest
+  ) => (Static<A> & object) | Promise<Static<A> & object>
 }
+
+type Act = Route<TSchema, TSchema> & { readonly kind: string }
 
 declare module 'fastify' {
   interface FastifySchema {
     summary?: string
   }
   interface FastifyInstance {
-    acts: Map<string, Act<TSchema, TSchema>>
+    acts: Map<string, Act>
     actsTo: Pick<Services, 'ledger' | 'log'>
   }
 }
 
-export function addRead<A extends TSchema, T extends TSchema>(
-  ops: FastifyInstance,
-  route: Read<A, T>
-): void {
-  addRoute(ops, 'GET', route, async ({ query }) => await route.read(query as Static<T>))
-}
-
-export function addAct<A extends TSchema, T extends TSchema>(
-  ops: FastifyInstance,
-  route: Act<A, T>
-): void {
-  const act = route as unknown as Act<TSchema, TSchema>
-  ops.acts.set(route.path, act)
-  addRoute(ops, 'POST', route, async request => await doAct(act, request.body as object, request))
-}
-
 /** Adds a route in a plugin of its own: only those that are added so are described. */
-export function addRoute(
+export function addRoute<A extends TSchema, T extends TSchema>(
   ops: FastifyInstance,
-  method: 'GET' | 'POST',
-  { path, summary, takes, answer }: Route<TSchema, TSchema>,
-  handler: RouteHandlerMethod
+  route: Route<A, T>
 ): void {
+  const { path, summary, kind, takes, answer, run } = route
+  const act = kind === undefined ? undefined : ({ ...route, kind } as unknown as Act)
+  if (act !== undefined) ops.acts.set(path, act)
+  const [method, place] = act === undefined ? ['GET', 'querystring'] : ['POST', 'body']
+  const ofFields = takes && { [place]: takes }
+  const schema: FastifySchema = { summary, ...ofFields, response: { 200: answer } }
   ops.register(async scope => {
     scope.route({
       method,
       url: prefix + path,
-      schema: {
-        summary,
-        ...(takes && { [method === 'GET' ? 'querystring' : 'body']: takes }),
-        ...(answer && { response: { 200: answer } })
-      },
+      schema,
       schemaErrorFormatter: misfits => refusalOf(misfits, takes),
       preValidation: async request => {
         // A command without parameters sends no body.
         if (!isRecord(request.body)) request.body = {}
       },
-      handler
+      handler: async request =>
+        act === undefined
+          ? await run(request.query as Static<T>, request)
+          : await doAct(act, request.body as object, request)
     })
   })
 }
@@ -137,8 +122,9 @@ export async function runAct(path: string, body: object, request: FastifyRequest
   const act = request.server.acts.get(path)
   if (act === undefined) throw malformed('There is no such act.')()
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
-  const fits = request.validateInput(body, act.takes) as unknown
-  if (fits !== true) throw refusalOf((fits as { readonly error: Misfits }).error, act.takes)
+  const { takes = Type.Unknown() } = act
+  const fits = request.validateInput(body, takes) as unknown
+  if (fits !== true) throw refusalOf((fits as { readonly error: Misfits }).error, takes)
   return await doAct(act, body, request)
 }
 
@@ -151,7 +137,7 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
 
 /** @throws GatewayError */
 export async function doAct(
-  { kind, run, secret }: Pick<Act<TSchema, TSchema>, 'kind' | 'secret' | 'run'>,
+  { kind, run, secret }: Pick<Act, 'kind' | 'secret' | 'run'>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
@@ -212,10 +198,10 @@ export function addApiDescription(ops: FastifyInstance, version: string): void {
       url
     })
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/openapi.json',
     summary: 'This description.',
     answer: Type.Object({}),
-    read: () => ops.swagger()
+    run: () => ops.swagger()
   })
 }

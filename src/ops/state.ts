@@ -5,7 +5,7 @@ import { adviceOf, stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { maintenanceInWords } from '../services/maintenance.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 import {
   planAnswer,
@@ -94,25 +94,25 @@ function upstreamText(all: readonly AddressUse[]): string {
 }
 
 export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/status',
     summary: 'What runs: version, config, state.',
     answer: statusAnswer,
-    read: () => statusOf(desk.state())
+    run: () => statusOf(desk.state())
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/replicas',
     summary: 'All replicas: host, version, config, faults.',
     answer: replicasAnswer,
-    read: desk.replicas
+    run: desk.replicas
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/plan',
     summary: 'Where the files differ from what runs, and what they would change.',
     answer: planAnswer,
-    read: desk.plan
+    run: desk.plan
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/reload',
     kind: 'config.reload',
     summary: 'Reads the config files and runs their config.',
@@ -120,13 +120,13 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     answer: reloadAnswer,
     run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/requests',
     summary:
       'Requests that failed, were slow or changed something, with what to do about an error.',
     takes: requestQuery,
     answer: requestsAnswer,
-    read: async ({ last = '50', ...wanted }) => {
+    run: async ({ last = '50', ...wanted }) => {
       const found = await desk.failures.find({ ...wanted, last: Number(last) })
       const requests = found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
       return { ...found, requests }

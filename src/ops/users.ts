@@ -6,7 +6,7 @@ import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
 import { accountKey, type SignedIn, type UserId, userKey } from '../session/types.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import {
   count,
   flag,
@@ -88,14 +88,14 @@ const ofClose = 'Name a user by {"user": "ID or NAME"}, or {"everyone": true} al
 const maxLatest = 50
 
 export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/sessions',
     summary: 'Live sessions of a user, or of the users who signed in last.',
     takes: query,
     answer: sessionsAnswer,
-    read: async asked => await listSessions(desk.sessions, asked)
+    run: async asked => await listSessions(desk.sessions, asked)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/sessions/close',
     kind: 'sessions.close',
     summary: 'Closes one session, all of a user, or everybody’s.',
@@ -103,13 +103,13 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
     answer: closedAnswer,
     run: async body => await closeSessions(desk, body)
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/users/blocked',
     summary: 'Users who are blocked, and until when.',
     answer: object({ blocked: list(block) }),
-    read: async () => ({ blocked: await listBlocks(desk) })
+    run: async () => ({ blocked: await listBlocks(desk) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/users/block',
     kind: 'users.block',
     summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
@@ -117,7 +117,7 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
     answer: object({ ...block.properties, closed: count }),
     run: async body => await blockUser(desk, body)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/users/unblock',
     kind: 'users.unblock',
     summary: 'Lets a user sign in again.',
@@ -149,7 +149,7 @@ async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: strin
 async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
   const { user: named, by, source: at, id, everyone = false } = body
   if (everyone) {
-    if ([named, by, at].some(each => each !== undefined)) throw malformed(ofClose)()
+    if ([named, by, at, id].some(each => each !== undefined)) throw malformed(ofClose)()
     await desk.sessions.store.endAll()
     return { closed: 'everyone' }
   }

@@ -3,7 +3,6 @@ import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { configChanges, configHash } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
-import type { Folders } from '../config/read/files.ts'
 import { createInputs, fingerprintOf } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
@@ -80,11 +79,31 @@ export class Reloader {
     return { changes: [], risks: [], faults: read.faults.map(describeFault) }
   }
 
-  /** With the running config it finds the keys that need a restart. */
-  #validate(running?: Config) {
+  /**
+   * Reads and tries the files; requests are answered in between.
+   * @param running has the install config of the process, to find the keys that need a restart; by
+   * default that of the files
+   */
+  async #validate(running?: Config) {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config
-    return validate([...bases, folder], { ...environment }, running)
+    const inputs = createInputs()
+    let faults: readonly Fault[]
+    try {
+      const steps = loadSteps([...bases, folder], { ...environment }, { inputs, running })
+      let step = steps.next()
+      for (; step.done !== true; step = steps.next()) await requestsInBetween()
+      const { fault, named, ...config } = step.value
+      configHash(config)
+      await requestsInBetween()
+      faults = await tryConfig({ ...config, fault, named })
+      if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      faults = error.faults
+    }
+    faults = faults.filter(({ severity }) => severity === 'fault')
+    return { inputs: inputs.fingerprints(), faults }
   }
 
   /** Reviews all sessions; from now on a change of the files is a reload. */
@@ -118,7 +137,7 @@ export class Reloader {
       const read = await this.#validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
-      const config = keepInstall(before, read.config)
+      const { config } = read
       logNewWarnings(this.#log, before, config)
       this.#noteRestartNeeded(config.restartNeeded)
       const changes = configChanges(before, config).map(({ file, text }) =>
@@ -215,50 +234,6 @@ export class Reloader {
       this.#log.warn({ event: 'config.restart-needed', keys }, message)
     }
     this.#state = { ...this.#state, restartNeeded: keys }
-  }
-}
-
-/**
- * Reads and tries a config folder; requests are answered in between.
- * @param running has the install config of the process; by default that of the files
- */
-async function validate(folders: Folders, environment: Environment, running?: Config) {
-  const inputs = createInputs()
-  let faults: readonly Fault[]
-  try {
-    const steps = loadSteps(folders, environment, { inputs, running })
-    let step = steps.next()
-    for (; step.done !== true; step = steps.next()) await requestsInBetween()
-    const { fault, named, ...config } = step.value
-    configHash(config)
-    await requestsInBetween()
-    faults = await tryConfig({ ...config, fault, named })
-    if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    faults = error.faults
-  }
-  return {
-    inputs: inputs.fingerprints(),
-    faults: faults.filter(({ severity }) => severity === 'fault')
-  }
-}
-
-/**
- * What a reload cannot change stays: a listener with TLS keeps its pair where the files have none,
- * and connections to Redis the authority of the start.
- */
-function keepInstall(running: Config, next: Config): Config {
-  const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
-  const { gateway, redisCa } = running
-  const hasBoth = ca !== undefined && redisCa !== undefined
-  const renewed = hasBoth && ca !== redisCa ? ['redis.ca'] : []
-  return {
-    ...others,
-    ...(gateway.server.tls && serverTls && { serverTls }),
-    ...(gateway.ops.tls && opsTls && { opsTls }),
-    ...(redisCa !== undefined && { redisCa }),
-    restartNeeded: [...new Set([...others.restartNeeded, ...renewed])]
   }
 }
 

@@ -94,8 +94,8 @@ export function createPublicServer(config: Config, log: Log) {
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, outliving),
     activate: (generation: Generation): void => {
-      const { serverTls } = generation.config
-      if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
+      const { tls } = generation.config.gateway.server
+      if (tls !== undefined) setCertificate(listeners.server, tls)
       generations.activate(generation)
       boundStreams.activate(generation.config)
       services.fileUsers.activate(generation.config)
@@ -126,7 +126,7 @@ async function createGeneration(
   const running = createActiveRequests<{ readonly destroy: () => unknown }>(() => {
     if (closed !== undefined) idle.resolve()
   })
-  const lease = services.upstreams.lease(config.authorities)
+  const lease = services.upstreams.lease()
   const streams = boundStreams.scope()
   const app = await buildApp(config, {
     ...services,

@@ -1,6 +1,6 @@
 /** Generations with the same config for an upstream share its pool; the last one closes it. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { type Address, type PemFiles, tlsOptionsOf } from './address.ts'
+import type { Address } from './address.ts'
 import { createUpstream, type Upstream, type UpstreamEvents } from './upstream.ts'
 
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
@@ -20,16 +20,16 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   }
 
   return {
-    lease: (pemFiles: PemFiles = {}) => {
+    lease: () => {
       const keys = new Set<string>()
       leases.add(keys)
       return {
         /** The upstream of this name. The same config gets the same connections. */
         upstream: (name: string, config: UpstreamConfig): Upstream => {
-          const key = JSON.stringify([name, config, tlsOptionsOf(config, pemFiles)])
+          const key = JSON.stringify([name, config])
           keys.add(key)
           const { upstream } = pools.get(key) ?? {
-            upstream: createUpstream(config, { name, pemFiles, events: eventsOf?.(name) })
+            upstream: createUpstream(config, { name, events: eventsOf?.(name) })
           }
           pools.set(key, { name, upstream })
           return upstream

@@ -11,7 +11,7 @@ import { overloaded, Slots } from '../limits/slots.ts'
 import { safeMethods } from '../observability/failures.ts'
 import { writeContext } from '../observability/traces/context.ts'
 import { TrailAttempt } from '../observability/trail.ts'
-import { Address, createPick, type OnAddress, type PemFiles } from './address.ts'
+import { Address, createPick, type OnAddress } from './address.ts'
 import { type Call, Receiver } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import {
@@ -46,7 +46,6 @@ export type Upstream = ReturnType<typeof createUpstream>
 interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
-  readonly pemFiles?: PemFiles
   readonly events?: UpstreamEvents | undefined
 }
 
@@ -55,12 +54,12 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', pemFiles = {}, events = noEvents }: UpstreamOptions = {}
+  { name = '', events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
-  const addresses = urls.map(url => new Address(url, config, pemFiles, events.onAddress))
+  const addresses = urls.map(url => new Address(url, config, events.onAddress))
   const context = createContext(name, config, addresses, events)
   const { slots, streams } = context
   const fixedHeaders = fixedHeadersOf(config)

@@ -32,11 +32,11 @@ const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
  */
-export function connectRedis({ config: { gateway, folder }, log }: Basis) {
+export function connectRedis({ config: { gateway }, log }: Basis) {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return undefined
   const prefix = slotPrefix(redis.prefix)
-  const dialler = createRedisDialler(redis, folder)
+  const dialler = createRedisDialler(redis)
   const { place } = dialler
   const state = new RedisHealth()
   const client = dialler.client(reason => {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { recentlyUsed } from '../bounded-map.ts'
+import { RecentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
 import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
 
@@ -22,7 +22,7 @@ const maxHeld = 10_000
 export class Credentials {
   readonly #records: Records
   /** What responses changed: used here at once, and written a little later. */
-  readonly #held = recentlyUsed<Held>(maxHeld)
+  readonly #held = new RecentlyUsed<Held>(maxHeld)
   /** Sessions whose credential is written, if it changes, whenever one of these comes. */
   readonly #turns = new Set<string>()
 

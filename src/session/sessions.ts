@@ -1,5 +1,5 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { recentlyUsed } from '../bounded-map.ts'
+import { RecentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -53,7 +53,7 @@ export class Sessions {
   readonly #options: Options
   readonly store: SessionStore
   /** Live ones: requests need no round trip while the store announces every change. */
-  readonly #cache = recentlyUsed<Live>(maxCached)
+  readonly #cache = new RecentlyUsed<Live>(maxCached)
   /** The latest read of each key, until the record changes: then its result is not kept. */
   readonly #reading = new Map<string, Promise<Evaluation>>()
   readonly credentials: Credentials

@@ -35,11 +35,6 @@ export interface Opening {
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
-export interface SignedInUsers {
-  readonly total: number
-  readonly users: readonly SignedIn[]
-}
-
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
 export interface SessionStore {
   /**
@@ -68,7 +63,10 @@ export interface SessionStore {
   /**
    * The users who signed in last, at most so many, and the number of all; or the keys for scripts.
    */
-  signedIn(max: number, of?: 'users' | 'keys'): Promise<SignedInUsers>
+  signedIn(
+    max: number,
+    of?: 'users' | 'keys'
+  ): Promise<{ total: number; users: readonly SignedIn[] }>
   /** @param text users without it in their name or id may be left out; one may come twice */
   scan(text: string): AsyncIterable<readonly SignedIn[]>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */

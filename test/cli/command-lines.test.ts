@@ -146,13 +146,7 @@ maintenance show --message x: unknown option '--message'
 sessions lst: (Did you mean list?)
 sessions list 1 more: One word too many.
 sessions list --everyone: unknown option '--everyone'
-sessions list --source x: Give USER.
 sessions forget 1: unknown command 'forget'
-sessions close: Give USER, or --everyone.
-sessions close --source x: Give USER, or --everyone.
-sessions close x --everyone: Give USER, or --everyone.
-sessions close --everyone --by id: Give USER, or --everyone.
-sessions close x --yes: Give USER, or --everyone.
 limits show: missing required argument 'caller'
 limits show x y: One word too many.
 limits reset: missing required argument 'caller'
@@ -162,10 +156,8 @@ generate-secret a b: One word too many.
 generate-secret --json: unknown option '--json'
 presets show: missing required argument 'preset'
 presets show drf --json: unknown option '--json'
-plan new --url http://x: Give NEW-DIR, or --url URL.
+plan new --url http://x: No gateway is asked
 start --last-good: --last-good goes with --state.
-why x --user y: REQUEST-ID stands alone.
-why x --status failed: REQUEST-ID stands alone.
 why x y: One word too many.
 schemas x: One word too many.
 users block: missing required argument 'user'
@@ -174,7 +166,6 @@ users blocked alice: One word too many.
 users set-password x --role y: unknown option '--role'
 users add carol --url http://x: unknown option '--url'
 lockouts lift alice: One word too many.
-lockouts lift: Give --account NAME, or --address IP.
 `
   .trim()
   .split('\n')

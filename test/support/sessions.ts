@@ -113,7 +113,7 @@ export async function redisStore(cleanUp: CleanUp, url: string, prefix = '{test}
 export async function storeAt(cleanUp: CleanUp, given: Partial<RedisConfig>, prefix = '{cg}:') {
   // In a Cluster, the slot of the keys says which primary announces their changes.
   const config = redisConfig({ ...given, prefix: prefix.replaceAll(/[{}]/g, '') })
-  const dialler = createRedisDialler(config, '.')
+  const dialler = createRedisDialler(config)
   const client = dialler.client()
   const refusals: Error[] = []
   const tracking = new Tracking({

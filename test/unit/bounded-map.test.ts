@@ -1,15 +1,15 @@
 import t from 'tap'
-import { BoundedMap, ownText, recentlyUsed } from '../../src/bounded-map.ts'
+import { BoundedMap, ownText, RecentlyUsed } from '../../src/bounded-map.ts'
 import { retainedBytes } from '../support/retained.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
-  const cache = recentlyUsed<number>(4)
+  const cache = new RecentlyUsed<number>(4)
   for (const key of ['a', 'b', 'c', 'd']) cache.set(key, 1)
   t.equal(cache.get('a'), 1)
   cache.set('e', 1)
   t.same(['a', 'b', 'c', 'd', 'e'].filter(key => cache.has(key)).join(), 'a,c,d,e')
   t.equal(cache.size, 4, 'and no more than it may hold')
-  const large = recentlyUsed<number>(100)
+  const large = new RecentlyUsed<number>(100)
   for (let key = 0; key < 40; key++) large.set(String(key), key)
   for (let key = 0; key < 40; key++) t.equal(large.get(String(key)), key, 'half of it is free')
   t.end()

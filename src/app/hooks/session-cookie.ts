@@ -1,6 +1,6 @@
 /** The session's cookie, and cookies of back-ends that the browser keeps encrypted. */
 import { fastifyCookie, Signer } from '@fastify/cookie'
-import { recentlyUsed } from '../../bounded-map.ts'
+import { RecentlyUsed } from '../../bounded-map.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { sealedCookiesOf } from '../../config/schema/route.ts'
@@ -30,7 +30,7 @@ const maxLength = 512
 /** @returns the key of the session that a `Cookie` header names, with a valid signature */
 export function createSessionCookieReader(name: string, secrets: readonly string[]) {
   const signer = new Signer([...secrets])
-  const verified = recentlyUsed<string>(maxCookies)
+  const verified = new RecentlyUsed<string>(maxCookies)
   return (header: string): string | undefined => {
     const text = cookieText(header, name)
     if (text === undefined) return undefined

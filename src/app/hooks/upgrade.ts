@@ -1,6 +1,7 @@
 /** Only an upgrade to WebSocket is one; other offers are ignored (RFC 9110 §7.8). */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { listedIn } from '../../proxy/response-headers.ts'
 
 /** Sockets that are no more for HTTP. */
 export const webSockets = new WeakSet<Socket>()
@@ -50,8 +51,8 @@ export class UpgradeResponse extends ServerResponse {
 export function asksWebSocket({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return (
     httpVersionMinor > 0 &&
-    hasToken(headers.connection, 'upgrade') &&
-    hasToken(headers.upgrade, 'websocket')
+    listedIn(headers.connection)?.includes('upgrade') === true &&
+    listedIn(headers.upgrade)?.includes('websocket') === true
   )
 }
 
@@ -60,10 +61,6 @@ export function isUpgrade(request: IncomingMessage): boolean {
   const { method, headers } = request
   const hasBody = headers['content-length'] !== undefined || 'transfer-encoding' in headers
   return method === 'GET' && !hasBody && asksWebSocket(request)
-}
-
-function hasToken(list: string | undefined, token: string): boolean {
-  return list?.split(',').some(each => each.trim().toLowerCase() === token) === true
 }
 
 /** Node drops what comes behind an ignored offer in its packet: a request there would hang. */

@@ -122,7 +122,7 @@ function createHandler(route: ForwardedRoute, gateway: Gateway) {
       }
       if (reply.raw.closed) return
       if (response !== undefined) await respond(request, reply, response, parts)
-      else if (fallback !== undefined) sendFallback(request, reply, fallback)
+      else if (fallback !== undefined) sendFallback(reply, fallback)
     } catch (error) {
       // A refused request did not reach undici, which otherwise ends its body.
       if (body instanceof Readable) body.destroy()
@@ -155,14 +155,7 @@ async function sendUnlessFailed({ send }: Upstream, call: Call) {
   return undefined
 }
 
-function sendFallback(
-  { trail, method }: FastifyRequest,
-  reply: FastifyReply,
-  { status, body }: FallbackConfig
-): void {
-  trail.isFallback = true
-  const text = JSON.stringify(body)
-  reply.code(status).header('content-type', jsonType)
-  if (method === 'HEAD') reply.header('content-length', Buffer.byteLength(text)).send()
-  else reply.send(text)
+function sendFallback(reply: FastifyReply, { status, body }: FallbackConfig): void {
+  reply.request.trail.isFallback = true
+  void reply.code(status).header('content-type', jsonType).send(JSON.stringify(body))
 }

@@ -22,9 +22,6 @@ function addFiles(program: CliCommand): void {
     .subcommand('start', 'run the gateway (the default)', { isDefault: true })
     .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
-    .checks(({ lastGood, state }) =>
-      lastGood === true && state === undefined ? '--last-good goes with --state.' : undefined
-    )
     .details(`
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
 the config again.`)
@@ -109,10 +106,6 @@ gateway's socket (ops.socket) is an operator.`)
     .option('--last <n>', 'the newest N, at most 500 (default: 5)')
     .option('--status <status>', 'failed, 4xx or 404')
     .option('--route <route>', 'requests of this route')
-    .checks(({ user, last, status, route }, [id]) => {
-      const isSearch = (user ?? last ?? status ?? route) !== undefined
-      return id !== undefined && isSearch ? 'REQUEST-ID stands alone.' : undefined
-    })
     .details(`
 The id is in X-Request-Id of every response, in the log and in error bodies. Kept are the
 last 2000 requests that failed, took more than a second or were no GET: in Redis, those of
@@ -124,8 +117,8 @@ Exit codes: 3 if no request was found.`)
     )
     .asks<FoundRequests>(
       ({ rest: [id], values }) => {
-        const query = id === undefined ? { last: 5, ...values } : { id }
-        return ['/requests', { query }]
+        const last = id === undefined ? 5 : undefined
+        return ['/requests', { query: { id, last, ...values } }]
       },
       async (found, { rest: [id], io }) =>
         (await import('../why.ts')).requestsOf(found, id, io.stdout)

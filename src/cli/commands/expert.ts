@@ -34,9 +34,6 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
 function addPlan(program: CliCommand): void {
   program
     .subcommand('plan [new-dir]', 'list what a new config folder would change, and the risks of it')
-    .checks(({ url }, [folder]) =>
-      folder !== undefined && url !== undefined ? 'Give NEW-DIR, or --url URL.' : undefined
-    )
     .details(`
 Compares the config folder (--config) with the new one; without that, the running gateway
 with the files of the config folder.

@@ -92,12 +92,11 @@ export function addLockouts(program: CliCommand): void {
       ...(total > rows.length && { text: `and ${total - rows.length} more` })
     })
   )
-  subcommand('lift', 'end a lock now, in all replicas, and forget the failures')
-    .checks(({ account, address }) =>
-      (account ?? address) === undefined ? 'Give --account NAME, or --address IP.' : undefined
-    )
-    .asks<{ readonly lifted: number }, LockoutsOf>(
-      ({ values }) => ['/lockouts/lift', { body: values }],
-      ({ lifted }) => ({ text: `lifted: ${lifted}` })
-    )
+  subcommand('lift', 'end a lock now, in all replicas, and forget the failures').asks<
+    { readonly lifted: number },
+    LockoutsOf
+  >(
+    ({ values }) => ['/lockouts/lift', { body: values }],
+    ({ lifted }) => ({ text: `lifted: ${lifted}` })
+  )
 }

@@ -43,22 +43,16 @@ Exit codes: 3 if no user or several users match.`)
       .subcommand(words, description)
       .option('--by <what>', 'whether USER is an id or a name (default: either)')
       .option('--source <name>', 'of this credential source')
-  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most')
-    .checks(({ by, source }, [user]) =>
-      user === undefined && (by ?? source) !== undefined ? 'Give USER.' : undefined
-    )
-    .asks<SessionsAnswer, OfUser>(
-      ({ rest: [user], values }) => ['/sessions', { query: { size: maxUsers, user, ...values } }],
-      (answer, { rest: [user] }) => candidatesIn(answer, user) ?? shown(answer)
-    )
+  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most').asks<
+    SessionsAnswer,
+    OfUser
+  >(
+    ({ rest: [user], values }) => ['/sessions', { query: { size: maxUsers, user, ...values } }],
+    (answer, { rest: [user] }) => candidatesIn(answer, user) ?? shown(answer)
+  )
   subcommand('close [user] [session-id]', 'close the sessions of a user, or one of them')
     .option('--everyone', 'all sessions of all users')
     .option('--yes', 'with --everyone: do not ask')
-    .checks(({ by, source, everyone, yes }, [user]) => {
-      const isOfUser = user !== undefined && (everyone ?? yes) === undefined
-      const isOfAll = (user ?? by ?? source) === undefined && everyone === true
-      return isOfUser || isOfAll ? undefined : 'Give USER, or --everyone.'
-    })
     .asks<ClosedAnswer, Closing>(
       async invocation => {
         const { rest, values } = invocation

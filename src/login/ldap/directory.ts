@@ -9,7 +9,8 @@ import {
 } from 'ldapts'
 import { accountKey } from '../../session/types.ts'
 import type { Refusal, RefusalKind, SignInResult } from '../credential-source.ts'
-import { type Directory, type Server, withConnection } from './connection.ts'
+import type { LdapConfig } from '../../config/schema/login.ts'
+import { type Server, withConnection } from './connection.ts'
 
 type User = NonNullable<Awaited<ReturnType<typeof findUser>>>
 
@@ -47,7 +48,7 @@ interface Attempt {
 
 /** A sign-in at one server. @throws Error where it does not judge the password */
 export async function judge(
-  directory: Directory,
+  directory: LdapConfig,
   server: Server,
   { username, password, onAmbiguous }: Attempt
 ): Promise<SignInResult> {
@@ -66,7 +67,7 @@ export async function judge(
   })
 }
 
-export async function lookUp(directory: Directory, server: Server, username: string) {
+export async function lookUp(directory: LdapConfig, server: Server, username: string) {
   return await withConnection(directory, server, async client => {
     const user = await findUser(client, directory, username, () => {})
     return user && { ...user.identity, roles: await rolesOf(client, directory, user) }
@@ -75,7 +76,7 @@ export async function lookUp(directory: Directory, server: Server, username: str
 
 async function findUser(
   client: Client,
-  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: Directory,
+  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: LdapConfig,
   typed: string,
   onAmbiguous: (username: string) => void
 ) {
@@ -134,7 +135,7 @@ async function refusalOf(
 
 async function rolesOf(
   client: Client,
-  { bind, groups }: Directory,
+  { bind, groups }: LdapConfig,
   { dn: userDn, identity }: User
 ): Promise<string[]> {
   if (groups === undefined) return []

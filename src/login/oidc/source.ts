@@ -106,9 +106,11 @@ export class OidcSource implements CredentialSource {
       return await this.#renewed(tokens, session, partOf(idToken, 1))
     } catch (error) {
       const failure = toProviderError(error)
+      const { code } = error as { readonly code?: string }
+      const isOfOthers = code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'
       // The refresh token is spent. Another issuer, or other clients' tokens, stay so (OpenID Connect
       // Core 1.0 §12.2).
-      if (failure.code === 'login.refused' || isOfOthers(error)) return undefined
+      if (failure.code === 'login.refused' || isOfOthers) return undefined
       throw failure
     }
   }
@@ -144,10 +146,6 @@ export class OidcSource implements CredentialSource {
     const library = await openIdClient()
     await library.tokenRevocation(configuration, refreshToken).catch(throwProviderError)
   }
-}
-
-function isOfOthers(error: unknown): boolean {
-  return (error as { readonly code?: string }).code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'
 }
 
 /** Without a refresh token it has no end: nothing is renewed, so the session outlives the token. */

@@ -1,11 +1,12 @@
 /** Several config folders, of which a later one wins, and the .env of a folder. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readOpsSocket } from '../../../src/config/read/files.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { ConfigError } from '../../../src/config/schema/faults.ts'
 import { createGateway } from '../../../src/index.ts'
+import { testAuthority } from '../../support/authority.ts'
 import { run } from '../../support/command.ts'
 import { faultsOf, knownHash, textFolder } from '../../support/config-files.ts'
 
@@ -98,15 +99,23 @@ t.test('a preset is below all of them', t => {
 
 t.test('a file that config names is that of the last folder that has it', t => {
   const users = (name: string) => `users: { ${name}: { password: "${knownHash}" } }`
-  const first = textFolder(t.teardown, { 'users.yaml': users('base'), 'secret': 'a'.repeat(32) })
+  const authority = readFileSync(testAuthority(t.teardown).certificate, 'utf8')
+  const first = textFolder(t.teardown, {
+    'users.yaml': users('base'),
+    'secret': 'a'.repeat(32),
+    'ca.pem': authority
+  })
   const last = textFolder(t.teardown, {
-    'gateway.yaml': 'session: { secrets: ["file:secret"] }',
+    'gateway.yaml':
+      'session: { secrets: ["file:secret"] }\nredis: { url: "rediss://h:1", ca: ca.pem }',
     'users.yaml': null
   })
   const userNames = () =>
     Object.keys(loadConfig([first, last], {}).users['users.yaml']?.users ?? {})
   t.same(userNames(), ['base'])
-  t.same(loadConfig([first, last], {}).gateway.session.secrets, ['a'.repeat(32)])
+  const { session, redis } = loadConfig([first, last], {}).gateway
+  t.same(session.secrets, ['a'.repeat(32)])
+  t.equal(redis?.ca, authority)
   writeFileSync(join(last, 'users.yaml'), users('prod'))
   t.same(userNames(), ['prod'])
   t.end()

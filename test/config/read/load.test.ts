@@ -60,7 +60,9 @@ t.test('each duration and size has a bound, and refuses 0 or says what 0 means',
     const zero = isDuration ? '0s' : '0B'
     const messages: string[] = []
     const report = (_: unknown, message: string) => messages.push(message)
-    read(node, zero, { environment: {}, fileOf: String, readText: () => '', report })
+    const nothing = () => ''
+    const files = { fileOf: String, readText: nothing, readPem: nothing }
+    read(node, zero, { environment: {}, ...files, report })
     const isDocumented = description.includes(`\`${zero}\``)
     if (isDocumented) documented.push(path)
     t.equal(messages.length, isDocumented ? 0 : 1, path)

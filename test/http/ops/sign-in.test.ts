@@ -173,6 +173,8 @@ t.test('a link opens the page once, and not when it is old', async t => {
   t.match(await opsJson('link', {}), {
     url: new RegExp(`^${opsUrl}/ops/link/`)
   })
+  t.match(JSON.stringify(shared.log), '"act":"ops.link","operator":"operator"')
+  t.notMatch(JSON.stringify(shared.log), '/ops/link/', 'which no log has')
 })
 
 t.test('a sign-out ends a stolen cookie at all replicas within a second', async t => {

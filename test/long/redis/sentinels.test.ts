@@ -31,7 +31,7 @@ t.test('a gateway that knows one Sentinel of three finds the others, and follows
   const [old, heir] = servers
   const known = sentinels.slice(0, 1)
   const config = redisConfig({ sentinels: known, primary: name, commandTimeout: 400 })
-  const dialler = createRedisDialler(config, '.')
+  const dialler = createRedisDialler(config)
   const client = dialler.client() as Redis
   t.after(() => {
     client.disconnect()
