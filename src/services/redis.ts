@@ -206,7 +206,7 @@ class FollowingRedis extends Redis {
       reconnectOnError: error => error.message.startsWith('READONLY')
     })
     const dialAgain = () => this.#isClosed || this.connect().catch(() => {})
-    this.on('end', () => setTimeout(dialAgain, 50))
+    this.on('end', () => setTimeout(() => void dialAgain(), 50))
   }
 
   override disconnect(reconnect = false): void {
