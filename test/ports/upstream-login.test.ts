@@ -12,8 +12,7 @@ import { attempt, credentialSourceContract, rightPassword } from './credential-s
 type Over = Partial<UpstreamLoginConfig>
 type Answer = readonly [status: number, body: unknown, headers?: Record<string, string | string[]>]
 
-const cleanUp = (undo: () => unknown) => t.teardown(undo)
-const base = signInConfig(cleanUp, {
+const base = signInConfig(t.after, {
   path: '/auth/login',
   user: {
     id: 'user.id',
@@ -35,7 +34,7 @@ const right = { token: 't-1', user: alice }
 
 /** What the back-end answers, and the last request that it got. */
 let answerTo: (seen: Seen) => Answer = () => [200, right]
-const backend = await testUpstream(cleanUp, (_request, response, seen) => {
+const backend = await testUpstream(t.after, (_request, response, seen) => {
   const [status, body, headers = {}] = answerTo(seen)
   response
     .writeHead(status, { 'content-type': 'application/json', ...headers })
@@ -47,8 +46,8 @@ const lastBody = () => String(last()?.body)
 
 interface Form {
   readonly url?: string
-  readonly credentialStyle?: string
-  readonly credentialScheme?: string
+  /** How the upstream takes credentials. */
+  readonly way?: Parameters<typeof createUpstreamLogin>[0]['credential']
   /** No call waits longer. */
   readonly maxMs?: number
   /** Gets how long each call would wait. */
@@ -57,14 +56,9 @@ interface Form {
 
 /** The source in front of a back-end, over the gateway's own way there. */
 function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
-  const { url = backend.url, credentialStyle = 'bearer', maxMs = Infinity, waits = [] } = form
-  const written = {
-    url,
-    connectTimeout: '30s',
-    responseTimeout: '30s',
-    credential: credentialStyle
-  }
-  const upstream = createUpstream(upstreamConfig(t.after, written))
+  const { url = backend.url, way = { as: 'bearer' }, maxMs = Infinity, waits = [] } = form
+  const patient = { connectTimeout: '30s', responseTimeout: '30s' }
+  const upstream = createUpstream(upstreamConfig(t.after, { url, ...patient, credential: way }))
   t.after(() => upstream.close())
   return createUpstreamLogin({
     name: 'backend',
@@ -73,10 +67,7 @@ function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
       waits.push(call.timeoutMs)
       return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
     },
-    credential: {
-      as: credentialStyle,
-      ...(form.credentialScheme !== undefined && { scheme: form.credentialScheme })
-    }
+    credential: way
   })
 }
 
@@ -304,11 +295,10 @@ t.test('of outcomes the first counts, of which all conditions fit', async t => {
   }
 })
 
-t.test('a back-end that is down, breaks off or is silent is asked once', async t => {
-  const broken = async (act: Parameters<typeof rawUpstream>[1]) => await rawUpstream(t.after, act)
-  const reset = await broken(socket => socket.resetAndDestroy())
+t.test('a back-end that is down, breaks off or trickles is asked once', async t => {
+  const reset = await rawUpstream(t.after, socket => socket.resetAndDestroy())
   // Byte by byte, and it never comes to an end.
-  const trickling = await broken(socket => {
+  const trickling = await rawUpstream(t.after, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
     const timer = setInterval(() => socket.write(' '), 20)
     socket.on('close', () => clearInterval(timer))
@@ -318,8 +308,6 @@ t.test('a back-end that is down, breaks off or is silent is asked once', async t
   for (const [url, code, status] of [
     [`http://127.0.0.1:${await freePort()}`, 'refused', 502],
     [reset.url, 'reset', 502],
-    [(await broken(() => {})).url, 'timeout', 504],
-    [(await broken(socket => socket.end('SSH-2.0-OpenSSH\r\n'))).url, 'invalid', 502],
     [trickling.url, 'timeout.total', 504]
   ] as const) {
     const source = sourceOf(t, over, { url, waits, maxMs: status === 504 ? 150 : Infinity })
@@ -378,31 +366,25 @@ const calls: Record<string, [Over, sent: object, body: string, Form?]> = {
     { logout: get },
     { headers: { authorization: 'Bearer t-1' } },
     '',
-    { credentialStyle: 'none' }
+    { way: { as: 'none' } }
   ],
   'cookies alone': [
     { logout: { ...out, method: 'DELETE' } },
     { method: 'DELETE', headers: { cookie: 'sid=abc', authorization: undefined } },
     '',
-    { credentialStyle: 'cookies' }
+    { way: { as: 'cookies' } }
   ],
   'a token’s word is the one that the upstream wants, as DRF’s Token': [
     { logout: out },
     { headers: { authorization: 'Token t-1' } },
     '',
-    { credentialScheme: 'Token' }
-  ],
-  'a token in a header has no word': [
-    { logout: out },
-    { headers: { 'x-token': 't-1', 'cookie': 'sid=abc', 'authorization': undefined } },
-    '',
-    { credentialStyle: 'header:x-token' }
+    { way: { as: 'bearer', scheme: 'Token' } }
   ],
   'a token in a header has the word that config names': [
     { logout: out },
-    { headers: { 'x-token': 'JWT t-1' } },
+    { headers: { 'x-token': 'JWT t-1', 'cookie': 'sid=abc', 'authorization': undefined } },
     '',
-    { credentialStyle: 'header:x-token', credentialScheme: 'JWT' }
+    { way: { as: 'header:x-token', scheme: 'JWT' } }
   ]
 }
 const call = async (
