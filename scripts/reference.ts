@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
-import { inUnits } from '../src/config/schema/primitives.ts'
+import { inUnits, publicTemplate } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/node.ts'
 import { presetText } from '../src/config/read/presets.ts'
 import { presetKinds, presetsOfKind } from '../src/config/schema/presets.ts'
@@ -17,8 +17,9 @@ const shortNames: Readonly<Record<string, string>> = {
   'a size such as 4KiB, 1MiB or 1GiB': 'a size',
   'names joined by dots, such as result.items': 'a member',
   'a name in lower case with dashes': 'a name',
-  'a path that begins with /, with /* at its end at most': 'a path',
-  'a path that begins with /, with :name as a whole segment, and /* at its end at most': 'a path',
+  'a path such as /admin, with no / or * at its end and no empty or dot segments': 'a path',
+  'a path that begins with /, with no empty or dot segments': 'a path',
+  [publicTemplate.expected]: 'a path',
   'a header name in lower case, such as x-user-id': 'a header'
 }
 

@@ -16,7 +16,5 @@ export const steadyClock = {
 
 export const steadyNow = (): number => steadyClock.now()
 
-/** By how much the wall clock is ahead of `now`: 0 of other clocks than the steady one. */
-export function aheadOf(now: () => number): number {
-  return now === steadyNow ? steadyClock.aheadMs() : 0
-}
+/** For people: the time of the steady clock as the wall clock has it now. */
+export const wallTime = (time: number): number => time + steadyClock.aheadMs()

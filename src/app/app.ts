@@ -35,15 +35,11 @@ import { addOidc } from './sign-in/flows.ts'
 import { addLogin } from './sign-in/login.ts'
 
 /** `services` outlive the app. @throws when it cannot be built; nothing is open then */
-export async function buildApp(
-  config: Config,
-  services: GatewayServices
-): Promise<FastifyInstance> {
+export async function buildApp(config: Config, services: GatewayServices) {
   const gateway = createGateway(config, services, await loadModules(config))
   const routes = await compileRoutes(gateway)
   const app = createFastify(gateway)
   app.decorate('routes', routes)
-  services.watch?.(app)
   try {
     await addAll(app)
     await app.ready()
@@ -86,11 +82,7 @@ async function addAll(app: FastifyInstance): Promise<void> {
 }
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
-async function addSignIn(
-  scope: FastifyInstance,
-  hooks: RequestHook[],
-  knownPaths: KnownPaths
-): Promise<void> {
+async function addSignIn(scope: FastifyInstance, hooks: RequestHook[], knownPaths: KnownPaths) {
   await scope.register(cookie, { hook: 'onRequest' })
   await addSessions(scope)
   addHooks(scope, hooks)

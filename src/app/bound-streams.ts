@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
-import type { Counter } from '../observability/metrics.ts'
+import type { Count } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './hooks/context.ts'
 import type { Services } from '../services/services.ts'
 import { closingOf, mayUse } from './hooks/guard.ts'
@@ -30,7 +30,7 @@ export class BoundStreams {
   readonly #entries = new Set<Entry>()
   /** Keys of sessions: a slow store is not asked again meanwhile. */
   readonly #asked = new Set<string>()
-  readonly #ended: Counter
+  readonly #countEnd: Count
   #routes: Config['routes']['routes'] = {}
   readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   readonly #all = { isDrained: false }
@@ -38,20 +38,11 @@ export class BoundStreams {
 
   constructor(options: Options) {
     this.#options = options
-    options.metrics.read({
-      name: 'console_gateway_streams',
-      help: 'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
-      labelNames: ['route'],
-      read: () => {
-        const byRoute = Map.groupBy(this.#entries, ({ route }) => route)
-        return Array.from(byRoute, ([route, { length }]) => [[route], length] as const)
-      }
+    options.metrics.read('console_gateway_streams', () => {
+      const byRoute = Map.groupBy(this.#entries, ({ route }) => route)
+      return Array.from(byRoute, ([route, { length }]) => [[route], length] as const)
     })
-    this.#ended = options.metrics.counter(
-      'console_gateway_streams_ended_total',
-      'Live streams that the gateway ended, by the reason.',
-      ['reason']
-    )
+    this.#countEnd = options.metrics.counter('console_gateway_streams_ended_total')
   }
 
   /** The roles of a config hold from now on, also for streams opened before. */
@@ -94,7 +85,7 @@ export class BoundStreams {
   #end(entries: readonly Entry[], reason: ErrorCode): void {
     for (const entry of entries) {
       if (!this.#entries.delete(entry)) continue
-      this.#ended.labels(reason).inc()
+      this.#countEnd(reason)
       entry.end(reason)
     }
   }
@@ -112,7 +103,11 @@ export class BoundStreams {
       if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
       else if (cached !== undefined) this.#judge(entries, cached)
       // A change that was announced, and an end that is known, are looked up at once.
-      else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
+      else if (
+        sessions.store.isFollowed() ||
+        now >= live.idleEnd ||
+        this.#sweeps % turns === turn
+      ) {
         void this.#ask(live.key, entries)
       }
     }

@@ -117,11 +117,7 @@ function sweepEach(server: Server, ms: number, sweep: () => void): void {
 }
 
 /** A body that is collected has to be whole in `timeoutMs`; a longer one has a minimum rate. */
-export function endSlowBodies(
-  server: Server,
-  timeoutMs: number,
-  end: (socket: Socket) => void
-): void {
+export function endSlowBodies(server: Server, timeoutMs: number, end: (socket: Socket) => void) {
   const pending = new Map<IncomingMessage, { since: number; bytesBefore: number }>()
   server.prependListener('request', (request: IncomingMessage) => {
     if (!isBodyPending(request)) return

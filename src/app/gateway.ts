@@ -1,6 +1,5 @@
 /** The services and settings of one generation, which its hooks, endpoints and routes share. */
 import { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { SourceConfig } from '../config/schema/gateway.ts'
@@ -8,7 +7,7 @@ import { headerName } from '../config/schema/primitives.ts'
 import { credentialOf, type RoutesConfig, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
-import type { CredentialSource, TokenExchange } from '../login/credential-source.ts'
+import type { CredentialSource } from '../login/credential-source.ts'
 import { createUsersFile } from '../login/file-users.ts'
 import { createLdap } from '../login/ldap/source.ts'
 import { createMint } from '../login/minted-token.ts'
@@ -35,33 +34,15 @@ import {
   sessionCookie
 } from './hooks/session-cookie.ts'
 
-type Shared =
-  | 'log'
-  | 'sessions'
-  | 'secrets'
-  | 'counts'
-  | 'highestUse'
-  | 'lockouts'
-  | 'sourceFaults'
-  | 'inFlight'
-  | 'metrics'
-  | 'rates'
-  | 'drift'
-  | 'tracer'
-
-export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
+export interface GatewayServices extends Omit<Services, 'failures'> {
   readonly failures: Pick<Services['failures'], 'add'>
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   /** @param member is destroyed where it may run no longer @returns ends the registration */
   readonly running: (member: { readonly destroy: () => unknown }) => () => void
   readonly shed: ShedLog
   readonly bindStream: BindStream
-  /** Undefined in dry runs, where nobody begins one. */
-  readonly maintenance?: Pick<Services['maintenance'], 'current'>
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
-  /** Called with the app before anything is added to it: for plugins. */
-  readonly watch?: ((app: FastifyInstance) => void) | undefined
   /** Called with the value that a shape gets: for dry runs. */
   readonly watchShape?: (name: string, value: unknown) => void
 }
@@ -96,7 +77,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   return {
     ...services,
     config,
-    counters: createCounters(services.metrics, services.rates),
+    counters: createCounters(services.metrics),
     envelope: createEnvelope(envelope),
     modules,
     answers: {
@@ -136,54 +117,45 @@ function createWarnOnce(log: Services['log']) {
 function createSource(
   name: string,
   source: SourceConfig,
-  { users, authorities }: Config,
+  { users }: Config,
   { log, upstream }: Pick<Services, 'log'> & { readonly upstream: (name: string) => Upstream }
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':
       return createUsersFile(name, users[source.file] ?? { users: {} })
-    case 'ldap': {
-      const directory = { ...source, ca: authorities[source.ca ?? ''] }
-      return createLdap(name, directory, user =>
+    case 'ldap':
+      return createLdap(name, source, user =>
         log.warn({ event: 'login.ambiguous', source: name, user }, ambiguous)
       )
-    }
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
-    case 'upstream-login': {
-      const { config, fetchWhole } = upstream(source.upstream)
+    case 'upstream-login':
       return createUpstreamLogin({
         name,
         config: source,
-        send: fetchWhole,
-        credential: credentialOf(config.credential),
+        backEnd: upstream(source.upstream),
         onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
       })
-    }
   }
 }
 
 function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
-  const exchanges = new Map<string, TokenExchange>()
+  const exchanges = new Map<string, CredentialSource>()
   const mints = new Map<string, ReturnType<typeof createMint>>()
   for (const [upstream, { credential }] of Object.entries(config.routes.upstreams)) {
-    const form = credentialOf(credential)
-    const { exchange, jwt } = form
+    const { exchange, jwt } = credentialOf(credential)
     if (exchange !== undefined) {
       const ofToken = createTokenExchange({
         upstream,
         config: exchange,
         bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
-        send: upstreamOf(upstream).fetchWhole,
-        credential: form
+        backEnd: upstreamOf(upstream)
       })
       exchanges.set(upstream, ofToken)
     }
     if (jwt !== undefined) {
-      mints.set(
-        upstream,
-        createMint(jwt, session => claimsOf(config, upstream, jwt.claims, session))
-      )
+      const claims = (session: Session) => claimsOf(config, upstream, jwt.claims, session)
+      mints.set(upstream, createMint(jwt, claims))
     }
   }
   const keys = [...mints.values()].flatMap(({ publicKeys }) => publicKeys)
@@ -214,16 +186,15 @@ function claimsOf(config: Config, upstream: string, claims: object, session: Ses
 
 const inAscii = /^[\x20-\x7e]*$/
 
-type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = Pick<Call, 'method' | 'path' | 'headers' | 'body' | 'recorded'>
 
 /** @returns the upstream of a name in config; own code adds headers to its calls */
 function withOwnCode(
-  ask: Ask,
+  ask: GatewayServices['upstream'],
   modules: Modules,
   { upstreams }: RoutesConfig
-): (name: string) => Upstream {
-  return name => {
+) {
+  return (name: string): Upstream => {
     const config = upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     const upstream = ask(name, config)
@@ -231,26 +202,20 @@ function withOwnCode(
     const code = modules.get(file)
     if (code === undefined) return upstream
     /** A call that is sent again shall not hold the headers of its first time. */
-    const signed = async <C extends Added>(call: C, path = call.path): Promise<C> => ({
+    const signed = async <C extends Added>(call: C): Promise<C> => ({
       ...call,
-      headers: { ...call.headers, ...(await headersBy(file, code, { ...call, path })) }
+      headers: { ...call.headers, ...(await headersBy(file, code, call)) }
     })
     return {
       ...upstream,
       send: async call => upstream.send(await signed(call)),
-      connect: async call => upstream.connect(await signed(call)),
-      fetchWhole: async request =>
-        upstream.fetchWhole(await signed(request, upstream.base + request.path))
+      connect: async call => upstream.connect(await signed(call))
     }
   }
 }
 
 /** @throws GatewayError `upstream.module` */
-async function headersBy(
-  file: string,
-  code: OwnCode,
-  call: Added
-): Promise<Record<string, string>> {
+async function headersBy(file: string, code: OwnCode, call: Added) {
   const { method, path, headers, body, recorded } = call
   const text = body instanceof Readable || body === null ? undefined : body?.toString()
   try {

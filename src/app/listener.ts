@@ -18,7 +18,6 @@ import { createEnvelope } from '../shaping/envelope.ts'
 import { endSlowBodies, endStalledConnections, responsesOf, setUpgraded } from './connections.ts'
 import type { GatewayServices } from './gateway.ts'
 import { unknownRoute } from './hooks/context.ts'
-import { countingErrors } from './hooks/metrics.ts'
 import { canMeet, maxHeaders, maxHeaderSize } from './hooks/request-policy.ts'
 import { endAfterOffer, isUpgrade, UpgradeResponse } from './hooks/upgrade.ts'
 
@@ -29,7 +28,7 @@ type Refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => vo
 type Records = Pick<Services, 'log' | 'metrics'> & Pick<GatewayServices, 'failures'>
 
 export function createListener(
-  { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
+  { gateway }: Pick<Config, 'gateway'>,
   handle: Handler,
   records: Records
 ): Server {
@@ -46,7 +45,7 @@ export function createListener(
     requireHostHeader: false,
     shouldUpgradeCallback: isUpgrade
   }
-  const server = adopt(createHttpServer(options, serverTls), err => {
+  const server = adopt(createHttpServer(options, settings.tls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
     if (server.listening) log.error({ err }, 'a connection could not be accepted')
   })
@@ -73,7 +72,7 @@ export function createListener(
 
 function createRefuse({ envelope }: Config['gateway'], { log, metrics, failures }: Records) {
   const { errorType, failure } = createEnvelope(envelope)
-  const countError = countingErrors(metrics)
+  const countError = metrics.counter('console_gateway_errors_total')
   return (...[socket, code, request]: Parameters<Refuse>): void => {
     const requestId = randomUUID()
     // The parser may have given up before the method.
@@ -211,12 +210,7 @@ function endUnread(socket: Socket, last = ''): void {
  * All hooks of the app decide on an upgrade; a route that takes none answers as usual.
  * @param early what came behind the request @returns false where it must be refused
  */
-function takeUpgrade(
-  request: IncomingMessage,
-  socket: Socket,
-  early: Buffer,
-  handle: Handler
-): boolean {
+function takeUpgrade(request: IncomingMessage, socket: Socket, early: Buffer, handle: Handler) {
   // Behind a request that is still being answered, nothing could be answered in its turn.
   if (early.length > 0 || responsesOf(socket).length > 0) return false
   const response = adopt(new UpgradeResponse(request))

@@ -17,16 +17,17 @@ import { adopt } from '../observability/emitters.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { findGateways, socketFolders } from '../ops/socket.ts'
 import {
+  type Asked,
+  type Asking,
   CommandError,
   type Connection,
   defaultFolder,
   fitting,
   type Invocation,
   type Io,
-  type Output,
   UsageError
 } from './command.ts'
-import { jsonText } from './output.ts'
+import { jsonText, tableText } from './output.ts'
 
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
@@ -48,9 +49,7 @@ export async function localGateways(
   }
   const folders = socketFolders(configured, env)
   const found = await findGateways(folders, folder)
-  if (found.length > 0) {
-    return found.map(({ file, id }) => ({ base: 'http://localhost', id, socketPath: file }))
-  }
+  if (found.length > 0) return found.map(each => ({ base: 'http://localhost', ...each }))
   const whose = folder === undefined ? '' : ` with the config folder ${folder}`
   throw new CommandError(
     `No gateway${whose} runs here that this user may ask: there is no socket of one in ` +
@@ -84,22 +83,33 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
-export async function askAndPrint<Answer>(
-  { gateway, json, io: { stdout } }: Pick<Invocation, 'gateway' | 'json' | 'io'>,
-  [path, body]: readonly [path: string, body?: object],
-  inWords: (answer: Answer, stream: Output) => string
-): Promise<Answer> {
-  const answer = await ask<Answer>(gateway, path, body)
-  stdout.write(json ? jsonText(answer) : inWords(answer, stdout))
-  return answer
+/** @returns the exit code */
+export async function askAndShow<Answer, V>(
+  { ask: askedBy, show }: Asking<Answer, V>,
+  invocation: Invocation<V>
+): Promise<number> {
+  const { gateway, json, io } = invocation
+  const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
+  const shown = await show(answer, invocation)
+  const { painted = '', table, text, note, isRefusal = false } = shown
+  const stream = isRefusal ? io.stderr : io.stdout
+  if (json) {
+    io.stdout.write(jsonText(shown.json ?? answer))
+  } else {
+    const ofTable = table === undefined ? '' : tableText(table, stream)
+    stream.write(painted + ofTable + (text === undefined ? '' : printableLines(`${text}\n`)))
+  }
+  if (note !== undefined) io.stderr.write(`${note}\n`)
+  return shown.code ?? (isRefusal ? 3 : 0)
 }
 
-/** @param body sent as JSON by POST; GET without it. @throws CommandError */
-export async function ask<Answer = Readonly<Record<string, unknown>>>(
+/** @throws CommandError */
+export async function ask<Answer>(
   gateway: Connection | undefined,
-  path: string,
-  body?: object
+  ...[place, { query = {}, body } = {}]: Asked
 ): Promise<Answer> {
+  const asked = Object.entries(query).filter(([, value]) => value !== undefined)
+  const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
   const { status, text } = await send(gateway, path, body)
   if (status === 401) {
     throw new CommandError(

@@ -6,13 +6,14 @@ import { loadConfig } from '../config/read/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { auditKey, chainOf } from '../observability/audit/line.ts'
-import { type Head, type Report, Verification } from '../observability/audit/verify.ts'
+import { type Report, Verification } from '../observability/audit/verify.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { chainHeads } from '../services/audit.ts'
 import { createRedisDialler, slotPrefix } from '../services/redis.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { jsonText } from './output.ts'
 
+const alone = { heads: undefined, fault: undefined }
 /** Longer is not waited for Redis. */
 const readyMs = 1500
 const withHeads = 'held against the heads in Redis'
@@ -37,7 +38,7 @@ export async function audit({ configs, values, json, io }: Invocation<Values>): 
     const { files, keys, heads, fault } =
       keyFile === undefined
         ? await ledgerOf(loadConfig(configs, io.env), collected)
-        : { files: collected ?? filesIn(folder ?? ''), keys: linesOf(keyFile) }
+        : { files: collected ?? filesIn(folder ?? ''), keys: linesOf(keyFile), ...alone }
     const isCollected = collected !== undefined
     const options = { files, isCollected, keys: keys.map(auditKey), heads: heads ?? {} }
     const report = await new Verification(options).run()
@@ -80,17 +81,7 @@ function reportText(report: Report, files: number, end: string): string {
   ].join('\n')
 }
 
-interface Ledger {
-  readonly files: readonly string[]
-  readonly keys: readonly string[]
-  readonly heads?: Readonly<Record<string, Head>>
-  readonly fault?: string
-}
-
-async function ledgerOf(
-  { gateway, folder }: Config,
-  collected: Values['collected']
-): Promise<Ledger> {
+async function ledgerOf({ gateway, folder }: Config, collected: Values['collected']) {
   const { audit: config, redis } = gateway
   if (config === undefined) {
     throw new CommandError('gateway.yaml has no audit ledger: there is no section `audit`.')
@@ -99,9 +90,9 @@ async function ledgerOf(
     throw new CommandError('The ledger goes to standard output: name the log by --collected FILE.')
   }
   const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
-  const ledger = { files: collected ?? filesIn(place ?? ''), keys: config.key }
+  const ledger = { files: collected ?? filesIn(place ?? ''), keys: config.key, ...alone }
   if (redis === undefined || !usesRedis(gateway)) return ledger
-  const dialler = createRedisDialler(redis, folder)
+  const dialler = createRedisDialler(redis)
   try {
     const client = dialler.client()
     await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])

@@ -43,20 +43,14 @@ export async function check(invocation: Invocation<Values>): Promise<number> {
   return values.strict === true && warnings.length > 0 ? 3 : 0
 }
 
-interface Result {
-  readonly found: readonly Fault[]
-  readonly modules?: readonly string[]
-  readonly live?: readonly Reached[]
-}
-
-async function resultOf({ configs, values, io }: Invocation<Values>): Promise<Result> {
+async function resultOf({ configs, values, io }: Invocation<Values>) {
   try {
     const config = loadConfig(configs, io.env)
     if (values.code !== false) await assertUsable(config)
     return {
       found: config.warnings,
       modules: Object.keys(config.modules),
-      ...(values.live === true && { live: await reachAll(config, values.user) })
+      live: values.live === true ? await reachAll(config, values.user) : undefined
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

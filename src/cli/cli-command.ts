@@ -5,6 +5,7 @@ import { printableLines } from '../observability/unprintable.ts'
 import {
   CommandError,
   defaultFolder,
+  type Asking,
   type Invocation,
   type Io,
   UsageError,
@@ -19,16 +20,22 @@ interface Run {
 /** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
-const hiddenWord =
-  'One word too many. If it is the password: type it at the prompt, or pass it on standard input. ' +
-  'On the command line it is visible to everyone on this machine, and in the shell’s history.'
+interface Whom {
+  /** Whether it asks a gateway, given these words; otherwise it runs once, here. */
+  readonly isAsked?: (words: readonly string[]) => boolean
+  /** Of several on this machine: what they share is changed once. */
+  readonly isOfOne?: boolean
+}
+
+/** Does not repeat the word. */
+const surplusWord =
+  'One word too many. A config folder follows --config. A password is typed at the prompt, or ' +
+  'passed on standard input: here everyone on this machine sees it, and so does the shell’s history.'
 
 export class CliCommand extends Command {
   readonly #run: Run
-  #asksGateway: (words: readonly string[]) => boolean = () => false
-  #asksOne = false
-  #hidesWords = false
-  #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
+  #isAsked: (words: readonly string[]) => boolean = () => false
+  #isOfOne = false
 
   constructor(run: Run, name?: string) {
     super(name)
@@ -57,6 +64,10 @@ export class CliCommand extends Command {
     return this.addHelpText('after', `\n${text.trim()}`)
   }
 
+  examples(...lines: readonly string[]): this {
+    return this.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
+  }
+
   passwordEnv(): this {
     return this.option('--password-env <variable>', 'the environment variable with the password')
   }
@@ -65,39 +76,33 @@ export class CliCommand extends Command {
     return this.option('--json', 'print for programs')
   }
 
-  /** @param isAsked whether it asks one, given these words; otherwise it runs once, here */
-  asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
-    this.#asksGateway = isAsked
+  /** @param load imports the implementation, so that other commands need not load it */
+  runs<V>(load: Load<V>): this {
+    return this.action(async () => {
+      this.#refuseSurplusWords()
+      this.#run.exitCode = await this.#runEach(load)
+    })
+  }
+
+  /** It is run for each gateway on this machine, or the one of `--url`. */
+  asksGateways({ isAsked = () => true, isOfOne = false }: Whom = {}): this {
+    this.#isAsked = isAsked
+    this.#isOfOne = isOfOne
     return this.json().option(
       '--url <url>',
       'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
     )
   }
 
-  /** It asks one, of several on this machine: what they share is changed once. */
-  asksOneGateway(): this {
-    this.#asksOne = true
-    return this.asksGateway()
-  }
-
-  /** For a command among whose words one may be a password: no message repeats them. */
-  hidesWords(): this {
-    this.#hidesWords = true
-    return this
-  }
-
-  checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
-    this.#problemOf = problemOf
-    return this
-  }
-
-  /** @param load imports the implementation, so that other commands need not load it */
-  runs<V>(load: Load<V>): this {
-    return this.action(async () => {
-      this.#refuseSurplusWords()
-      const problem = this.#problemOf?.(this.opts(), this.args)
-      if (problem !== undefined) this.error(problem)
-      this.#run.exitCode = await this.#runEach(load)
+  /** Asks the operators' API, and shows the response. */
+  asks<Answer, V = Values>(
+    ask: Asking<Answer, V>['ask'],
+    show: Asking<Answer, V>['show'],
+    whom?: Whom
+  ): this {
+    return this.asksGateways(whom).runs<V>(async () => {
+      const { askAndShow } = await import('./ask.ts')
+      return async invocation => await askAndShow({ ask, show }, invocation)
     })
   }
 
@@ -132,11 +137,14 @@ export class CliCommand extends Command {
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
-    if (!this.#asksGateway(this.args)) return [undefined]
+    if (!this.#isAsked(this.args)) {
+      if (url !== undefined) this.error('No gateway is asked: leave out --url.')
+      return [undefined]
+    }
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)
-    return this.#asksOne ? all.slice(0, 1) : all
+    return this.#isOfOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {
@@ -153,7 +161,6 @@ export class CliCommand extends Command {
   #refuseSurplusWords(): void {
     const word = this.args[this.registeredArguments.length]
     if (word === undefined) return
-    if (this.#hidesWords) this.error(hiddenWord)
     // A default command gets the words of a command that there is not.
     const isNamed = this.parent?.args[0] === this.name()
     const shown = isNamed ? this : (this.parent ?? this)
@@ -162,8 +169,6 @@ export class CliCommand extends Command {
       const line = shown.parent === null ? word : `${shown.name()} ${word}`
       shown.error(`There is no command "${line}".${nearest(word, names)}`)
     }
-    const takesNone = this.registeredArguments.length === 0
-    const advice = takesNone ? ` If that is the config folder, write --config ${word}.` : ''
-    this.error(`Not understood: "${word}".${advice}`)
+    this.error(surplusWord)
   }
 }

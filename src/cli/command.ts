@@ -37,6 +37,47 @@ export interface Invocation<V = Values> {
   readonly io: Io
 }
 
+/** The head of each column, and its cell for a row. */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
+
+/** The first line has the heads. */
+export interface Table {
+  readonly lines: ReadonlyArray<readonly string[]>
+  /** What is said where there is no row. */
+  readonly none: string
+}
+
+export function tableOf<Row>(rows: readonly Row[], columns: Columns<Row>, none = ''): Table {
+  const cells = rows.map(row => Object.values(columns).map(cell => cell(row)))
+  return { lines: [Object.keys(columns), ...cells], none }
+}
+
+/** With `query` by GET, with `body` as JSON by POST. */
+export type Asked = readonly [
+  path: string,
+  fields?: { readonly query?: object; readonly body?: object }
+]
+
+/** How a response is shown, in this order; with `--json` as it is. */
+export interface Shown {
+  /** In the place of the response. */
+  readonly json?: object
+  /** What is escaped already, and may have colours. */
+  readonly painted?: string
+  readonly table?: Table
+  readonly text?: string
+  /** Said beside the output, which may be for programs. */
+  readonly note?: string
+  /** Nothing was done: it is said on standard error, and the exit code is 3. */
+  readonly isRefusal?: boolean
+  readonly code?: number
+}
+
+export interface Asking<Answer, V> {
+  readonly ask: (invocation: Invocation<V>) => Asked | Promise<Asked>
+  readonly show: (answer: Answer, invocation: Invocation<V>) => Shown | Promise<Shown>
+}
+
 /** The config folder where `--config` names none. */
 export const defaultFolder = 'config'
 
@@ -46,7 +87,7 @@ export class UsageError extends Error {}
 /** Thrown by a command that failed, with a message for the operator; the exit code is 1. */
 export class CommandError extends Error {}
 
-const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
+const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\x20-\x7e]*[\x21-\x7e])[\t ]*$/
 
 /**
  * The text itself may be a secret, so no message repeats it.
@@ -55,17 +96,14 @@ const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string>()
   for (const text of texts) {
-    const [, written = '', untrimmed = ''] = field.exec(text) ?? []
-    const [name, value] = [written.toLowerCase(), untrimmed.trim()]
+    const [, written = '', value = ''] = field.exec(text) ?? []
+    const name = written.toLowerCase()
     if (name === '') {
-      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
+      throw new UsageError('--header takes a name and printable ASCII, such as "tenant-id: 1".')
     }
     if (headers.has(name)) throw new UsageError(`--header: "${name}" has two values.`)
     if (connectionBound.has(name) || name === 'content-length') {
       throw new UsageError(`--header: "${name}" belongs to the connection, and cannot be chosen.`)
-    }
-    if (!/^[\x20-\x7e]+$/.test(value)) {
-      throw new UsageError(`--header: the value of "${name}" is not printable ASCII, or is empty.`)
     }
     headers.set(name, value)
   }

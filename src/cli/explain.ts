@@ -4,12 +4,13 @@ import { isIP } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import { credentialOf } from '../config/schema/routes.ts'
 import { createDryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
-import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
+import type { Call } from '../proxy/receiver.ts'
+import type { Upstream } from '../proxy/upstream.ts'
 import { CommandError, type Invocation, type Io, UsageError, headersOf } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
 import { jsonText } from './output.ts'
@@ -32,8 +33,13 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   const who = whoIs(config, values.as, values.role ?? [])
   const user = who?.identity
   const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
-  const live = values.live ? liveUpstreams(config, sent) : undefined
-  const app = await createDryApp(config, { open: live?.open, identity: user })
+  // Headers of the command line in the place of those that the gateway sends.
+  const send = async (upstream: Upstream, call: Call) => {
+    const isForPart = call.recorded?.purpose !== 'request'
+    const hasNone = isForPart && credentialOf(upstream.config.credential).as === 'none'
+    return await upstream.send({ ...call, headers: { ...call.headers, ...(!hasNone && sent) } })
+  }
+  const app = await createDryApp(config, { identity: user, ...(values.live && { send }) })
   try {
     const headers = { ...(who && { cookie: await app.signIn(who) }), ...request.headers }
     const result = await app.ask({ ...request, headers, answer })
@@ -45,7 +51,7 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     }
     const { method, target, address: from } = request
     const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`
-    const isAnswered = answer !== undefined || live !== undefined
+    const isAnswered = answer !== undefined || values.live === true
     const answered = { ...result, isAnswered, user }
     const explanation = await explanationOf(config, { method, target, from, as }, answered)
     const text = json ? jsonText(explanation) : formatExplanation(config, explanation, io.stdout)
@@ -53,7 +59,6 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     return explanation.verdict.passes ? 0 : 3
   } finally {
     await app.close()
-    await live?.close()
   }
 }
 
@@ -65,30 +70,8 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
   try {
     return readJson(isInput ? await buffer(stdin) : readFileSync(file), {}, Infinity)
   } catch (error) {
-    const place = isInput ? 'Standard input' : file
-    const { code, cause } = error as NodeJS.ErrnoException
-    const problem = cause instanceof Error ? `: ${cause.message}` : ` cannot be read (${code})`
-    throw new CommandError(`${place}${problem}.`)
-  }
-}
-
-/** @param sent headers for upstreams, in the place of those that the gateway sends */
-function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Headers) {
-  const pools: UpstreamPool[] = []
-  return {
-    open: (name: string, configured: UpstreamConfig): Upstream => {
-      // Without health checks: they would be requests that nobody has asked for.
-      const { health: _, ...config } = configured
-      const pool = createUpstream(config, { name, pemFiles })
-      pools.push(pool)
-      const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
-      return {
-        ...pool,
-        send: call => pool.send({ ...call, headers: { ...call.headers, ...sent } }),
-        fetchWhole: call => pool.fetchWhole({ ...call, headers: { ...call.headers, ...ofPart } })
-      }
-    },
-    close: async (): Promise<void> => void (await Promise.all(pools.map(pool => pool.close())))
+    const { cause = error } = error as Error
+    throw new CommandError(`${isInput ? 'Standard input' : file}: ${(cause as Error).message}.`)
   }
 }
 

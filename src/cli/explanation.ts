@@ -5,7 +5,7 @@ import { endpointNames } from '../config/schema/own-endpoints.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
-import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
+import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
@@ -17,12 +17,7 @@ import { compileShape } from '../shaping/shape.ts'
 import type { Output } from './command.ts'
 import { paint, stepLines } from './output.ts'
 
-interface Asked {
-  readonly method: string
-  readonly target: string
-  readonly from: string
-  readonly as: string | undefined
-}
+type Request = Pick<DryRequest, 'method' | 'target'> & Record<'from' | 'as', string | undefined>
 
 interface Answered extends DryResult {
   /** By a response in a file or of the upstreams; otherwise these would decide. */
@@ -32,7 +27,7 @@ interface Answered extends DryResult {
 
 export type Explanation = Awaited<ReturnType<typeof explanationOf>>
 
-export async function explanationOf(config: LoadedConfig, request: Asked, answered: Answered) {
+export async function explanationOf(config: LoadedConfig, request: Request, answered: Answered) {
   const { status, body, record, calls, isAnswered } = answered
   const main = calls.find(({ part }) => part === undefined)
   const isSettled = isAnswered || main === undefined

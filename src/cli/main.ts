@@ -8,7 +8,6 @@ import type { Io } from './command.ts'
 import { addDailyCommands } from './commands/daily.ts'
 import { addExpertCommands } from './commands/expert.ts'
 import { addSetupCommands } from './commands/setup.ts'
-import { addUserCommands } from './commands/users.ts'
 
 const exitCodes = `
 Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
@@ -46,7 +45,6 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
       getErrHelpWidth: () => maxColumns
     })
   addDailyCommands(program.commandsGroup('Daily:').helpCommand(true))
-  addUserCommands(program)
   addSetupCommands(program.commandsGroup('Set-up:'))
   addExpertCommands(program.commandsGroup('Expert:'))
   return program

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 import columnsOf from 'fast-string-width'
 import type { Step } from '../observability/request-story.ts'
 import { escapeInJson, printable } from '../observability/unprintable.ts'
-import type { Output } from './command.ts'
+import type { Output, Table } from './command.ts'
 
 /** JSON for programs, and for terminals that would obey what clients put into names and paths. */
 export function jsonText(value: unknown): string {
@@ -30,20 +30,9 @@ export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
   )
 }
 
-/** The head of each column, and its cell for a row. */
-export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
-
-/** @param none what is said where there is no row */
-export function table<Row>(
-  rows: readonly Row[],
-  columns: Columns<Row>,
-  stream: Output,
-  none = ''
-): string {
-  if (rows.length === 0) return `${none}\n`
-  const cells = rows.map(row => Object.values(columns).map(cell => cell(row)))
-  const [head = '', ...lines] = aligned([Object.keys(columns), ...cells])
-  return `${[paint('bold', head, stream), ...lines].join('\n')}\n`
+export function tableText({ lines, none }: Table, stream: Output): string {
+  const [head = '', ...rows] = aligned(lines)
+  return rows.length === 0 ? `${none}\n` : `${[paint('bold', head, stream), ...rows].join('\n')}\n`
 }
 
 /** The steps of a request, as `why` and `explain` show them: a name that comes again is blank. */

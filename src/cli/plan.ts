@@ -16,7 +16,7 @@ export async function plan(invocation: Invocation): Promise<number> {
 
 async function planOf({ configs, gateway, rest: [target], io }: Invocation): Promise<Plan> {
   if (target === undefined) {
-    const { faults, ...found } = await ask<PlanAnswer>(gateway, '/ops/api/plan')
+    const { faults, ...found } = await ask<PlanAnswer>(gateway, '/plan')
     if (faults.length > 0) throw new CommandError(faults.join('\n'))
     return found
   }

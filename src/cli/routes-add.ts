@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUpstream } from '../proxy/upstream.ts'
@@ -55,17 +55,12 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 /** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
-  const pool = createUpstream(upstream, { name, pemFiles: config.authorities })
-  const client = createClient(pool.fetchWhole, {})
+  const pool = createUpstream(upstream, { name })
+  const client = createClient(pool, {})
   const source = sourceOf(config, name)
   try {
     if (upstream.credential === 'none' || source === undefined) return await client.get(path)
-    const login = createUpstreamLogin({
-      name,
-      config: source,
-      send: pool.fetchWhole,
-      credential: credentialOf(upstream.credential)
-    })
+    const login = createUpstreamLogin({ name, config: source, backEnd: pool })
     const account = { username: await answers.account(), password: await answers.password() }
     const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }
     const result = await login.verify(attempt)

@@ -14,7 +14,7 @@ import { printableLines } from '../observability/unprintable.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
 import type { FilesAtStart } from '../process/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import type { Invocation } from './command.ts'
+import { type Invocation, UsageError } from './command.ts'
 
 interface Options {
   readonly state?: string
@@ -24,6 +24,9 @@ interface Options {
 const endMs = 3000
 
 export async function start({ configs, values }: Invocation<Options>): Promise<number> {
+  if (values.lastGood === true && values.state === undefined) {
+    throw new UsageError('--last-good goes with --state.')
+  }
   return (await serve(configs, values)) === undefined ? 1 : 0
 }
 

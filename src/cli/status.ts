@@ -1,22 +1,10 @@
 import { stateTexts } from '../observability/request-story.ts'
-import { printableLines } from '../observability/unprintable.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
-import { ask, askAndPrint, membersOf, send } from './ask.ts'
-import { CommandError, type Invocation, type Output } from './command.ts'
-import { aligned, type Columns, jsonText, table } from './output.ts'
+import { membersOf, send } from './ask.ts'
+import { type Columns, type Invocation, type Shown, tableOf } from './command.ts'
+import { aligned, jsonText } from './output.ts'
 
-export async function status(invocation: Invocation<{ readonly all?: boolean }>): Promise<number> {
-  if (invocation.values.all === true) return await statusOfAll(invocation)
-  const { files } = await askAndPrint(invocation, ['/ops/api/status'], statusText)
-  return files.faults === undefined ? 0 : 3
-}
-
-async function statusOfAll(invocation: Invocation<object>): Promise<number> {
-  const { replicas } = await askAndPrint(invocation, ['/ops/api/replicas'], replicasText)
-  return replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent) ? 0 : 3
-}
-
-function statusText(shown: Status): string {
+export function statusOf(shown: Status): Shown {
   const { version, pid, startedAt, ready, parts, upstreams, folder } = shown
   const { generation, requests, draining, files, restartNeeded, hash, taken } = shown
   const rows = [
@@ -35,8 +23,9 @@ function statusText(shown: Status): string {
     ...draining.map(old => ['draining', `generation ${old.generation}, ${old.requests} requests`]),
     ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
   ]
-  const faults = files.faults === undefined ? [] : ['', ...files.faults]
-  return `${aligned(rows).join('\n')}\n${printableLines([...faults, ''].join('\n'))}`
+  const { faults } = files
+  const painted = `${aligned(rows).join('\n')}\n`
+  return faults === undefined ? { painted } : { painted, text: ['', ...faults].join('\n'), code: 3 }
 }
 
 function brief(changes: readonly string[]): string {
@@ -62,7 +51,7 @@ function stateOf({ ready, isSilent, seenAt }: Replica): string {
   return ready ? 'ready' : 'not ready'
 }
 
-function replicasText({ replicas, info }: ReplicasStatus, stream: Output): string {
+export function replicasOf({ replicas, info }: ReplicasStatus): Shown {
   const configs = new Set(replicas.map(({ configHash }) => configHash))
   const lines = [`${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`]
   for (const { id, fault } of replicas) {
@@ -73,45 +62,22 @@ function replicasText({ replicas, info }: ReplicasStatus, stream: Output): strin
   }
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
   if (info !== undefined) lines.push(info)
-  return table(replicas, columns, stream) + printableLines([...lines, ''].join('\n'))
+  const isWell = replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent)
+  return { table: tableOf(replicas, columns), text: lines.join('\n'), code: isWell ? 0 : 3 }
 }
 
-export async function ops({ gateway, json, io }: Invocation): Promise<void> {
-  const { url: local } = await ask(gateway, '/ops/api/link', {})
-  const link = typeof local === 'string' ? URL.parse(local) : null
-  if (link === null) throw new CommandError('The response to /ops/api/link has no link.')
-  // From afar, the gateway's own address is not the one by which it is reached.
-  const isHere = gateway?.socketPath !== undefined
-  const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
-  io.stdout.write(json ? jsonText({ url }) : `${url}\n`)
-  io.stderr.write('It opens the operators’ page once, within two minutes.\n')
-}
-
-export async function reload({
-  gateway,
-  json,
-  values,
-  io
-}: Invocation<{ readonly yes?: boolean }>): Promise<number> {
-  const { yes = false } = values
-  const answer = await ask<ReloadAnswer>(gateway, '/ops/api/reload', { yes })
-  const isRefused = answer.outcome === 'refused'
-  if (json) io.stdout.write(jsonText(answer))
-  else (isRefused ? io.stderr : io.stdout).write(printableLines(outcomeText(answer)))
-  return isRefused ? 1 : 0
-}
-
-function outcomeText(answer: ReloadAnswer): string {
+export function reloadOf(answer: ReloadAnswer): Shown {
   const { outcome, generation, faults = [], taken } = answer
   const { changes = [], sessions = [], restartNeeded = [] } = answer
-  const end = outcome === 'refused' ? 'keeps running' : 'runs'
+  const isRefusal = outcome === 'refused'
+  const end = isRefusal ? 'keeps running' : 'runs'
   const lines = [...faults, ...changes, ...sessions, `${outcome}; generation ${generation} ${end}`]
   // Set when a gateway that watches its files has reloaded them before the command.
   if (taken !== undefined) {
     lines.push(`applied already at ${taken.at} (${taken.by}): ${taken.changes.join('; ')}`)
   }
   if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
-  return `${lines.join('\n')}\n`
+  return { text: lines.join('\n'), isRefusal, code: isRefusal ? 1 : 0 }
 }
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {

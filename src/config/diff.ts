@@ -1,17 +1,18 @@
 /** Compares two configs, for the plan and the log line of a reload: `limits.login.max 5 → 10`. */
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isRecord } from '../json/values.ts'
 import { type Config, type ConfigFile, schemaOf } from './schema/config.ts'
 import type { GatewayConfig } from './schema/gateway.ts'
 import {
   asNode,
+  branchOf,
   holdsSecret,
+  memberSchema,
   type Node,
   ownMember,
-  type Path,
-  replaceSecrets,
-  schemaAt
+  pemFormat,
+  type Path
 } from './schema/node.ts'
 import { inUnits, isMeasure, isOneOrMany } from './schema/primitives.ts'
 import { usersSchema } from './schema/users.ts'
@@ -31,20 +32,19 @@ const usersFile = asNode(usersSchema)
 export function configChanges(before: Config, after: Config): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
-    ...installChanges(before.gateway, after.gateway),
-    ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
-    ...compare({ file: 'limits', schema: schemaOf.limits }, [], before.limits, after.limits),
+    ...gatewayChanges(before.gateway, after.gateway),
+    ...compare(whole('routes', schemaOf.routes), before.routes, after.routes),
+    ...compare(whole('limits', schemaOf.limits), before.limits, after.limits),
     ...[...usersFiles].flatMap(name =>
-      compare({ file: 'users', schema: usersFile }, [name], before.users[name], after.users[name])
+      compare(whole('users', usersFile, [name]), before.users[name], after.users[name])
     ),
-    ...contentChanges(before, after)
+    ...contentChanges('(own code)', before.modules, after.modules),
+    ...contentChanges('(a contract)', before.contracts, after.contracts)
   ]
 }
 
-/** The keys of `gateway.yaml` that need a restart. Others name files: their content is compared. */
-export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
-  const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  const changes = compare(of, [], before, after).filter(({ restart }) => restart)
+export function gatewayChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
+  const changes = compare(whole('gateway', schemaOf.gateway), before, after)
   return [...changes, ...orderChanges(before, after)]
 }
 
@@ -58,57 +58,46 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
   return [{ file: 'gateway', path: 'login.sources', text, restart: true }]
 }
 
+type Contents = Readonly<Record<string, unknown>>
+
 /** Of files that both name. One that is added or removed is reported as the key that names it. */
-function contentChanges(before: Config, after: Config): Change[] {
-  const olds = new Map(contentsOf(before).map(([, , text, content]) => [text, content]))
-  return contentsOf(after).flatMap(([file, path, text, content]) => {
-    const old = olds.get(text)
-    const isOther = (old && content) !== undefined && !isDeepStrictEqual(old, content)
-    return isOther ? [{ file, path, text, restart: path === 'redis.ca' }] : []
-  })
+function contentChanges(kind: string, before: Contents, after: Contents): Change[] {
+  return Object.keys(after)
+    .filter(name => Object.hasOwn(before, name) && !isDeepStrictEqual(before[name], after[name]))
+    .map(name => {
+      const text = `${name} ${kind} has other content`
+      return { file: 'routes', path: name, text, restart: false }
+    })
 }
 
-type Content = readonly [file: ConfigFile, path: string, text: string, content: unknown]
-
-function contentsOf(config: Config): Content[] {
-  const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
-  const of = (contents: object, textOf: (path: string) => string) =>
-    Object.entries(contents).map(([path, content]: [string, unknown]): Content => [
-      'routes',
-      path,
-      textOf(path),
-      content
-    ])
-  return [
-    ...of(modules, file => `${file} (own code) has other content`),
-    ...of(authorities, file => `${file} (a certificate) has other content`),
-    ...of(contracts, route => `the contract of ${route} has other content`),
-    ['gateway', 'server.tls', 'server.tls has another certificate or key', serverTls],
-    ['gateway', 'ops.tls', 'ops.tls has another certificate or key', opsTls],
-    ['gateway', 'redis.ca', 'redis.ca has other content', redisCa]
-  ]
-}
-
-interface ComparedFile {
+interface Compared {
   readonly file: Change['file']
+  readonly path: Path
   readonly schema: Node
+  readonly restart: boolean
 }
 
-function compare(of: ComparedFile, path: Path, before: unknown, after: unknown): Change[] {
+function whole(file: Change['file'], schema: Node, path: Path = []): Compared {
+  return { file, path, schema, restart: schema.restart === true }
+}
+
+function compare(of: Compared, before: unknown, after: unknown): Change[] {
   if (isDeepStrictEqual(before, after)) return []
+  const { file, path, schema, restart } = of
   if (isRecord(before) && isRecord(after)) {
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name =>
-      compare(of, [...path, name], ownMember(before, name), ownMember(after, name))
-    )
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(name => {
+      const member = memberSchema(schema, name) ?? {}
+      const inner = { schema: member, restart: member.restart ?? restart }
+      const values = [ownMember(before, name), ownMember(after, name)] as const
+      return compare({ file, path: [...path, name], ...inner }, ...values)
+    })
   }
-  const { file, schema } = of
-  const at = schemaAt(schema, file === 'users' ? path.slice(1) : path, after ?? before)
   const where = path.join('.')
-  const text = describe(at, where, before, after)
-  return [{ file, path: where, text, restart: at?.restart ?? schema.restart === true }]
+  const text = describe(branchOf(schema, after ?? before), where, before, after)
+  return [{ file, path: where, text, restart }]
 }
 
-function describe(at: Node = {}, where: string, before: unknown, after: unknown): string {
+function describe(at: Node, where: string, before: unknown, after: unknown): string {
   const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
   if (!isWhole && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
   if (before === undefined) {
@@ -117,6 +106,7 @@ function describe(at: Node = {}, where: string, before: unknown, after: unknown)
   if (after === undefined) {
     return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
   }
+  if (at.format === pemFormat) return `${where} has other content`
   if (isListOfMappings(before) || isListOfMappings(after)) return `${where} changed`
   return `${where} ${show(at, before)} → ${show(at, after)}`
 }
@@ -145,17 +135,17 @@ const hexDigits = 16
 /** Milliseconds where there are hundreds of routes. */
 const hashes = new WeakMap<Config, string>()
 
-/** It reveals nothing of secrets: they take part by an HMAC with the first of `session.secrets`. */
+/** Without one of config, for this process alone. */
+const ownKey = randomBytes(32)
+
+/** It reveals nothing of secrets: its key is the first of `session.secrets`. */
 export function configHash(config: Config): string {
   const known = hashes.get(config)
   if (known !== undefined) return known
-  const { gateway, routes, limits, users, contracts, authorities, modules } = config
-  const [key] = gateway.session.secrets
-  const withoutSecrets = replaceSecrets(schemaOf.routes, routes, secret =>
-    key === undefined ? 'secret' : createHmac('sha256', key).update(String(secret)).digest('base64')
-  )
-  const text = canonical([withoutSecrets, limits, users, contracts, authorities, modules])
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, hexDigits)
+  const { gateway, routes, limits, users, contracts, modules } = config
+  const [key = ownKey] = gateway.session.secrets
+  const text = canonical([routes, limits, users, contracts, modules])
+  const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, hexDigits)
   hashes.set(config, hash)
   return hash
 }

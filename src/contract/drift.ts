@@ -1,7 +1,7 @@
 /** Refuses responses that break a strict contract, and tells when a deviation begins and ends. */
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
-import type { Counter, Metrics } from '../observability/metrics.ts'
+import type { Count, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
 import {
   type CompiledContract,
@@ -42,24 +42,14 @@ interface State extends CompiledContract {
 
 export class Drift {
   readonly #log: Pick<Logger, 'info' | 'warn'>
-  readonly #answers: Counter
-  readonly #deviations: Counter
+  readonly #countAnswer: Count
+  readonly #countDeviation: Count
   readonly #states = new Map<string, State>()
 
   constructor({ log, metrics }: { log: Pick<Logger, 'info' | 'warn'>; metrics: Metrics }) {
     this.#log = log
-    this.#answers = metrics.counter(
-      'console_gateway_contract_answers_total',
-      'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
-        'or were refused as "broken".',
-      ['route', 'outcome']
-    )
-    this.#deviations = metrics.counter(
-      'console_gateway_contract_deviations_total',
-      'Answers that differed from the contract of their route, by place and kind: "missing", ' +
-        '"retyped", "invalid" or "new".',
-      ['route', 'path', 'kind']
-    )
+    this.#countAnswer = metrics.counter('console_gateway_contract_answers_total')
+    this.#countDeviation = metrics.counter('console_gateway_contract_deviations_total')
   }
 
   contract({ route, schema, mode, dataName }: ContractOptions): Contract {
@@ -125,14 +115,14 @@ export class Drift {
 
   #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
     const { route, paths } = state
-    this.#answers.labels(route, outcome).inc()
+    this.#countAnswer(route, outcome)
     const counted = new Map<string, Deviation>()
     for (const { kind, path } of found) {
       if (paths.size < maxPaths) paths.add(path)
       const place = paths.has(path) ? path : 'other'
       counted.set(`${kind} ${place}`, { kind, path: place })
     }
-    for (const { kind, path } of counted.values()) this.#deviations.labels(route, path, kind).inc()
+    for (const { kind, path } of counted.values()) this.#countDeviation(route, path, kind)
     return counted
   }
 }

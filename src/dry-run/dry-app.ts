@@ -1,5 +1,4 @@
 /** The real app of a config without a listener: what it does with a request, and what it asks. */
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
@@ -10,25 +9,16 @@ import type { GatewayServices } from '../app/gateway.ts'
 import { sessionCookie, signedCookie } from '../app/hooks/session-cookie.ts'
 import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { urlsOf } from '../config/schema/upstreams.ts'
-import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { SourceFaults } from '../login/credential-source.ts'
-import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
-import { SharedCounts } from '../limits/shared-counts.ts'
 import { adopt } from '../observability/emitters.ts'
-import { Metrics } from '../observability/metrics.ts'
-import { RequestRates } from '../observability/request-rates.ts'
 import { type FullRequestJson, fullRequestJson } from '../observability/request-json.ts'
+import type { Call } from '../proxy/receiver.ts'
+import type { UpstreamResponse } from '../proxy/response.ts'
 import type { Upstream } from '../proxy/upstream.ts'
-import { createLogger } from '../services/services.ts'
+import { createLogger, createServices } from '../services/services.ts'
 import { contextsOnly } from '../observability/traces/tracer.ts'
-import { MemoryStore } from '../session/memory-store.ts'
-import { Sessions } from '../session/sessions.ts'
-import { createSecretId, type Credential, type Identity } from '../session/types.ts'
-import { createSeal } from '../session/seal.ts'
+import { createSecretId, type Identity, type NewSession } from '../session/types.ts'
 
 export interface UpstreamCall {
   readonly upstream: string
@@ -52,31 +42,17 @@ export interface DryRequest {
   readonly answer?: unknown
 }
 
-export interface DryResult {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly body: string
-  readonly record: FullRequestJson | undefined
-  readonly calls: readonly UpstreamCall[]
-  readonly shaped: ReadonlyMap<string, unknown>
-}
-
-interface SignedIn {
-  readonly source: string
-  readonly identity: Identity
-  readonly credential?: Credential
-}
-
 interface Options {
-  /** Opens the real upstream of a name; without it upstreams respond what the request says. */
-  readonly open?: ((name: string, config: UpstreamConfig) => Upstream) | undefined
+  /** Asks the real upstream; without it upstreams respond what the request says. */
+  readonly send?: ((upstream: Upstream, call: Call) => Promise<UpstreamResponse>) | undefined
   /** Whom each password signs in; nobody without it. */
   readonly identity?: Identity | undefined
-  /** Called with the app before anything is added to it. */
-  readonly watch?: GatewayServices['watch']
 }
 
+type SignedIn = Pick<NewSession, 'source' | 'identity' | 'credential'>
+
 export type DryApp = Awaited<ReturnType<typeof createDryApp>>
+export type DryResult = Awaited<ReturnType<DryApp['ask']>>
 
 export const tokenOfSession = '(token-of-the-session)'
 
@@ -87,38 +63,37 @@ const newRun = (answer?: unknown) => ({
   record: Promise.withResolvers<FullRequestJson>()
 })
 
-export async function createDryApp(config: Config, { open, identity, watch }: Options = {}) {
+export async function createDryApp(config: Config, { send, identity }: Options = {}) {
   const { gateway } = config
-  const store = new MemoryStore()
-  const secrets = [randomBytes(32).toString('base64url')]
-  const sessions = new Sessions({
-    store,
-    seal: createSeal(secrets),
-    lifeTimes: gateway.session,
-    perUser: gateway.session.perUser
-  })
-  const counts = new SharedCounts(undefined)
+  const silent = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  const own = createServices(unshared(config), silent, contextsOnly())
+  const { counts, secrets, sessions } = own
   const lockouts = createMemoryLockouts()
+  const pools = own.upstreams.lease()
   let run = newRun()
   const services: GatewayServices = {
-    ...unseen(),
-    sessions,
-    secrets,
-    counts,
-    highestUse: new HighestUse(),
+    ...own,
     lockouts,
-    sourceFaults: new SourceFaults(),
-    inFlight: new Map(),
-    rates: new RequestRates(),
     running: () => () => {},
     shed: () => {},
     bindStream: () => () => {},
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },
-    watch,
     watchShape: (name, value) => void run.shaped.set(name, value),
-    upstream: (name, settings) => {
-      const upstream = open?.(name, settings) ?? offline(settings, () => run.answer)
-      return noting(upstream, name, () => run.calls)
+    upstream: (name, written) => {
+      // Health checks would be requests that nobody has asked for.
+      const { health: _, ...settings } = written
+      const upstream = pools.upstream(name, settings)
+      return {
+        ...upstream,
+        connect: () => Promise.reject(new GatewayError('upstream.refused')),
+        send: async call => {
+          const { method, headers, recorded } = call
+          const part = recorded?.purpose === 'request' ? undefined : (recorded?.part ?? '')
+          const path = call.path.slice(upstream.base.length)
+          run.calls.push({ upstream: name, method, path, headers: { ...headers }, part })
+          return await (send === undefined ? respond(call, run.answer) : send(upstream, call))
+        }
+      }
     },
     sources: [
       {
@@ -134,9 +109,9 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     services
   )
   return {
-    ask: async (request: DryRequest): Promise<DryResult> => {
+    ask: async (request: DryRequest) => {
       run = newRun(request.answer)
-      const response = await send(server, request)
+      const response = await sendTo(server, request)
       // It is complete when the connection is closed.
       const record = await Promise.race([run.record.promise, wait(1000, undefined, { ref: false })])
       return { ...response, record, calls: run.calls, shaped: run.shaped }
@@ -158,15 +133,13 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     close: async (): Promise<void> => {
       server.close()
       await app.close()
-      await counts.close()
+      await pools.release()
+      await own.close()
     }
   }
 }
 
-async function send(
-  server: Server,
-  { method, target, headers, body, address }: DryRequest
-): Promise<Pick<DryResult, 'status' | 'headers' | 'body'>> {
+async function sendTo(server: Server, { method, target, headers, body, address }: DryRequest) {
   const [ours, theirs] = duplexPair()
   server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
@@ -189,50 +162,15 @@ async function send(
   }
 }
 
-function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
-  const { origin, pathname } = new URL(urlsOf(config)[0] ?? '')
-  const respond = () => {
-    const value = answer() ?? {}
-    const body = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value))
-    const type = { 'content-type': 'application/json', 'content-length': String(body.length) }
-    return { status: 200, headers: type, body }
-  }
-  return {
-    config,
-    origin,
-    origins: new Set([origin]),
-    base: pathname.replace(/\/$/, ''),
-    connect: () => Promise.reject(new GatewayError('upstream.refused')),
-    send: async ({ body }) => {
-      if (body instanceof Readable) body.resume()
-      return respond()
-    },
-    fetchWhole: async () => respond()
-  }
+function respond({ body: sent }: Call, answer: unknown): UpstreamResponse {
+  if (sent instanceof Readable) sent.resume()
+  const body = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer ?? {}))
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) }
+  return { status: 200, headers, body }
 }
 
-function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): Upstream {
-  // A call may get more headers, and those may be secret.
-  const note = (
-    { method, headers }: Pick<UpstreamCall, 'method' | 'headers'>,
-    path: string,
-    part?: string
-  ) => void calls().push({ upstream: name, method, path, headers: { ...headers }, part })
-  return {
-    ...upstream,
-    send: call => {
-      note(call, call.path.slice(upstream.base.length))
-      return upstream.send(call)
-    },
-    fetchWhole: request => {
-      note(request, request.path, request.recorded?.part ?? '')
-      return upstream.fetchWhole(request)
-    }
-  }
-}
-
-function unseen() {
-  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
-  const metrics = new Metrics()
-  return { log, metrics, drift: new Drift({ log, metrics }), tracer: contextsOnly() }
+/** Sessions, counts and secrets of its own, and nothing is written down. */
+function unshared({ gateway, ...others }: Config): Config {
+  const { redis: _, audit: __, session, ...settings } = gateway
+  return { ...others, gateway: { ...settings, session: { ...session, secrets: [] } } }
 }

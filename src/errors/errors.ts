@@ -79,7 +79,7 @@ export const errorKinds = Object.fromEntries(
 >
 
 interface ErrorDetail {
-  /** The reason, for the log only. */
+  /** The reason, for the log only: an error, or a sentence. */
   readonly cause?: unknown
   /** Seconds for `Retry-After` (RFC 9110 §10.2.3). */
   readonly retryAfter?: number
@@ -105,10 +105,8 @@ export class GatewayError extends Error {
   readonly statusCode: number
 
   constructor(code: ErrorCode, detail: ErrorDetail = {}) {
-    super(
-      detail.message ?? errorKinds[code].en,
-      detail.cause === undefined ? undefined : { cause: detail.cause }
-    )
+    const { cause, message = errorKinds[code].en } = detail
+    super(message, { cause: typeof cause === 'string' ? new Error(cause) : cause })
     this.name = 'GatewayError'
     this.code = code
     this.status = detail.status ?? errorKinds[code].status

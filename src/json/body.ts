@@ -41,6 +41,15 @@ export function readJson(
   return value
 }
 
+/** Undefined for a body that is no JSON, or too large. */
+export function tryJson(bytes: Buffer, headers: Headers, maxBytes: number): Json {
+  try {
+    return readJson(bytes, headers, maxBytes)
+  } catch {
+    return undefined
+  }
+}
+
 /** @throws GatewayError `shape.not-json` for a value nested too deeply */
 export function writeJson(value: Json): string {
   try {

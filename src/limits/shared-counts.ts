@@ -21,6 +21,8 @@ export interface CountStore {
   readonly tell: (key: string, rate: Rate, count: number) => Promise<number>
   /** Takes one where there is room; below 0 where there was none. */
   readonly take: (key: string, rate: Rate) => Promise<number>
+  readonly ofCaller: (caller: string) => Promise<UsedLimit[]>
+  readonly forget: (caller: string) => Promise<unknown>
 }
 
 interface Entry {
@@ -87,7 +89,8 @@ export class SharedCounts {
     return true
   }
 
-  forget(caller: string): void {
+  async forget(caller: string): Promise<void> {
+    await this.#store?.forget(caller)
     for (const key of this.#entries.keys()) {
       if (key.startsWith(`${caller} `)) this.#entries.delete(key)
     }
@@ -97,7 +100,8 @@ export class SharedCounts {
     this.#entries.clear()
   }
 
-  ofCaller(caller: string): UsedLimit[] {
+  async ofCaller(caller: string): Promise<UsedLimit[]> {
+    if (this.#store !== undefined) return await this.#store.ofCaller(caller)
     return [...this.#entries.entries()]
       .filter(([key]) => key.startsWith(`${caller} `))
       .map(([key, entry]) => ({ limit: key.slice(caller.length + 1), used: usedOf(entry) }))

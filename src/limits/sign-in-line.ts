@@ -8,15 +8,20 @@ import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 export const timeIsOver = 'time is over'
 
 /** Of one key: there as long as a sign-in of it is judged. */
-interface Line {
-  running: number
+class Line {
+  running = 0
   /** In their order; each is called with whether it may try again. */
-  readonly waiting: Set<(mayTry: boolean) => void>
+  readonly waiting = new Set<(mayTry: boolean) => void>()
   /** Sends all away that wait, whenever for so long no sign-in of the key ended. */
-  readonly timer: NodeJS.Timeout
-}
+  readonly timer = setInterval(() => this.call(Infinity, false), 5000)
 
-const maxWaitMs = 5000
+  call(count: number, mayTry: boolean): void {
+    for (const call of [...this.waiting].slice(0, count)) {
+      this.waiting.delete(call)
+      call(mayTry)
+    }
+  }
+}
 
 export class SignInLines {
   readonly #lockouts: Pick<Lockouts, 'take'>
@@ -36,7 +41,7 @@ export class SignInLines {
       const before = buckets.map(({ key }) => this.#lines.get(key))
       const taken = await this.#lockouts.take(buckets)
       if (taken.isTaken) {
-        for (const { key } of buckets) this.#lineOf(key).running++
+        for (const { key } of buckets) this.#begin(key)
         return taken
       }
       const full = taken.waitMs.findIndex(ms => ms > 0)
@@ -47,51 +52,34 @@ export class SignInLines {
     }
   }
 
-  /** @param returned the buckets to which the sign-in gave its failure back */
-  end(buckets: readonly Bucket[], returned: readonly Bucket[]): void {
-    for (const bucket of buckets) {
-      const line = this.#lines.get(bucket.key)
+  #begin(key: string): void {
+    const line = this.#lines.get(key) ?? new Line()
+    this.#lines.set(key, line)
+    line.running++
+  }
+
+  /** The next that waits tries again: this one may have given its failures back. */
+  end(buckets: readonly Bucket[]): void {
+    for (const { key } of buckets) {
+      const line = this.#lines.get(key)
       if (line === undefined) continue
       line.running--
       line.timer.refresh()
-      if (line.running === 0) {
-        // Nobody is left to be waited for.
-        this.#lines.delete(bucket.key)
-        clearInterval(line.timer)
-        callAll(line.waiting, true)
-      } else if (returned.includes(bucket)) {
-        const [first] = line.waiting
-        if (first === undefined) continue
-        line.waiting.delete(first)
-        first(true)
-      }
+      line.call(line.running === 0 ? Infinity : 1, true)
+      if (line.running > 0) continue
+      this.#lines.delete(key)
+      clearInterval(line.timer)
     }
-  }
-
-  #lineOf(key: string): Line {
-    let line = this.#lines.get(key)
-    if (line === undefined) {
-      const waiting: Line['waiting'] = new Set()
-      const timer = setInterval(() => callAll(waiting, false), maxWaitMs)
-      this.#lines.set(key, (line = { running: 0, waiting, timer }))
-    }
-    return line
   }
 }
 
-function callAll(waiting: Line['waiting'], mayTry: boolean): void {
-  for (const call of waiting) call(mayTry)
-}
-
-/** @returns whether it may try again; otherwise its time is over */
+/** @returns whether it may try again, or has left; otherwise its time is over */
 async function wait({ waiting }: Line, leaving: AbortSignal): Promise<boolean> {
   const turn = Promise.withResolvers<boolean>()
-  const listener = addAbortListener(leaving, () => turn.reject(leaving.reason))
+  const listener = addAbortListener(leaving, () => turn.resolve(true))
   waiting.add(turn.resolve)
-  try {
-    return await turn.promise
-  } finally {
-    waiting.delete(turn.resolve)
-    listener[Symbol.dispose]()
-  }
+  const mayTry = await turn.promise
+  waiting.delete(turn.resolve)
+  listener[Symbol.dispose]()
+  return mayTry
 }

@@ -8,8 +8,8 @@ export class Slots {
   readonly #slots: number
   readonly #queue: number
   readonly #onWaited: ((ms: number) => void) | undefined
-  /** In their order: what starts each, and what refuses it. */
-  readonly #waiting = new Map<() => void, (error: unknown) => void>()
+  /** In their order: what starts each. */
+  readonly #waiting = new Set<() => void>()
 
   /**
    * @param queue how many may wait
@@ -49,7 +49,7 @@ export class Slots {
     const onAbort = () => refuse(signal?.reason)
     const timer = setTimeout(late, maxWaitMs).unref()
     signal?.addEventListener('abort', onAbort)
-    waiting.set(start, refuse)
+    waiting.add(start)
     try {
       await promise
     } finally {
@@ -69,15 +69,11 @@ export class Slots {
   }
 
   release(): void {
-    const [next] = this.#waiting.keys()
+    const [next] = this.#waiting
     // The slot goes on to the next one without being free in between.
     if (next === undefined) return void this.running--
     this.#waiting.delete(next)
     next()
-  }
-
-  close(error: GatewayError): void {
-    for (const refuse of this.#waiting.values()) refuse(error)
   }
 }
 

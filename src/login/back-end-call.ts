@@ -1,31 +1,17 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
-import { type credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
-import type { CsrfConfig } from '../config/schema/upstreams.ts'
-import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
-import { cookieText, decodedCookie } from '../session/cookie-header.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { AttemptPurpose, Trail } from '../observability/trail.ts'
+import { csrfHeader } from '../proxy/request-headers.ts'
+import type { WholeResponse } from '../proxy/response.ts'
+import { fetchWhole, type Upstream } from '../proxy/upstream.ts'
 import type { Credential } from '../session/types.ts'
-import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
+import { headerSafe, maxResponseBytes } from './login-response.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** Passed in, since login does not import proxy. */
-export type Send = (options: {
-  method: string
-  path: string
-  headers: Record<string, string>
-  body?: string
-  timeoutMs: number
-  maxBytes: number
-  recorded?: Recorded | undefined
-}) => Promise<RawResponse>
-
-export interface BackEnd {
-  readonly send: Send
-  readonly credential: CredentialForm
+export type BackEnd = Pick<Upstream, 'base' | 'send'> & {
+  readonly config: Pick<UpstreamConfig, 'credential'>
 }
-
-/** How it takes credentials; without `scheme`: `Bearer` for `bearer`, none for a header. */
-export type CredentialForm = Pick<ReturnType<typeof credentialOf>, 'as' | 'scheme' | 'csrf'>
 
 interface Call {
   readonly path: string
@@ -34,7 +20,8 @@ interface Call {
   readonly format?: Format | undefined
   readonly body?: object | undefined
   readonly headers?: Texts
-  readonly timeoutMs: number
+  /** 10 seconds without it. */
+  readonly timeoutMs?: number
   readonly purpose: AttemptPurpose
   readonly trail: Trail | undefined
 }
@@ -57,10 +44,10 @@ export function withLowerNames(headers: Texts): Record<string, string> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawResponse> {
-  const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
+export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
+  const { method, path, query, format = 'json', body, headers, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
-  return send({
+  return fetchWhole(backEnd, {
     method,
     // A path of config has no query of its own.
     path: search === '' ? path : `${path}?${search}`,
@@ -70,7 +57,7 @@ export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawRes
       ...headers
     },
     ...(body !== undefined && { body: writeBody(body, format) }),
-    timeoutMs,
+    timeoutMs: call.timeoutMs ?? 10_000,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose }
   })
@@ -81,7 +68,7 @@ export function callWith(
   backEnd: BackEnd,
   { fixedHeaders, sendCredential = true, ...call }: SessionCall,
   credential: Credential
-): Promise<RawResponse> {
+): Promise<WholeResponse> {
   const { token = '', refreshToken = '' } = credential
   const { body, query, headers = {} } = call
   const filled = fill({ body, query, headers }, { token, refreshToken })
@@ -91,17 +78,15 @@ export function callWith(
     ...filled,
     headers: {
       ...fixedHeaders,
-      ...(sendCredential && credentialHeaders(credential, backEnd.credential)),
+      ...(sendCredential && credentialHeaders(credential, backEnd.config)),
       ...withLowerNames(filled.headers)
     }
   })
 }
 
-export function credentialHeaders(
-  credential: Credential,
-  { as, scheme, csrf }: CredentialForm
-): Texts {
+export function credentialHeaders(credential: Credential, config: BackEnd['config']): Texts {
   const { token, cookies } = credential
+  const { as, scheme, csrf } = credentialOf(config.credential)
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = as === 'none' ? defaultStyle : as
   const name = tokenHeaderOf(style)
@@ -111,13 +96,6 @@ export function credentialHeaders(
     ...(cookies !== undefined && { cookie: cookies }),
     ...(csrf !== undefined && csrfHeader(credential, csrf))
   }
-}
-
-/** Decoded, as scripts of browsers send it. */
-export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig): Texts {
-  const { header, cookie } = csrf
-  const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
-  return value === undefined || !/^[\x20-\x7e]+$/.test(value) ? {} : { [header]: value }
 }
 
 function writeBody(body: object, format: Format): string {

@@ -53,6 +53,8 @@ export type SignInResult =
 export interface CredentialSource {
   /** Kept in the session, so that its sign-out finds its source. */
   readonly name: string
+  /** Of one that gives sessions of any source a token for this upstream alone. */
+  readonly upstream?: string
   /**
    * Takes the same time for a wrong password and an unknown user.
    * @throws GatewayError when the source is unavailable; that is never a refusal
@@ -70,16 +72,10 @@ export function takesPasswords(source: CredentialSource): source is PasswordSour
   return source.verify !== undefined
 }
 
-export interface SourceFault {
-  readonly source: string
-  /** Milliseconds since the epoch. */
-  readonly since: number
-  readonly reason: string
-}
-
 /** The sources that did not answer this process, for operators. */
 export class SourceFaults {
-  readonly #bySource = new Map<string, SourceFault>()
+  /** `since` in milliseconds since the epoch. */
+  readonly #bySource = new Map<string, { source: string; since: number; reason: string }>()
 
   /** Awaits what a source was asked, and remembers whether it could tell. */
   async watch<T>(source: string, asked: Promise<T>): Promise<T> {
@@ -98,23 +94,14 @@ export class SourceFaults {
   }
 
   /** @param names of the config */
-  read(names: readonly string[]): SourceFault[] {
+  read(names: readonly string[]) {
     return names.flatMap(name => this.#bySource.get(name) ?? [])
   }
 }
 
-/** An upstream that gives a session a token of its own, whatever its source is. */
-export interface TokenExchange extends Pick<CredentialSource, 'signOut'> {
-  readonly upstream: string
-  /** @throws GatewayError where it gives none */
-  renew(session: Session, trail?: Trail): Promise<Renewed>
-}
-
-type Holder = Partial<Pick<TokenExchange, 'upstream' | 'signOut'>>
-
 interface SignOutOptions {
   readonly sources: readonly CredentialSource[]
-  readonly exchanges?: ReadonlyMap<string, TokenExchange>
+  readonly exchanges?: ReadonlyMap<string, CredentialSource>
   readonly sessions: Pick<Sessions, 'list'>
 }
 
@@ -124,14 +111,14 @@ interface SignOutOptions {
  * @throws where one of them does not end it
  */
 export async function endAtSource(
-  { sources, exchanges = new Map(), sessions }: SignOutOptions,
+  { sources, exchanges, sessions }: SignOutOptions,
   session: Session,
   trail?: Trail,
   ended: readonly Session[] = []
 ): Promise<void> {
   const source = sources.find(({ name }) => name === session.source)
-  const givers = Object.keys(session.tokens ?? {}).map(name => exchanges.get(name))
-  const holders: ReadonlyArray<Holder | undefined> = [source, ...givers]
+  const givers = Object.keys(session.tokens ?? {}).map(name => exchanges?.get(name))
+  const holders = [source, ...givers]
   if (holders.every(each => each?.signOut === undefined)) return
   // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
   const listed = await sessions.list(signedInOf(session)).catch(() => [])

@@ -138,18 +138,20 @@ export function massChange(before: Sources, after: Sources): string | undefined 
 
 /** Ends their sessions, one user after the other. @throws StoreUnavailable */
 export async function reviewChanged(
-  sessions: Pick<Sessions, 'endReviewed'>,
+  sessions: Pick<Sessions, 'endOf'>,
   changed: readonly ChangedUser[]
 ) {
-  return await Array.fromAsync(changed, async user => ({
-    ...user,
-    closed: await sessions.endReviewed(user)
-  }))
+  return await Array.fromAsync(changed, async user => {
+    const { closed } = await sessions.endOf(user, { by: 'users-file' }, ({ evaluation }) => {
+      return 'ended' in evaluation && evaluation.ended === 'revoked'
+    })
+    return { ...user, closed }
+  })
 }
 
 /** The same for users that changed while this process did not run. @throws StoreUnavailable */
 export async function reviewSignedIn(
-  sessions: Pick<Sessions, 'endReviewed' | 'store'>,
+  sessions: Pick<Sessions, 'endOf' | 'store'>,
   sources: Sources
 ): Promise<ReviewedUser[]> {
   const reviewed: ReviewedUser[] = []

@@ -7,10 +7,9 @@ import type { Session } from '../session/types.ts'
 export function refuseLeak(value: unknown, session: Holder | undefined, place: string): void {
   if (!holdsCredential(value, session)) return
   throw new GatewayError('upstream.invalid', {
-    cause: new Error(
+    cause:
       `${place} would give the browser a token or cookie of the back-end: ` +
-        'name another member of the profile, or another `user.profile`'
-    )
+      'name another member of the profile, or another `user.profile`'
   })
 }
 

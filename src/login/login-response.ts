@@ -1,18 +1,11 @@
 /** A back-end's response, read by the paths that config names. */
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors/errors.ts'
-import { readJson } from '../json/body.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
+import { invalid, type WholeResponse } from '../proxy/response.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import type { Refusal } from './credential-source.ts'
-
-export interface RawResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
-  readonly body: Buffer
-}
 
 export const maxResponseBytes = 256 * 1024
 
@@ -25,13 +18,16 @@ type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLo
 
 export class LoginResponse {
   readonly #config: ResponseConfig
-  readonly #raw: RawResponse
+  readonly #raw: WholeResponse
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, raw: RawResponse) {
+  constructor(config: ResponseConfig, raw: WholeResponse) {
     this.#config = config
     this.#raw = raw
-    this.#content = readContent(raw.body, raw.headers)
+    const { body, headers } = raw
+    // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
+    // not JSON has no members: the tests of config decide by the status alone.
+    this.#content = tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
   }
 
   matches(test: AnswerTest): boolean {
@@ -122,10 +118,6 @@ export function userFrom(
   return { id, username, name, roles }
 }
 
-export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
-}
-
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */
 export function headerSafe(value: string): string {
   if (!/[^\x20-\x7e]/.test(value)) return value
@@ -164,19 +156,6 @@ export function isWritable(value: unknown): boolean {
 function textsOf(values: readonly unknown[]): string[] {
   const scalars = values.map(plain).filter(each => ['string', 'number'].includes(typeof each))
   return scalars.map(String).filter(each => each !== '')
-}
-
-/** A body that is not JSON has no members: the tests of config decide by the status alone. */
-function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
-  try {
-    return readJson(body, headers, maxResponseBytes)
-  } catch {}
-  // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in.
-  try {
-    return parseKeepingDigits(body.toString('utf8'))
-  } catch {
-    return null
-  }
 }
 
 /** The `Cookie` header after a response. Of other names, and what is deleted, nothing is taken. */
@@ -225,7 +204,7 @@ function ownMember(value: unknown, name: string): unknown[] {
 
 export function matchesTest(
   test: AnswerTest,
-  { status, headers }: Pick<RawResponse, 'status' | 'headers'>,
+  { status, headers }: Pick<WholeResponse, 'status' | 'headers'>,
   content?: unknown
 ): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false

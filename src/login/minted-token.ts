@@ -6,11 +6,6 @@ import { steadyNow } from '../steady-clock.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-interface Signer {
-  readonly header: object
-  readonly sign: (input: string) => Buffer
-}
-
 const lifetimeSeconds = 60
 
 /** @param claimsOf the user, without the times and the id of a token */
@@ -45,18 +40,18 @@ function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-function hs256(secret: string): Signer {
+function hs256(secret: string) {
   return {
     header: { alg: 'HS256' },
-    sign: input => createHmac('sha256', secret).update(input).digest()
+    sign: (input: string) => createHmac('sha256', secret).update(input).digest()
   }
 }
 
-function es256(pem: string): Signer {
+function es256(pem: string) {
   const key = createPrivateKey(pem)
   return {
     header: { alg: 'ES256', kid: publicKeyOf(pem).kid },
-    sign: input => sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
+    sign: (input: string) => sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
   }
 }
 

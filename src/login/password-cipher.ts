@@ -1,12 +1,8 @@
 /** Passwords in AES, CBC (with `iv`) or ECB, PKCS #7, base64. The key is public: no protection. */
 import { createDecipheriv } from 'node:crypto'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
 
-export interface PasswordCipher {
-  /** 16, 24 or 32 characters. */
-  readonly key: string
-  /** 16 characters. */
-  readonly iv?: string
-}
+export type PasswordCipher = NonNullable<GatewayConfig['login']['fields']['cipher']>
 
 /** The password in plain text; a text that is not encrypted stays as it is. */
 export function decryptPassword(text: string, { key, iv }: PasswordCipher): string {

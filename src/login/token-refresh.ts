@@ -9,16 +9,14 @@ import type { Sessions } from '../session/sessions.ts'
 import { liveIn } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
-import { type CredentialSource, endAtSource, type TokenExchange } from './credential-source.ts'
+import { type CredentialSource, endAtSource } from './credential-source.ts'
 
 interface Options {
   readonly sessions: Sessions
   readonly sources: readonly CredentialSource[]
-  readonly exchanges?: ReadonlyMap<string, TokenExchange>
+  readonly exchanges?: ReadonlyMap<string, CredentialSource>
   readonly onFailed: (error: unknown) => void
 }
-
-type Issuer = Pick<CredentialSource, 'renew'> & Partial<Pick<TokenExchange, 'upstream'>>
 
 const renewBeforeMs = 60_000
 /** Longer than a renewal may take: where a replica dies during one, others wait for so long. */
@@ -34,21 +32,28 @@ export function createTokenRefresh(options: Options) {
 
   /**
    * Waits for a renewal only when the old token has expired.
+   * @param exchange of an upstream that gives the user a token of its own
    * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is away
    */
-  async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
+  async function ensureFresh(lookedUp: Live, trail?: Trail, exchange?: CredentialSource) {
     const live = sessions.credentials.withHeld(lookedUp)
     const { credential, source: name } = live.session
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
-    return source?.renew === undefined ? live : await ensureToken(live, source, trail)
+    const fresh = source?.renew === undefined ? live : await ensureToken(live, source, trail)
+    return exchange === undefined ? fresh : await ensureToken(fresh, exchange, trail)
   }
 
   /**
    * @param refused the token that the upstream took for one that is over
    * @throws GatewayError as the issuer does where there is no valid token
    */
-  async function ensureToken(lookedUp: Live, issuer: Issuer, trail?: Trail, refused?: string) {
+  async function ensureToken(
+    lookedUp: Live,
+    issuer: CredentialSource,
+    trail?: Trail,
+    refused?: string
+  ) {
     const live = sessions.credentials.withHeld(lookedUp)
     const credential = credentialIn(live.session, issuer.upstream)
     const isRefused = refused !== undefined && credential?.token === refused
@@ -73,7 +78,7 @@ export function createTokenRefresh(options: Options) {
   return { ensureFresh, ensureToken }
 }
 
-async function renewOnce(options: Options, live: Live, issuer: Issuer, trail?: Trail) {
+async function renewOnce(options: Options, live: Live, issuer: CredentialSource, trail?: Trail) {
   const { sessions, onFailed } = options
   const { upstream } = issuer
   const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]

@@ -7,6 +7,7 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
+import { invalid } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
 import {
@@ -19,15 +20,16 @@ import {
 } from './back-end-call.ts'
 import type {
   ConsoleRequest,
+  CredentialSource,
   PasswordSource,
   SignInAttempt,
-  SignInResult,
-  TokenExchange
+  SignInResult
 } from './credential-source.ts'
-import { cookiesAfter, invalid, LoginResponse } from './login-response.ts'
+import { cookiesAfter, LoginResponse } from './login-response.ts'
 
-interface Options extends BackEnd {
+interface Options {
   readonly name: string
+  readonly backEnd: BackEnd
   readonly config: UpstreamLoginConfig
   /** For a sign-in that failed after the back-end's, whose session could not be ended. */
   readonly onFailed?: (error: unknown) => void
@@ -36,7 +38,6 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const callMs = 10_000
 const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
@@ -65,10 +66,7 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
 }
 
 /** @param usual for outcomes that config does not name */
-function withUsualOutcomes(
-  outcomes: readonly OutcomeTest[],
-  usual: readonly OutcomeTest[]
-): OutcomeTest[] {
+function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly OutcomeTest[]) {
   return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 
@@ -78,17 +76,16 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
   const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
-  const raw = await ask(options, {
+  const raw = await ask(options.backEnd, {
     method: 'POST',
     path: config.path,
     format: config.format,
     body: bodyOf(config, attempt),
     headers: {
       ...headers,
-      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.credential),
+      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
       ...withLowerNames(config.headers)
     },
-    timeoutMs: callMs,
     purpose: 'sign-in',
     trail
   })
@@ -126,13 +123,7 @@ interface Asking {
 async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
   const { before: path, cookies: names, passCookies } = options.config
   if (path === undefined) return passed
-  const raw = await ask(options, {
-    ...asking,
-    method: 'GET',
-    path,
-    timeoutMs: callMs,
-    purpose: 'sign-in'
-  })
+  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path, purpose: 'sign-in' })
   if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
   return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
@@ -143,8 +134,8 @@ async function askUser(
   { headers, credential, trail }: Asking & { readonly credential: Credential }
 ): Promise<LoginResponse> {
   const { path, method, query, success } = from
-  const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
-  const raw = await callWith(options, { ...call, purpose: 'sign-in' }, credential)
+  const call = { path, method, query, fixedHeaders: headers, trail }
+  const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
@@ -156,9 +147,9 @@ async function renew(
   credential: Credential,
   trail: Trail | undefined
 ): Promise<Renewed | undefined> {
-  const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
-  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
-  const raw = await callWith(options, sent, credential)
+  const of = { purpose: 'renewal', trail } as const
+  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...of }
+  const raw = await callWith(options.backEnd, sent, credential)
   const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
@@ -167,18 +158,17 @@ async function renew(
 }
 
 async function signOut(
-  options: BackEnd,
+  { backEnd }: Pick<Options, 'backEnd'>,
   logout: Logout,
   credential: Credential | undefined,
   trail: Trail | undefined
 ): Promise<void> {
   if (credential === undefined) return
   const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
-  const { status } = await callWith(options, call, credential)
+  const { status } = await callWith(backEnd, call, credential)
   if (status < 400) return
-  throw new GatewayError('upstream.error', {
-    cause: new Error(`the sign-out was answered with status ${status}`)
-  })
+  const cause = `the sign-out was answered with status ${status}`
+  throw new GatewayError('upstream.error', { cause })
 }
 
 function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
@@ -205,7 +195,7 @@ function bounded(what: string, value: unknown): string {
   throw new GatewayError('request.malformed', { message })
 }
 
-interface ExchangeOptions extends BackEnd {
+interface ExchangeOptions extends Pick<Options, 'backEnd'> {
   readonly upstream: string
   readonly config: ExchangeConfig
   readonly bodyOf: (session: Session) => object
@@ -217,20 +207,20 @@ const exchangeOutcomes: readonly OutcomeTest[] = [
   { is: 'refused', status: [400, 403, 404, 422] }
 ]
 
-export function createTokenExchange(options: ExchangeOptions): TokenExchange {
+export function createTokenExchange(options: ExchangeOptions): CredentialSource {
   const { upstream, config } = options
   const { path, format, headers, logout } = config
   const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
   return {
+    name: upstream,
     upstream,
     renew: async (session, trail) => {
-      const raw = await ask(options, {
+      const raw = await ask(options.backEnd, {
         method: 'POST',
         path,
         format,
         body: options.bodyOf(session),
         headers: withLowerNames(headers),
-        timeoutMs: callMs,
         purpose: 'renewal',
         trail
       })
@@ -239,7 +229,7 @@ export function createTokenExchange(options: ExchangeOptions): TokenExchange {
       if (outcome === 'success') return { credential: response.credential({}) }
       const reason = `the exchange for a token was answered with status ${raw.status}`
       if (outcome === undefined) throw invalid(reason)
-      throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+      throw new GatewayError('route.unknown-user', { cause: reason })
     },
     ...(logout !== undefined && {
       signOut: (session, trail) => signOut(options, logout, credentialIn(session, upstream), trail)

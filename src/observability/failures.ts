@@ -109,7 +109,8 @@ export class Failures {
     if (redis === undefined) return
     for (const trail of this.#waiting) {
       const waitedMs = performance.now() - trail.startedAt - trail.ms
-      if (hasOpenCall(trail) && waitedMs < waitMs) continue
+      const isCalling = trail.attempts?.some(({ ms }) => ms === undefined) === true
+      if (isCalling && waitedMs < waitMs) continue
       const sealed = seal.close(this.#key, JSON.stringify(this.#json(trail)))
       try {
         await redis.xadd(this.#key, 'MAXLEN', '~', maxKept, '*', 'r', sealed)
@@ -138,10 +139,6 @@ export class Failures {
     } while (page.length === pageSize && requests.length < count)
     return { requests: requests.slice(0, count), oldest: first && Number(first[0].split('-')[0]) }
   }
-}
-
-function hasOpenCall({ attempts }: Trail): boolean {
-  return attempts?.some(({ ms }) => ms === undefined) === true
 }
 
 function isWanted(request: KeptRequest, { id, user, status, route }: RequestQuery): boolean {

@@ -2,55 +2,64 @@ import Counter from '@prometheus-io/client/lib/counter.js'
 import Gauge from '@prometheus-io/client/lib/gauge.js'
 import Histogram from '@prometheus-io/client/lib/histogram.js'
 import Registry from '@prometheus-io/client/lib/registry.js'
+import names from './metrics.json' with { type: 'json' }
 
-export type { Counter, Histogram }
+export type Count = (...labels: string[]) => void
+
+interface Description {
+  readonly labels: readonly string[]
+  readonly buckets?: readonly number[]
+  readonly help: string
+}
+
+type Name = keyof typeof names
+
+export const { buckets: requestBuckets } = names.console_gateway_request_duration_seconds
+const descriptions: Readonly<Record<Name, Description>> = names
 
 /** Of a metric without labels; else for each series its labels' values, and its own. */
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
-
-interface Readable {
-  readonly name: string
-  readonly help: string
-  readonly labelNames?: readonly string[]
-  readonly read: () => Values | Promise<Values>
-}
 
 /**
  * Outlives a generation: a name that is asked for again gives the same metric. Values of labels are
  * never what a client chooses.
  */
 export class Metrics {
+  /** Requests that are being answered. */
+  inFlight = 0
   readonly #registry = new Registry()
   #ofProcess: Promise<void> | undefined
 
-  counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
+  /** @returns counts one more of these labels' values */
+  counter(name: Name): Count {
     const existing = this.#registry.getSingleMetric(name) as Counter | undefined
-    return existing ?? new Counter(this.#options(name, help, labelNames))
+    const counter = existing ?? new Counter(this.#options(name))
+    return (...labels) => counter.labels(...labels).inc()
   }
 
-  histogram(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    buckets: readonly number[]
-  ): Histogram {
+  histogram(name: Name): Histogram {
     const existing = this.#registry.getSingleMetric(name) as Histogram | undefined
-    const options = { ...this.#options(name, help, labelNames), buckets: [...buckets] }
-    return existing ?? new Histogram(options)
+    return existing ?? new Histogram(this.#options(name))
   }
 
-  read({ name, help, labelNames = [], read }: Readable): void {
-    const options = this.#options(name, help, labelNames)
+  read(name: Name, read: () => Values | Promise<Values>): void {
+    const options = this.#options(name)
     const metric = new Gauge(options)
     const collect = async () => {
       const values = await read()
       metric.reset()
       // Without labels it would be 0 where nothing is read.
-      if (labelNames.length === 0) metric.remove()
+      if (options.labelNames.length === 0) metric.remove()
       if (typeof values === 'number') metric.inc(values)
       else for (const [labels, value] of values ?? []) metric.labels(...[labels].flat()).inc(value)
     }
     Object.assign(metric, { collect })
+  }
+
+  /** Those of all series of a counter or a histogram. */
+  async values(name: Name) {
+    const metric = this.#registry.getSingleMetric(name) as Counter | Histogram | undefined
+    return (await metric?.get())?.values ?? []
   }
 
   /** Those of the process are there from the first call on. */
@@ -62,7 +71,14 @@ export class Metrics {
     return { type: this.#registry.contentType, body: await this.#registry.metrics() }
   }
 
-  #options(name: string, help: string, labelNames: readonly string[]) {
-    return { name, help, labelNames: [...labelNames], registers: [this.#registry] }
+  #options(name: Name) {
+    const { labels, buckets, help } = descriptions[name]
+    return {
+      name,
+      help,
+      labelNames: [...labels],
+      ...(buckets && { buckets: [...buckets] }),
+      registers: [this.#registry]
+    }
   }
 }

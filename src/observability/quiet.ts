@@ -1,7 +1,5 @@
-const quietMs = 60_000
-
-/** Each request may meet the same fault. @returns runs what it gets at most once a minute */
-export function createQuiet(): (report: () => void) => void {
+/** Each request may meet the same fault. @returns runs what it gets, at most once in the time */
+export function createQuiet(quietMs = 60_000): (report: () => void) => void {
   let quietUntil = -Infinity
   return report => {
     const now = performance.now()

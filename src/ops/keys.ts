@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
-import { createKey, listKeys, revokeKey } from '../login/keys.ts'
+import { createKey, listKeys, revokeKey } from '../session/keys.ts'
 import { secretOperator } from './operator.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import { count, forMs, list, object, optional, text, time } from './schemas.ts'
 
 export type KeyJson = Static<typeof key>
@@ -30,20 +30,17 @@ const key = object({
 const created = object({ key: text('It is shown this once.'), ...key.properties })
 
 export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/keys',
     summary: 'Keys for scripts.',
     answer: object({ keys: list(key) }),
-    read: async () => ({ keys: await listKeys(sessions) })
+    run: async () => ({ keys: await listKeys(sessions) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/keys/create',
     kind: 'keys.create',
     summary: 'Creates a key for a script.',
-    hint:
-      'Name the key: {"name": "nightly-export"}, with {"roles": ["user"]}, and ' +
-      '{"forMs": MILLISECONDS}, at most ten years. A name has letters, digits, ".", "-" and "_".',
-    body: newKey,
+    takes: newKey,
     answer: created,
     secret: 'key',
     run: async ({ name: keyName, roles = [], forMs: ms = standardMs }, request) => {
@@ -52,12 +49,11 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
       return await createKey(sessions, { name: keyName, roles, ...terms })
     }
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/keys/revoke',
     kind: 'keys.revoke',
     summary: 'Ends a key at all replicas.',
-    hint: 'Name the key: {"name": "nightly-export"}.',
-    body: object({ name }),
+    takes: object({ name }),
     answer: object({ revoked: count }),
     run: async ({ name: keyName }) => ({ revoked: Number(await revokeKey(sessions, keyName)) })
   })

@@ -8,7 +8,7 @@ import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import { type UserId, userKey } from '../session/types.ts'
-import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
+import { addRoute, type Desk, orUnavailable } from './routes.ts'
 import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
 import { findNamed } from './users.ts'
 
@@ -42,29 +42,26 @@ const callerLimit = object({
 })
 
 const ofCaller = object({ caller: name('An IP address, or the id or name of a user.') })
-const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
 
 export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/limits',
     summary: 'The use of each limit.',
     answer: object({ limits: list(limitRow) }),
-    read: () => ({ limits: limitsOf(desk) })
+    run: () => ({ limits: limitsOf(desk) })
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/limits/caller',
     summary: 'The counts of one caller.',
-    hint,
-    query: ofCaller,
+    takes: ofCaller,
     answer: object({ limits: list(callerLimit) }),
-    read: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
+    run: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/limits/caller/reset',
     kind: 'limits.reset',
     summary: 'Counts a caller anew.',
-    hint,
-    body: ofCaller,
+    takes: ofCaller,
     answer: object({ reset: count }),
     run: async ({ caller }) => await countAnew(desk, caller)
   })
@@ -81,15 +78,15 @@ export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimi
   return await countsOf(desk, [callerOfUser(userKey(user))])
 }
 
-async function countsOf({ config, callers }: Desk, subjects: readonly string[]) {
-  const asked = Promise.all(subjects.map(each => callers.ofCaller(each)))
+async function countsOf({ config, counts }: Desk, subjects: readonly string[]) {
+  const asked = Promise.all(subjects.map(each => counts.ofCaller(each)))
   const counted = await orUnavailable(asked, 'counts')
-  const counts = counted.flat().map(({ limit, used }) => {
+  const entries = counted.flat().map(({ limit, used }) => {
     const [of = '', ...more] = limit.split(' ')
     return { limit: of, of: more.join(' '), used }
   })
   return compilePlan(config().limits).all.flatMap(({ name: limit, rate, enforced }) => {
-    const ofLimit = counts.filter(each => each.limit === limit && each.used > 0)
+    const ofLimit = entries.filter(each => each.limit === limit && each.used > 0)
     return ofLimit.map(({ of, used }): CallerLimit => {
       const { remaining, ...verdict } = look(rate, used * eachMs(rate), 0)
       const max = rate.burst
@@ -102,7 +99,7 @@ async function countsOf({ config, callers }: Desk, subjects: readonly string[]) 
 async function countAnew(desk: Desk, caller: string) {
   const subjects = await callersOf(desk, caller)
   const reset = (await countsOf(desk, subjects)).length
-  const forgotten = Promise.all(subjects.map(each => desk.callers.forget(each)))
+  const forgotten = Promise.all(subjects.map(each => desk.counts.forget(each)))
   await orUnavailable(forgotten, 'counts')
   return { reset }
 }

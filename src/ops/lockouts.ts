@@ -5,7 +5,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { challenge } from '../app/sign-in/guard.ts'
 import { type Lock, operatorsApart, partsOf } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
-import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
+import { addRoute, type Desk, orUnavailable } from './routes.ts'
 import { count, list, object, optional, text, time } from './schemas.ts'
 
 export type LockoutsOf = Static<typeof lockoutsOf>
@@ -27,7 +27,6 @@ const lockoutsAnswer = object({ lockouts: list(lockout), total: count })
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
 
-const hint = 'An account is given by its user name, an address as an IP address.'
 const ofNobody = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 
 const kindNames: Readonly<Record<string, string>> = {
@@ -36,20 +35,18 @@ const kindNames: Readonly<Record<string, string>> = {
 }
 
 export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/lockouts',
     summary: 'Who is locked out of sign-in.',
-    hint,
-    query: lockoutsOf,
+    takes: lockoutsOf,
     answer: lockoutsAnswer,
-    read: async query => await listLockouts(desk, query)
+    run: async query => await listLockouts(desk, query)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/lockouts/lift',
     kind: 'lockouts.lift',
     summary: 'Lifts the lockouts of an account or an address.',
-    hint,
-    body: lockoutsOf,
+    takes: lockoutsOf,
     answer: object({ lifted: count }),
     run: async body => await lift(desk, body)
   })

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { type Closing, timePattern } from '../services/maintenance.ts'
 import { secretOperator } from './operator.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import { list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
 
 export type ShownMaintenance = Static<typeof answer>
@@ -42,31 +42,28 @@ const inThisProcess =
 
 export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   const { maintenance: record } = desk
-  addRead(ops, {
+  addRoute(ops, {
     path: '/maintenance',
     summary: 'What is closed for maintenance, and by whom.',
     answer,
-    read: () => maintenanceOf(desk)
+    run: () => maintenanceOf(desk)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/maintenance',
     kind: 'maintenance.begin',
     summary: 'Closes routes until a time, at all replicas, beside what was closed before.',
-    hint:
-      'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
-      '"methods", "allowRoles" and "message" (at most 500 characters).',
-    body: beginBody,
+    takes: beginBody,
     answer,
     run: async (body, { operator: { name: by } = secretOperator }) => {
       await record.begin(readMaintenance(body, desk), by)
       return maintenanceOf(desk)
     }
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/maintenance/end',
     kind: 'maintenance.end',
     summary: 'Opens what operators closed, or some routes of it.',
-    body: object({
+    takes: object({
       routes: routeNames('The routes to open; all that operators closed without it.')
     }),
     answer,

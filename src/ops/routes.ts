@@ -1,6 +1,6 @@
 /** The operators' API. `/ops/api/openapi.json` describes it by the schemas of its routes. */
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
@@ -24,13 +24,14 @@ const protectiveActs = new Set([
   'sessions.close',
   'users.block',
   'keys.revoke',
+  'ops.link',
   'ops.sign-in',
   'ops.sign-out'
 ])
 
 const maxText = 512
 
-type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures'
+type Used = 'sessions' | 'lockouts' | 'counts' | 'highestUse' | 'maintenance' | 'failures'
 type OfServer = 'metrics' | 'ledger' | 'log'
 
 export interface Desk extends Pick<Services, Used | OfServer> {
@@ -45,96 +46,85 @@ export interface Desk extends Pick<Services, Used | OfServer> {
   readonly signOut: (ended: readonly Session[]) => void
 }
 
-interface Route {
+interface Route<A extends TSchema, T extends TSchema> {
   readonly path: string
   readonly summary: string
-  /** The message for a request that does not fit; without it the common one. */
-  readonly hint?: string
-}
-
-interface Read<A extends TSchema, Q extends TSchema> extends Route {
+  /** Names an act in the ledger, such as `sessions.close`: it is a POST. The others only read. */
+  readonly kind?: string
+  /** The query of a GET, or the body. */
+  readonly takes?: T
   readonly answer: A
-  readonly query?: Q
-  readonly read: (asked: Static<Q>) => Static<A> | Promise<Static<A>>
-}
-
-interface Act<A extends TSchema, B extends TSchema> extends Route {
-  /** Names the act in the ledger, such as `sessions.close`. */
-  readonly kind: string
-  readonly answer: A
-  readonly body: B
   /** The member of the answer that the ledger must not have. */
   readonly secret?: string
-  readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A> & object>
+  readonly run: (
+    fields: Static<T>,
+    request: FastifyRequest
+  ) => (Static<A> & object) | Promise<Static<A> & object>
 }
+
+type Act = Route<TSchema, TSchema> & { readonly kind: string }
 
 declare module 'fastify' {
   interface FastifySchema {
     summary?: string
   }
   interface FastifyInstance {
-    acts: Map<string, Act<TSchema, TSchema>>
+    acts: Map<string, Act>
     actsTo: Pick<Services, 'ledger' | 'log'>
   }
 }
 
-export function addRead<A extends TSchema, Q extends TSchema>(
-  ops: FastifyInstance,
-  route: Read<A, Q>
-): void {
-  const { query, answer, read } = route
-  const schema = { ...(query && { querystring: query }), response: { 200: answer } }
-  addRoute(
-    ops,
-    'GET',
-    { ...route, schema },
-    async request => await read(request.query as Static<Q>)
-  )
-}
-
-export function addAct<A extends TSchema, B extends TSchema>(
-  ops: FastifyInstance,
-  route: Act<A, B>
-): void {
-  const act = route as unknown as Act<TSchema, TSchema>
-  ops.acts.set(route.path, act)
-  const schema = { body: route.body, response: { 200: route.answer } }
-  addRoute(ops, 'POST', { ...route, schema }, async request => {
-    return await doAct(act, request.body as object, request)
-  })
-}
-
 /** Adds a route in a plugin of its own: only those that are added so are described. */
-export function addRoute(
+export function addRoute<A extends TSchema, T extends TSchema>(
   ops: FastifyInstance,
-  method: 'GET' | 'POST',
-  route: Route & { readonly schema?: FastifySchema },
-  handler: RouteHandlerMethod
+  route: Route<A, T>
 ): void {
-  const { path, summary, hint, schema } = route
+  const { path, summary, kind, takes, answer, run } = route
+  const act = kind === undefined ? undefined : ({ ...route, kind } as unknown as Act)
+  if (act !== undefined) ops.acts.set(path, act)
+  const [method, place] = act === undefined ? ['GET', 'querystring'] : ['POST', 'body']
+  const ofFields = takes && { [place]: takes }
+  const schema: FastifySchema = { summary, ...ofFields, response: { 200: answer } }
   ops.register(async scope => {
     scope.route({
       method,
       url: prefix + path,
-      schema: { summary, ...schema },
-      ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) }),
+      schema,
+      schemaErrorFormatter: misfits => refusalOf(misfits, takes),
       preValidation: async request => {
         // A command without parameters sends no body.
         if (!isRecord(request.body)) request.body = {}
       },
-      handler
+      handler: async request =>
+        act === undefined
+          ? await run(request.query as Static<T>, request)
+          : await doAct(act, request.body as object, request)
     })
   })
+}
+
+type Misfits = NonNullable<FastifyError['validation']>
+
+/** Names the first member that does not fit, and says what would. */
+function refusalOf([misfit]: Misfits, schema: TSchema | undefined): GatewayError {
+  const { instancePath = '', message, params = {} } = misfit ?? {}
+  const [, name = ''] = instancePath.split('/')
+  const { allowedValues = [], additionalProperty = [] } = params
+  const which = [allowedValues, additionalProperty].flat().join(', ')
+  const members = schema !== undefined && Type.IsObject(schema) ? schema.properties : {}
+  const { description = '' } = (members[name] ?? {}) as { readonly description?: string }
+  const texts = [`${name} ${message} ${which}`.trim(), description]
+  return new GatewayError('request.malformed', { message: texts.filter(Boolean).join('. ') })
 }
 
 /** For the form of a page, whose fields its schema checks too. @throws GatewayError */
 export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
   const act = request.server.acts.get(path)
   if (act === undefined) throw malformed('There is no such act.')()
-  const { hint = 'The form does not fit. Reload the page.' } = act
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
-  const fits: unknown = request.validateInput(body, act.body)
-  if (fits !== true) throw malformed(hint)()
+  const { takes = Type.Unknown() } = act
+  const fits = request.validateInput(body, takes) as unknown
+  if (fits !== true) throw refusalOf((fits as { readonly error: Misfits }).error, takes)
   return await doAct(act, body, request)
 }
 
@@ -145,19 +135,13 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
   })
 }
 
-interface Doing<Result extends object> {
-  readonly kind: string
-  readonly secret?: string
-  readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
-}
-
 /** @throws GatewayError */
-export async function doAct<Result extends object>(
-  { kind, run, secret }: Doing<Result>,
+export async function doAct(
+  { kind, run, secret }: Pick<Act, 'kind' | 'secret' | 'run'>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
-): Promise<Result> {
+): Promise<object> {
   const { ledger, log } = request.server.actsTo
   const of = { act: kind, operator, via, address: clientAddress(request), requestId: request.id }
   const line = { kind: 'act', ...of, detail: scalarsOf(body) } as const
@@ -214,10 +198,10 @@ export function addApiDescription(ops: FastifyInstance, version: string): void {
       url
     })
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/openapi.json',
     summary: 'This description.',
     answer: Type.Object({}),
-    read: () => ops.swagger()
+    run: () => ops.swagger()
   })
 }

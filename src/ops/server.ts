@@ -16,6 +16,7 @@ import { endAfterOffer } from '../app/hooks/upgrade.ts'
 import { readJsonBodies, schemaController } from '../app/hooks/validation.ts'
 import { createHttpServer, refuseUnparsed, sendRefusal, setCertificate } from '../app/listener.ts'
 import type { ServerTls } from '../config/schema/config.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { type ErrorCode, errorKinds, toGatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { version } from '../services/gateway-state.ts'
@@ -114,8 +115,7 @@ export function isLocal({ raw }: FastifyRequest): boolean {
 /** @param trustedProxies may have all connections; another address gets a quarter of them */
 export function createOpsListener(
   app: FastifyInstance,
-  tls: ServerTls | undefined,
-  trustedProxies: readonly string[]
+  { tls, trustedProxies }: Pick<GatewayConfig['ops'], 'tls' | 'trustedProxies'>
 ) {
   const server = serve(app, tls)
   const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))

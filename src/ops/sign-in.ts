@@ -14,6 +14,7 @@ import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { OidcSource } from '../login/oidc/source.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
+import { object, text } from './schemas.ts'
 import type { Entrant, OperatorSessions, Vouching } from './session.ts'
 
 interface Options {
@@ -48,23 +49,32 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     return options.urlOf(`/ops/link/${token}`)
   }
 
-  const ofMe = { path: '/me', summary: 'The operator of this request, and the end of the session.' }
-  addRoute(ops, 'GET', ofMe, async ({ operator }) => ({ ...operator }))
-  const ofLink = { path: '/link', summary: 'A link that opens the page once, within two minutes.' }
-  addRoute(ops, 'POST', ofLink, async ({ operator }) => {
-    // Else whoever is an operator for an hour could stay one.
-    if (operator?.via === 'session') throw new GatewayError('ops.secret')
-    return { url: makeLink(linkMs) }
+  addRoute(ops, {
+    path: '/me',
+    summary: 'The operator of this request, and the end of the session.',
+    answer: object({}),
+    run: (_asked, { operator }) => ({ ...operator })
+  })
+  addRoute(ops, {
+    path: '/link',
+    kind: 'ops.link',
+    summary: 'Makes a link that opens the page once, within two minutes.',
+    answer: object({ url: text() }),
+    secret: 'url',
+    run: async (_body, { operator }) => {
+      // Else whoever is an operator for an hour could stay one.
+      if (operator?.via === 'session') throw new GatewayError('ops.secret')
+      return { url: makeLink(linkMs) }
+    }
   })
 
   return {
     form: role === undefined ? nameless : byName,
     providers: role === undefined ? [] : providers.map(each => providerFor(options, each)),
     makeLink,
-    byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
+    byForm: (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
       const typed = form.get('secret')
-      if (typed === null) await byPassword(options, reply, form)
-      else await bySecret(options, reply, typed)
+      return typed === null ? byPassword(options, reply, form) : bySecret(options, reply, typed)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {

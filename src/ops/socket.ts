@@ -9,11 +9,6 @@ import { adopt } from '../observability/emitters.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-export interface LocalGateway {
-  readonly file: string
-  readonly id: string
-}
-
 const isWindows = process.platform === 'win32'
 const pipes = '\\\\.\\pipe\\'
 const uid = process.getuid?.() ?? 0
@@ -87,17 +82,17 @@ async function takeFolder(folder: string): Promise<void> {
 export async function findGateways(
   folders: readonly string[],
   config: string | undefined
-): Promise<LocalGateway[]> {
+): Promise<Array<{ readonly socketPath: string; readonly id: string }>> {
   const units = isWindows ? [] : namesIn('/run').filter(name => name.startsWith('console-gateway'))
   const all = new Set([...folders, ...units.map(name => join('/run', name))])
-  const found: LocalGateway[] = []
+  const found: Awaited<ReturnType<typeof findGateways>> = []
   for (const folder of all) {
     if (!isTrusted(folder)) continue
     for (const name of namesIn(folder)) {
       const [, digest, id = ''] = nameOfSocket.exec(name) ?? []
       if (digest === undefined || (config !== undefined && digest !== digestOf(config))) continue
-      const file = join(folder, name)
-      if ((await knock(file)) === undefined) found.push({ file, id })
+      const socketPath = join(folder, name)
+      if ((await knock(socketPath)) === undefined) found.push({ socketPath, id })
     }
   }
   return found

@@ -4,7 +4,8 @@ import type { FoundRequests } from '../observability/failures.ts'
 import { adviceOf, stateTexts } from '../observability/request-story.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { maintenanceInWords } from '../services/maintenance.ts'
+import { addRoute, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 import {
   planAnswer,
@@ -15,7 +16,11 @@ import {
 } from './state-schemas.ts'
 
 const requestQuery = object({
-  id: optional(text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' })),
+  id: optional(
+    text('Of `X-Request-Id`: up to 64 letters, digits, and _ . -', {
+      pattern: '^[A-Za-z0-9_.-]{1,64}$'
+    })
+  ),
   status: optional(
     text('`failed`, `4xx` or `404`.', { pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$' })
   ),
@@ -40,7 +45,7 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
   const parts = {
     gateway: phase === 'serving' ? '' : phase,
-    maintenance: maintenance.map(({ author, detail }) => `${author} ${detail}`).join('; '),
+    maintenance: maintenance.map(each => `${each.author} ${maintenanceInWords(each)}`).join('; '),
     sessions: redis === undefined ? 'in this process' : '',
     config: configText(config),
     redis: redisText(redis),
@@ -89,42 +94,39 @@ function upstreamText(all: readonly AddressUse[]): string {
 }
 
 export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/status',
     summary: 'What runs: version, config, state.',
     answer: statusAnswer,
-    read: () => statusOf(desk.state())
+    run: () => statusOf(desk.state())
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/replicas',
     summary: 'All replicas: host, version, config, faults.',
     answer: replicasAnswer,
-    read: desk.replicas
+    run: desk.replicas
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/plan',
     summary: 'Where the files differ from what runs, and what they would change.',
     answer: planAnswer,
-    read: desk.plan
+    run: desk.plan
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/reload',
     kind: 'config.reload',
     summary: 'Reads the config files and runs their config.',
-    body: reloadBody,
+    takes: reloadBody,
     answer: reloadAnswer,
     run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/requests',
     summary:
       'Requests that failed, were slow or changed something, with what to do about an error.',
-    hint:
-      'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20; ' +
-      'an id has up to 64 letters, digits, and _ . -',
-    query: requestQuery,
+    takes: requestQuery,
     answer: requestsAnswer,
-    read: async ({ last = '50', ...wanted }) => {
+    run: async ({ last = '50', ...wanted }) => {
       const found = await desk.failures.find({ ...wanted, last: Number(last) })
       const requests = found.requests.map(each => ({ ...each, ...adviceOf(each.code) }))
       return { ...found, requests }

@@ -6,7 +6,7 @@ import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
 import { accountKey, type SignedIn, type UserId, userKey } from '../session/types.ts'
-import { addAct, addRead, type Desk } from './routes.ts'
+import { addRoute, type Desk } from './routes.ts'
 import {
   count,
   flag,
@@ -84,58 +84,44 @@ const blockBody = object({
   forMs: forMs('until unblocked')
 })
 
-const ofClose =
-  'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
-  '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
-const ofList =
-  'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
-  'or none for all sessions.'
-
-const ofBlock =
-  'Name a user: {"name": "ID or NAME"}, with {"source": "NAME"} of one credential source only, ' +
-  'and {"forMs": MILLISECONDS}, from a second to ten years.'
-
+const ofClose = 'Name a user by {"user": "ID or NAME"}, or {"everyone": true} alone.'
 const maxLatest = 50
 
 export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRead(ops, {
+  addRoute(ops, {
     path: '/sessions',
     summary: 'Live sessions of a user, or of the users who signed in last.',
-    hint: ofList,
-    query,
+    takes: query,
     answer: sessionsAnswer,
-    read: async asked => await listSessions(desk.sessions, asked)
+    run: async asked => await listSessions(desk.sessions, asked)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/sessions/close',
     kind: 'sessions.close',
     summary: 'Closes one session, all of a user, or everybody’s.',
-    hint: ofClose,
-    body: closeBody,
+    takes: closeBody,
     answer: closedAnswer,
     run: async body => await closeSessions(desk, body)
   })
-  addRead(ops, {
+  addRoute(ops, {
     path: '/users/blocked',
     summary: 'Users who are blocked, and until when.',
     answer: object({ blocked: list(block) }),
-    read: async () => ({ blocked: await listBlocks(desk) })
+    run: async () => ({ blocked: await listBlocks(desk) })
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/users/block',
     kind: 'users.block',
     summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
-    hint: ofBlock,
-    body: blockBody,
+    takes: blockBody,
     answer: object({ ...block.properties, closed: count }),
     run: async body => await blockUser(desk, body)
   })
-  addAct(ops, {
+  addRoute(ops, {
     path: '/users/unblock',
     kind: 'users.unblock',
     summary: 'Lets a user sign in again.',
-    hint: ofBlock,
-    body: blockedName,
+    takes: blockedName,
     answer: object({ unblocked: count }),
     run: async body => await unblockUser(desk, body)
   })
@@ -144,7 +130,7 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
 async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   const { user: named, by, source, search, size } = asked
   if (named === undefined) {
-    if (by !== undefined || source !== undefined) throw malformed(ofList)()
+    if ((by ?? source) !== undefined) throw malformed('`by` and `source` go with `user`.')()
     return await latestSessions(sessions, search, size === undefined ? maxLatest : Number(size))
   }
   const fitting = await findNamed(sessions.store, named, asked)
@@ -155,7 +141,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
-  const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
+  const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
   signOut(ended.sessions)
   return ended.closed
 }
@@ -163,7 +149,7 @@ async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: strin
 async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
   const { user: named, by, source: at, id, everyone = false } = body
   if (everyone) {
-    if ([named, by, at].some(each => each !== undefined)) throw malformed(ofClose)()
+    if ([named, by, at, id].some(each => each !== undefined)) throw malformed(ofClose)()
     await desk.sessions.store.endAll()
     return { closed: 'everyone' }
   }
@@ -213,10 +199,9 @@ export async function latestSessions(sessions: Sessions, part = '', max = maxLat
 
 export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownSession[]> {
   const listed = await sessions.list(of)
-  const times = sessions.times()
   return listed.map(live => {
     const { id: userId, username } = live.session.identity
-    return { userId, user: username, ...describeSession(live, times) }
+    return { userId, user: username, ...describeSession(live, sessions.now()) }
   })
 }
 
@@ -227,7 +212,7 @@ export async function listBlocks({ sessions }: Desk): Promise<BlockJson[]> {
 async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof blockBody>) {
   const { config, sessions } = desk
   const { name: named, source } = blocked
-  if (accountKey(named) === '') throw malformed(ofBlock)()
+  if (accountKey(named) === '') throw malformed('`name` is blank.')()
   const known = Object.keys(config().gateway.login.sources)
   if (source !== undefined && !known.includes(source)) {
     const message = `There is no credential source "${source}", but ${known.join(', ')}.`

@@ -102,20 +102,9 @@ function createStop(server: PublicServer, opened: AsyncDisposableStack, onBegin:
 
 function measureConfig({ generations, services }: PublicServer, reloader: Reloader): void {
   const { metrics } = services
-  metrics.read({
-    name: 'console_gateway_info',
-    help: 'Always 1; says what runs.',
-    labelNames: ['version', 'node'],
-    read: () => [[[version, process.version], 1]]
-  })
-  metrics.read({
-    name: 'console_gateway_generation',
-    help: 'The number of the running generation: 1 at start, higher with each reload.',
-    read: () => generations.current.number
-  })
-  metrics.read({
-    name: 'console_gateway_config_refused',
-    help: 'Whether the config files were refused, so that an older config runs: 1 or 0.',
-    read: () => Number(reloader.state.files.state === 'refused')
-  })
+  metrics.read('console_gateway_info', () => [[[version, process.version], 1]])
+  metrics.read('console_gateway_generation', () => generations.current.number)
+  metrics.read('console_gateway_config_refused', () =>
+    Number(reloader.state.files.state === 'refused')
+  )
 }

@@ -38,7 +38,7 @@ const planFreshMs = 10_000
 
 export function createOperators({ server, reloader, present, fleet, state }: Operated) {
   const { generations, services } = server
-  const { opsTls, gateway } = generations.current.config
+  const { gateway } = generations.current.config
   const { ops } = gateway
   const { log } = services
   const sessions = createOperatorSessions(gateway, services)
@@ -53,7 +53,7 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
     reload: (yes, operator) => reloader.reload('operator', { yes, operator })
   }
   const app = createOpsServer(desk, createAccess({ ops, ...sessions, log }))
-  const listener = createOpsListener(app, opsTls, ops.trustedProxies)
+  const listener = createOpsListener(app, ops)
   const address = splitHostPort(ops.listen)
   const signIn = addOperatorSignIn(app, {
     sessions,
@@ -94,8 +94,12 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
     },
     makeLink: signIn.makeLink,
     /** For new connections. @throws when it cannot; then the former stays */
-    takeCertificate: (next: Config): void => {
-      if (next.opsTls !== undefined) listener.setCertificate(next.opsTls)
+    takeCertificate: ({
+      gateway: {
+        ops: { tls }
+      }
+    }: Config): void => {
+      if (tls !== undefined) listener.setCertificate(tls)
     },
     close: async (): Promise<void> => {
       await listener.close()

@@ -118,7 +118,7 @@ export class Reloader {
       const read = await this.#validate(before)
       this.#watch?.follow(read.inputs)
       if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
-      const config = keepInstall(before, read.config)
+      const { config } = read
       logNewWarnings(this.#log, before, config)
       this.#noteRestartNeeded(config.restartNeeded)
       const changes = configChanges(before, config).map(({ file, text }) =>
@@ -244,24 +244,6 @@ async function validate(folders: Folders, environment: Environment, running?: Co
   }
 }
 
-/**
- * What a reload cannot change stays: a listener with TLS keeps its pair where the files have none,
- * and connections to Redis the authority of the start.
- */
-function keepInstall(running: Config, next: Config): Config {
-  const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
-  const { gateway, redisCa } = running
-  const hasBoth = ca !== undefined && redisCa !== undefined
-  const renewed = hasBoth && ca !== redisCa ? ['redis.ca'] : []
-  return {
-    ...others,
-    ...(gateway.server.tls && serverTls && { serverTls }),
-    ...(gateway.ops.tls && opsTls && { opsTls }),
-    ...(redisCa !== undefined && { redisCa }),
-    restartNeeded: [...new Set([...others.restartNeeded, ...renewed])]
-  }
-}
-
 function logNewWarnings(log: Log, before: Config, { warnings }: Config): void {
   const logged = new Set(before.warnings.map(({ path, message }) => path + message))
   const news = warnings.filter(({ path, message }) => !logged.has(path + message))
@@ -296,11 +278,9 @@ type Fingerprints = Readonly<Record<string, string>>
  */
 function watchFiles(read: Fingerprints, onChange: () => void) {
   let reported = read
-  const look = (): Fingerprints =>
-    Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
-  let last = look()
+  let last = read
   const timer = setInterval(() => {
-    const now = look()
+    const now = Object.fromEntries(Object.keys(reported).map(file => [file, fingerprintOf(file)]))
     // A file that is being written differs from look to look.
     const isSettled = isDeepStrictEqual(now, last)
     last = now

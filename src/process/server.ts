@@ -94,8 +94,8 @@ export function createPublicServer(config: Config, log: Log) {
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, outliving),
     activate: (generation: Generation): void => {
-      const { serverTls } = generation.config
-      if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
+      const { tls } = generation.config.gateway.server
+      if (tls !== undefined) setCertificate(listeners.server, tls)
       generations.activate(generation)
       boundStreams.activate(generation.config)
       services.fileUsers.activate(generation.config)
@@ -126,7 +126,7 @@ async function createGeneration(
   const running = createActiveRequests<{ readonly destroy: () => unknown }>(() => {
     if (closed !== undefined) idle.resolve()
   })
-  const lease = services.upstreams.lease(config.authorities)
+  const lease = services.upstreams.lease()
   const streams = boundStreams.scope()
   const app = await buildApp(config, {
     ...services,
@@ -204,22 +204,20 @@ function createListeners(
   )
   const handle: Handler = (request, response) => generations.current.handle(request, response)
   const server = createListener(config, handle, services)
-  const redirect = settings.tls?.redirect
-  const redirectServer =
-    redirect === undefined ? undefined : createListener({ gateway }, handle, services)
+  const redirects = [settings.tls?.redirect ?? []].flat().map(address => {
+    return { address, server: createListener({ gateway }, handle, services) }
+  })
+  const all = [...redirects.map(each => each.server), server]
   let lingerMs = 0
-  connections.add(server)
-  if (redirectServer !== undefined) {
-    connections.add(redirectServer)
-    redirectAll(redirectServer)
-  }
+  for (const each of all) connections.add(each)
+  for (const each of redirects) redirectAll(each.server)
 
   return {
     server,
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: async (held: HeldSockets): Promise<string> => {
-      if (redirect !== undefined && redirectServer !== undefined) {
-        await listen(redirectServer, splitHostPort(redirect), held.redirect)
+      for (const { address, server: each } of redirects) {
+        await listen(each, splitHostPort(address), held.redirect)
       }
       return await listen(server, splitHostPort(settings.listen), held.console)
     },
@@ -231,13 +229,11 @@ function createListeners(
       lingerMs = beginMs
     },
     stop: async (graceMs: number): Promise<boolean> => {
-      if (redirectServer !== undefined) void closeServer(redirectServer, 0)
-      const closed = closeServer(server, lingerMs)
+      const closed = Promise.all(all.map(each => closeServer(each, lingerMs)))
       const limit = wait(graceMs, false, { ref: false })
       const inTime = await Promise.race([closed.then(() => true), limit])
       connections.destroyAll()
-      server.closeAllConnections()
-      redirectServer?.closeAllConnections()
+      for (const each of all) each.closeAllConnections()
       await closed
       return inTime
     }

@@ -6,17 +6,6 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
-export type PemFiles = Readonly<Record<string, string>>
-
-export function tlsOptionsOf({ tls }: UpstreamConfig, pemFiles: PemFiles) {
-  return {
-    ca: pemFiles[tls?.ca ?? ''],
-    cert: pemFiles[tls?.certificate ?? ''],
-    key: tls?.key,
-    servername: tls?.serverName
-  }
-}
-
 /** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */
 export type AddressChange = 'open' | 'closed' | 'unhealthy' | 'healthy'
 
@@ -60,14 +49,17 @@ export class Address {
   #since = Date.now()
   readonly #checking = new AbortController()
 
-  constructor(url: string, config: UpstreamConfig, pemFiles: PemFiles, onChange: OnAddress) {
+  constructor(url: string, config: UpstreamConfig, onChange: OnAddress) {
     this.origin = new URL(url).origin
     this.#config = config
     this.#onChange = onChange
     this.#connect = buildConnector({
       timeout: config.connectTimeout,
       rejectUnauthorized: true,
-      ...tlsOptionsOf(config, pemFiles)
+      ca: config.tls?.ca,
+      cert: config.tls?.certificate,
+      key: config.tls?.key,
+      servername: config.tls?.serverName
     })
     this.#pool = this.#openPool()
     if (config.health !== undefined) void this.#checkHealth(config.health)
@@ -142,15 +134,9 @@ export class Address {
   }
 
   /** Lets what is running finish. */
-  async retire(): Promise<void> {
-    this.#checking.abort()
-    await this.#pool.close().catch(() => {})
-  }
-
-  /** Ends what is running. */
   async close(): Promise<void> {
     this.#checking.abort()
-    await this.#pool.destroy()
+    await this.#pool.close().catch(() => {})
   }
 
   /** Again and again, whether or not it gets requests. The next check begins a while after one. */

@@ -1,22 +1,17 @@
 /** Generations with the same config for an upstream share its pool; the last one closes it. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { type Address, type PemFiles, tlsOptionsOf } from './address.ts'
-import {
-  createUpstream,
-  type Upstream,
-  type UpstreamEvents,
-  type UpstreamPool
-} from './upstream.ts'
+import type { Address } from './address.ts'
+import { createUpstream, type Upstream, type UpstreamEvents } from './upstream.ts'
 
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
 
 export type Pools = ReturnType<typeof createPools>
 
 export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
-  const pools = new Map<string, { readonly name: string; readonly upstream: UpstreamPool }>()
+  const pools = new Map<string, { readonly name: string; readonly upstream: Upstream }>()
   const leases = new Set<ReadonlySet<string>>()
 
-  function sumsOf(count: (upstream: UpstreamPool) => number): Map<string, number> {
+  function sumsOf(count: (upstream: Upstream) => number): Map<string, number> {
     const sums = new Map<string, number>()
     for (const { name, upstream } of pools.values()) {
       sums.set(name, (sums.get(name) ?? 0) + count(upstream))
@@ -25,26 +20,26 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   }
 
   return {
-    lease: (pemFiles: PemFiles = {}) => {
+    lease: () => {
       const keys = new Set<string>()
       leases.add(keys)
       return {
         /** The upstream of this name. The same config gets the same connections. */
         upstream: (name: string, config: UpstreamConfig): Upstream => {
-          const key = JSON.stringify([name, config, tlsOptionsOf(config, pemFiles)])
+          const key = JSON.stringify([name, config])
           keys.add(key)
           const { upstream } = pools.get(key) ?? {
-            upstream: createUpstream(config, { name, pemFiles, events: eventsOf?.(name) })
+            upstream: createUpstream(config, { name, events: eventsOf?.(name) })
           }
           pools.set(key, { name, upstream })
           return upstream
         },
-        /** Retires upstreams that no other lease uses: requests in flight finish first. */
+        /** Closes upstreams that no other lease uses: requests in flight finish first. */
         release: async () => {
           leases.delete(keys)
           const unused = [...pools].filter(([key]) => ![...leases].some(used => used.has(key)))
           for (const [key] of unused) pools.delete(key)
-          await Promise.all(unused.map(([, { upstream }]) => upstream.retire()))
+          await Promise.all(unused.map(([, { upstream }]) => upstream.close()))
         }
       }
     },
@@ -56,9 +51,6 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
       return [...latest].flatMap(([upstream, { addresses }]) =>
         addresses.map(address => ({ upstream, ...address.use() }))
       )
-    },
-    close: async () => {
-      await Promise.all(Array.from(pools.values(), ({ upstream }) => upstream.close()))
     }
   }
 }

@@ -5,27 +5,17 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { decodedCookie } from '../session/cookie-header.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
-/** A parameter as it stands in the query: `name=value`, still encoded. */
-interface Parameter {
-  readonly name: string
-  /** With its `=`. */
-  readonly value: string
-  readonly written: string
-}
+type Parameter = ReturnType<typeof parse>[number]
 
 /**
  * Other parameters pass byte for byte, in their order.
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
-export function compileQuery({
-  rename = {},
-  set = {},
-  drop = [],
-  paging
-}: QueryConfig): (query: string) => string {
+export function compileQuery({ rename = {}, set = {}, drop = [], paging }: QueryConfig) {
   const renames = new Map(Object.entries(rename))
   const fixed = Object.entries(set).map(([name, value]) => written(name, value))
   const { page, offset, size } = paging?.to ?? {}
@@ -34,7 +24,7 @@ export function compileQuery({
   const refused = new Set([...drop, ...ours, paging?.page, paging?.size])
   const isSet = fixed.length === 0 ? () => false : lenientNames(Object.keys(set)).hasNameOf
 
-  return query => {
+  return (query: string): string => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
@@ -55,7 +45,8 @@ function withoutHidden(pair: string, isSet: (pair: string) => boolean): string {
   return pair.includes(';') && pair.split(';').some(isSet) ? pair.replaceAll(';', '%3B') : pair
 }
 
-function parse(query: string): Parameter[] {
+/** Parameters as they stand in the query, still encoded; a value has its `=` with it. */
+function parse(query: string) {
   const text = query.startsWith('?') ? query.slice(1) : query
   return text
     .split('&')
@@ -68,11 +59,7 @@ function parse(query: string): Parameter[] {
 
 /** Form encoding (WHATWG URL §5.1); a malformed escape stays as it is. */
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
-  } catch {
-    return text
-  }
+  return decodedCookie(text.replaceAll('+', ' '))
 }
 
 function written(name: string, value: string | number): string {
@@ -99,11 +86,7 @@ function pagedParameters(parameters: readonly Parameter[], paging: Paging): stri
 /** Bounded: page × size has to stay an exact whole number. */
 const maxNumber = 1_000_000_000
 
-function numberOf(
-  parameters: readonly Parameter[],
-  name: string,
-  minimum: number
-): number | undefined {
+function numberOf(parameters: readonly Parameter[], name: string, minimum: number) {
   const [first, second] = parameters.filter(parameter => parameter.name === name)
   if (second !== undefined) throw malformed(`the parameter ${name} came twice`)
   if (first === undefined) return undefined
@@ -114,8 +97,8 @@ function numberOf(
   throw malformed(`the parameter ${name} is not a whole number from ${minimum} to ${maxNumber}`)
 }
 
-function malformed(reason: string): GatewayError {
-  return new GatewayError('request.malformed', { cause: new Error(reason) })
+export function malformed(reason: string): GatewayError {
+  return new GatewayError('request.malformed', { cause: reason })
 }
 
 export type TokenNames = ReturnType<typeof tokenNamesOf>

@@ -7,11 +7,6 @@ import { adopt } from '../observability/emitters.ts'
 /** A body that is streamed, with the bytes of it that came so far. */
 export type Upload = Readable & { received: number }
 
-interface Bounds {
-  readonly collectBytes: number
-  readonly maxBytes: number
-}
-
 /** Bodies up to this size are collected, and sent in one write: below it a stream costs more. */
 export const maxCollectedBytes = 64 * 1024
 const firstBytes = 4096
@@ -24,7 +19,7 @@ const firstBytes = 4096
 export async function readBody(
   body: Readable,
   length: number | undefined,
-  { collectBytes, maxBytes }: Bounds
+  { collectBytes, maxBytes }: Readonly<Record<'collectBytes' | 'maxBytes', number>>
 ): Promise<Buffer | Upload> {
   if (length !== undefined && length > collectBytes) {
     body.pause()

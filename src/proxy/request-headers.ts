@@ -3,13 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
 import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { CsrfConfig } from '../config/schema/upstreams.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
-import { csrfHeader } from '../login/back-end-call.ts'
-import { keyIn } from '../login/keys.ts'
+import { keyIn } from '../session/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
-import { keepCookies } from '../session/cookie-header.ts'
+import { cookieText, decodedCookie, keepCookies } from '../session/cookie-header.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './query.ts'
 
@@ -19,7 +19,7 @@ export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
-  readonly upstream: HeadersOfUpstream
+  readonly upstream: Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
   readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
   readonly passHeaders?: readonly string[] | undefined
@@ -29,8 +29,6 @@ export interface RequestHeaderOptions {
    */
   readonly shaped: boolean
 }
-
-type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
 
 export interface ForwardedFor {
   readonly address: string
@@ -86,11 +84,12 @@ export function requestHeaders(
   }
 }
 
+/** What a header can hold, and holds. */
+export const headerText = /^[\x20-\x7e]+$/
+
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-export function fixedHeadersOf({
-  headers = {}
-}: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {
+export function fixedHeadersOf({ headers = {} }: Pick<UpstreamConfig, 'headers'>) {
   const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
   return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
@@ -158,11 +157,15 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
   }
 }
 
+/** Decoded, as scripts of browsers send it. */
+export function csrfHeader({ token, cookies = '' }: Credential, csrf: CsrfConfig) {
+  const { header, cookie } = csrf
+  const value = cookie === undefined ? token : decodedCookie(cookieText(cookies, cookie) ?? '')
+  return value !== undefined && headerText.test(value) ? { [header]: value } : {}
+}
+
 /** The headers of `identity` for a session. */
-export function identityHeaders(
-  session: Session,
-  names: GatewayConfig['identity']
-): Record<string, string> {
+export function identityHeaders(session: Session, names: GatewayConfig['identity']) {
   const { source, identity } = session
   const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
   return {

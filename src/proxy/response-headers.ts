@@ -2,6 +2,7 @@
 import { connectionBound } from '../config/schema/header-names.ts'
 import { memoized } from '../bounded-map.ts'
 import { cookieName } from '../session/cookie-header.ts'
+import type { UpstreamResponse } from './response.ts'
 
 type Headers = Record<string, string | string[]>
 
@@ -57,11 +58,7 @@ interface ResponseHeaderOptions {
 }
 
 /** The response headers that the client gets; places and `Vary` are left to the caller. */
-export function responseHeaders({
-  setCookies,
-  mayCache,
-  shaped
-}: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
+export function responseHeaders({ setCookies, mayCache, shaped }: ResponseHeaderOptions) {
   const crosses = memoized(
     (name: string) =>
       !droppedFromResponses.has(name) &&
@@ -69,7 +66,7 @@ export function responseHeaders({
       (mayCache || !cachingHeaders.has(name)) &&
       !(shaped && bodyHeaders.has(name))
   )
-  return headers => {
+  return (headers: UpstreamResponse['headers']): Headers => {
     const result: Headers = {}
     const listed = listedIn(headers['connection'])
     for (const name in headers) {

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { decoded, readJson } from '../json/body.ts'
+import { decoded, tryJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { overloaded } from '../limits/slots.ts'
 
@@ -58,7 +58,7 @@ export function unreadable(status: number, headers: Headers): GatewayError | und
 }
 
 export function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
+  return new GatewayError('upstream.invalid', { cause: reason })
 }
 
 /** Nothing, packed, is a few bytes long; longer blanks may be packed too. */
@@ -133,11 +133,7 @@ export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
 ): GatewayError {
-  let detail = {}
-  if (Buffer.isBuffer(body) && isJson(headers)) {
-    try {
-      detail = readErrorBody(readJson(body, headers, errorBytes), format)
-    } catch {}
-  }
-  return new GatewayError('upstream.error', { status, ...detail })
+  const isRead = Buffer.isBuffer(body) && isJson(headers)
+  const error = isRead ? tryJson(body, headers, errorBytes) : undefined
+  return new GatewayError('upstream.error', { status, ...readErrorBody(error, format) })
 }

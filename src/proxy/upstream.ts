@@ -11,7 +11,7 @@ import { overloaded, Slots } from '../limits/slots.ts'
 import { safeMethods } from '../observability/failures.ts'
 import { writeContext } from '../observability/traces/context.ts'
 import { TrailAttempt } from '../observability/trail.ts'
-import { Address, createPick, type OnAddress, type PemFiles } from './address.ts'
+import { Address, createPick, type OnAddress } from './address.ts'
 import { type Call, Receiver } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import {
@@ -26,11 +26,8 @@ import {
 /** What is recorded of a call. */
 type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 
-/** A request of the gateway's own. */
-interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
-  /** For the whole response. */
-  readonly timeoutMs: number
-  readonly body?: string
+/** A request of the gateway's own; its time is that for the whole response. */
+interface FetchOptions extends Omit<Call, 'totalMs' | 'collectBytes' | 'collectsAll'> {
   readonly maxBytes: number
   /** The code for a larger response; `upstream.invalid` without it. */
   readonly tooLarge?: ErrorCode
@@ -44,17 +41,11 @@ export interface UpstreamEvents {
   readonly onWaited: (ms: number) => void
 }
 
-export type UpstreamPool = ReturnType<typeof createUpstream>
-/** The members of a pool that routes and sign-in use. */
-export type Upstream = Pick<
-  UpstreamPool,
-  'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
->
+export type Upstream = ReturnType<typeof createUpstream>
 
 interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
-  readonly pemFiles?: PemFiles
   readonly events?: UpstreamEvents | undefined
 }
 
@@ -63,12 +54,12 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', pemFiles = {}, events = noEvents }: UpstreamOptions = {}
+  { name = '', events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
-  const addresses = urls.map(url => new Address(url, config, pemFiles, events.onAddress))
+  const addresses = urls.map(url => new Address(url, config, events.onAddress))
   const context = createContext(name, config, addresses, events)
   const { slots, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
@@ -76,53 +67,48 @@ export function createUpstream(
   return {
     /** Scheme, host and port, of the first address. */
     origin,
-    /** Of all addresses: redirects to these are redirects within the upstream. */
-    origins: new Set(addresses.map(address => address.origin)) as ReadonlySet<string>,
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
     /** @throws GatewayError `upstream.*`, `overloaded`, the reason of the call's signal */
     send: (call: Call): Promise<UpstreamResponse> => {
-      if (fixedHeaders !== undefined) Object.assign(call.headers, fixedHeaders)
+      const { headers, body } = call
+      const { 'content-type': type } = headers
+      if (fixedHeaders !== undefined) Object.assign(headers, fixedHeaders)
+      // A body that the gateway writes keeps its own type.
+      if (typeof body === 'string' && type !== undefined) headers['content-type'] = type
       return sendCall(context, call)
     },
     /** Outside the pool. @returns also the headers that are to be sent @throws GatewayError */
     connect: (call: RecordedCall) =>
       connect(context, { ...call, headers: { ...call.headers, ...fixedHeaders } }),
-    /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
-    fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
-      const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
-      // A body that the gateway writes keeps its own type.
-      const { 'content-type': type } = request.headers
-      const response = await sendCall(context, {
-        ...request,
-        path: base + request.path,
-        headers: { ...request.headers, ...fixedHeaders, ...(type && { 'content-type': type }) },
-        totalMs: timeoutMs,
-        collectBytes: maxBytes,
-        collectsAll: true
-      })
-      const { body } = response
-      if (Buffer.isBuffer(body)) return { ...response, body }
-      discard(response)
-      const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
-      throw new GatewayError(tooLarge, { cause })
-    },
     /** Requests that have a connection, event streams and WebSockets among them. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
     waiting: () => slots.waiting,
     addresses,
-    /** Ends what is running. */
-    close: async () => {
-      slots.close(new GatewayError('gateway.stopping'))
-      await Promise.all(addresses.map(address => address.close()))
-    },
     /** Lets what is running finish. */
-    retire: async () => {
-      await Promise.all(addresses.map(address => address.retire()))
-    }
+    close: async () => void (await Promise.all(addresses.map(address => address.close())))
   }
+}
+
+/** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
+export async function fetchWhole(
+  { base, send }: Pick<Upstream, 'base' | 'send'>,
+  { maxBytes, tooLarge = 'upstream.invalid', ...call }: FetchOptions
+): Promise<WholeResponse> {
+  const response = await send({
+    ...call,
+    path: base + call.path,
+    totalMs: call.timeoutMs,
+    collectBytes: maxBytes,
+    collectsAll: true
+  })
+  const { body } = response
+  if (Buffer.isBuffer(body)) return { ...response, body }
+  discard(response)
+  const cause = `the answer is larger than ${maxBytes} bytes`
+  throw new GatewayError(tooLarge, { cause })
 }
 
 type Context = ReturnType<typeof createContext>
@@ -150,7 +136,9 @@ function createContext(
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 async function sendCall(context: Context, call: Call): Promise<UpstreamResponse> {
   const { pick, slots, streams, onRetry } = context
-  const place = asksForEvents(call) ? streams : slots
+  // As every EventSource does.
+  const asksForEvents = String(call.headers['accept']).startsWith('text/event-stream')
+  const place = asksForEvents ? streams : slots
   if (!place.tryTake()) await waitFor(context, place, call)
   const startedAt = performance.now()
   let mayRepeat = safeMethods.has(call.method) && (call.body ?? null) === null
@@ -192,11 +180,6 @@ async function sendCall(context: Context, call: Call): Promise<UpstreamResponse>
     address = next
   }
   throw failure
-}
-
-/** As every EventSource does. */
-function asksForEvents({ headers: { accept } }: Call): boolean {
-  return typeof accept === 'string' && accept.startsWith('text/event-stream')
 }
 
 /** @throws as `sendCall` does */

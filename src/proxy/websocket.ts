@@ -104,11 +104,8 @@ interface Cause {
   readonly reason?: string
 }
 
-export interface RelayEnd extends Cause {
-  /** Messages that passed. */
-  readonly toUpstream: number
-  readonly toClient: number
-}
+/** With the messages that passed. */
+export type RelayEnd = Cause & Readonly<Record<'toUpstream' | 'toClient', number>>
 
 /** Of the messages for one side: while more wait, the other side is not read. */
 const maxWaitingBytes = 256 * 1024

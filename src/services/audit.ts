@@ -28,11 +28,7 @@ export function openLedger(
     heads: redis && chainHeads(redis, prefix, folder),
     log
   })
-  metrics.read({
-    name: 'console_gateway_audit_writable',
-    help: 'Whether the audit ledger can be written: 1 or 0.',
-    read: () => (ledger.failing === undefined ? 1 : 0)
-  })
+  metrics.read('console_gateway_audit_writable', () => (ledger.failing === undefined ? 1 : 0))
   return ledger
 }
 

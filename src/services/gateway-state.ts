@@ -2,7 +2,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/diff.ts'
 import type { Config } from '../config/schema/config.ts'
-import { maintenanceInWords } from './maintenance.ts'
 import type { Services } from './services.ts'
 
 export type FilesState =
@@ -37,7 +36,8 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     version,
     startedAt,
     phase,
-    ready: phase === 'serving' && isUsable(redis),
+    // Upstreams that are down make no replica unready: all would leave at once.
+    ready: phase === 'serving' && redis?.fault === undefined && redis?.hasConnected !== false,
     config: {
       folder: config.folder,
       hash: configHash(config),
@@ -51,9 +51,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
     ledger,
     refusing: refusingOf(config, services),
-    maintenance: maintenance
-      .entries()
-      .map(entry => ({ author: entry.author, detail: maintenanceInWords(entry) }))
+    maintenance: maintenance.entries()
   }
 }
 
@@ -63,9 +61,4 @@ function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
     const { over } = highestUse.read(limit)
     return mode === 'enforce' && over.length > 0 ? [{ limit, over }] : []
   })
-}
-
-/** Upstreams that are down make no replica unready: all would leave at once. */
-function isUsable(redis: Services['redis']): boolean {
-  return redis === undefined || (redis.fault === undefined && redis.hasConnected)
 }

@@ -1,12 +1,15 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import { boundsMs, RequestRates, RouteCounts } from '../observability/request-rates.ts'
+import { type Metrics, requestBuckets } from '../observability/metrics.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { Services } from './services.ts'
 
+/** Numbers of requests: all, with 5xx, with 4xx, then those within each bound of `requestBuckets`. */
+type Counts = readonly number[]
+
 interface Sample {
   readonly at: number
-  /** Since the sample before. */
-  readonly routes: ReadonlyMap<string, RouteCounts>
+  /** Since the start of the process. */
+  readonly routes: ReadonlyMap<string, Counts>
   readonly upstreams: ReadonlyMap<string, AddressUse>
 }
 
@@ -19,56 +22,72 @@ export type Now = ReturnType<Present['read']>
 /** One point of the charts, each second: the figures of the ten seconds before it. */
 export type Past = ReturnType<typeof inSeconds>
 
-export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
-  const { rates, upstreams } = services
-  const samples: Sample[] = []
+type Used = Pick<Services, 'metrics' | 'upstreams' | 'redis'>
+
+export function createPresent({ metrics, upstreams, redis }: Used) {
+  const usesOfUpstreams = () => new Map(upstreams.addresses().map(each => [keyOf(each), each]))
+  let first: Sample = { at: performance.now(), routes: new Map(), upstreams: usesOfUpstreams() }
+  let last = first
+  const samples = [first]
   const past: Past[] = []
 
   /** Of the ten seconds before the last sample. */
   function counts() {
-    const [first, ...others] = samples as [Sample, ...Sample[]]
-    const routes = new RequestRates()
-    const all = new RouteCounts()
-    for (const [route, of] of others.flatMap(each => [...each.routes])) {
-      routes.ofRoute(route).add(of)
-      all.add(of)
-    }
-    const { at } = others.at(-1) ?? first
-    return { first, all, routes, seconds: secondsIn(at - first.at) }
+    const routes = Array.from(last.routes, ([route, of]) => {
+      const before = first.routes.get(route)
+      return { route, of: of.map((count, index) => count - (before?.[index] ?? 0)) }
+    }).filter(({ of: [requests = 0] }) => requests > 0)
+    const sum = (one: Counts, other: Counts) => other.map((count, at) => count + (one[at] ?? 0))
+    const all = routes.map(({ of }) => of).reduce(sum, [])
+    return { all, routes, seconds: secondsIn(last.at - first.at) }
   }
 
-  function sample(): void {
-    samples.push({
-      at: performance.now(),
-      routes: rates.take(),
-      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each]))
-    })
+  async function sample(): Promise<void> {
+    const routes = await countsByRoute(metrics)
+    last = { at: performance.now(), routes, upstreams: usesOfUpstreams() }
+    samples.push(last)
     if (samples.length > maxSamples) samples.shift()
+    first = samples[0] ?? last
     const { all, seconds } = counts()
     past.push(inSeconds(all, seconds))
     if (past.length > maxPast) past.shift()
   }
 
-  sample()
-  const timer = setInterval(sample, sampleEveryMs).unref()
+  const timer = setInterval(() => void sample(), sampleEveryMs).unref()
   return {
     past: past as readonly Past[],
     sample,
     read: () => {
-      const { first, all, routes, seconds } = counts()
+      const { all, routes, seconds } = counts()
       const untilNow = secondsIn(performance.now() - first.at)
-      const busiest = [...routes.take()].toSorted(([, a], [, b]) => b.requests - a.requests)
+      const busiest = routes.toSorted(({ of: [a = 0] }, { of: [b = 0] }) => b - a)
       return {
         ...inSeconds(all, seconds),
-        routes: busiest.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
-        inFlight: rates.inFlight,
+        routes: busiest.map(({ route, of }) => ({ route, ...inSeconds(of, seconds) })),
+        inFlight: metrics.inFlight,
         queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
         upstreams: upstreamsSince(upstreams, first, untilNow),
-        redis: services.redis
+        redis
       }
     },
     close: (): void => clearInterval(timer)
   }
+}
+
+async function countsByRoute(metrics: Metrics): Promise<Sample['routes']> {
+  const routes = new Map<string, number[]>()
+  for (const { labels, value } of await metrics.values('console_gateway_requests_total')) {
+    const { route = '', status } = labels
+    const [all = 0, failed = 0, refused = 0] = routes.get(route) ?? []
+    const isOf = (kind: string) => (status === kind ? value : 0)
+    routes.set(route, [all + value, failed + isOf('5xx'), refused + isOf('4xx')])
+  }
+  const durations = await metrics.values('console_gateway_request_duration_seconds')
+  for (const { labels, value } of durations) {
+    const { route = '', le } = labels
+    if (le !== undefined && le !== '+Inf') routes.get(route)?.push(value)
+  }
+  return routes
 }
 
 function upstreamsSince(upstreams: Services['upstreams'], first: Sample, seconds: number) {
@@ -91,12 +110,13 @@ function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
 }
 
-function inSeconds(counts: RouteCounts, seconds: number) {
+function inSeconds(counts: Counts, seconds: number) {
+  const [requests = 0, errors = 0, refused = 0, ...within] = counts
   return {
-    ...ratesOf(counts.requests, counts.errors, seconds),
-    refusedShare: shareOf(counts.refused, counts.requests),
-    p50Ms: percentile(counts, 0.5),
-    p99Ms: percentile(counts, 0.99)
+    ...ratesOf(requests, errors, seconds),
+    refusedShare: shareOf(refused, requests),
+    p50Ms: percentile(within, 0.5 * requests),
+    p99Ms: percentile(within, 0.99 * requests)
   }
 }
 
@@ -116,18 +136,15 @@ function shareOf(part: number, all: number): number {
 }
 
 /** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */
-function percentile({ requests, buckets }: RouteCounts, part: number): number | null {
-  if (requests === 0) return null
-  let rank = part * requests
-  for (const [index, upper] of boundsMs.entries()) {
-    const count = buckets[index] ?? 0
-    if (count > 0 && rank <= count) {
-      const lower = boundsMs[index - 1] ?? 0
-      return rounded(lower + ((upper - lower) * rank) / count)
-    }
-    rank -= count
-  }
-  return boundsMs.at(-1) ?? null
+function percentile(within: readonly number[], rank: number): number | null {
+  if (rank === 0) return null
+  const index = within.findIndex(count => count >= rank)
+  const upper = requestBuckets.at(index) ?? 0
+  if (index < 0) return 1000 * upper
+  const lower = requestBuckets[index - 1] ?? 0
+  const below = within[index - 1] ?? 0
+  const part = (rank - below) / ((within[index] ?? 0) - below)
+  return rounded(1000 * (lower + (upper - lower) * part))
 }
 
 /** Four digits: more only make the JSON longer. */

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
-import type { Directory } from '../login/ldap/connection.ts'
+import type { LdapConfig } from '../config/schema/login.ts'
 import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
@@ -19,9 +19,7 @@ export interface Reached {
 /** @param username is looked up in LDAP directories, without a password */
 export async function reachAll(config: Config, username?: string): Promise<Reached[]> {
   const upstreams = await Promise.all(
-    Object.entries(config.routes.upstreams).map(
-      async ([name, upstream]) => await reachUpstream(name, upstream, config)
-    )
+    Object.entries(config.routes.upstreams).map(async each => await reachUpstream(...each))
   )
   const redis = await reachRedis(config)
   const signIns = await reachSignIn(config, upstreams.flat(), username)
@@ -38,8 +36,8 @@ async function tried(
   )
 }
 
-async function reachUpstream(name: string, config: UpstreamConfig, { authorities }: Config) {
-  const upstream = createUpstream(config, { pemFiles: authorities })
+async function reachUpstream(name: string, config: UpstreamConfig) {
+  const upstream = createUpstream(config)
   const reached = upstream.addresses.map(async address => {
     const connecting = address.connect().then(socket => void socket.destroy())
     return await tried({ what: `upstream ${name}`, address: address.origin }, connecting)
@@ -53,44 +51,39 @@ const writeBound =
   'set min-replicas-to-write 1 in Redis: else a primary that is cut off takes sign-outs that ' +
   'other replicas of the gateway hear of late'
 
-async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
+async function reachRedis({ gateway }: Config): Promise<Reached[]> {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return []
-  const dialler = createRedisDialler(redis, folder)
+  const dialler = createRedisDialler(redis)
   const place = { what: 'redis', address: dialler.place }
   const connecting = Promise.withResolvers<string | undefined>()
   const client = dialler.client(connecting.resolve)
   const late = wait(connectMsOf(redis) + redis.commandTimeout, 'no connection in time', {
     ref: false
   })
-  try {
+  const ask = async () => {
     const fault =
       (await Promise.race([connecting.promise, late])) ??
       (await probeRedis(client, slotPrefix(redis.prefix)))
-    if (fault !== undefined) return [{ ...place, fault }]
-    if (redis.sentinels.length === 0) return [place]
+    if (fault !== undefined) throw new Error(fault)
+    if (redis.sentinels.length === 0) return undefined
     // Only a server that has the bound tells how many replicas count for it.
     const info = await client.info('replication').catch(() => undefined)
-    const isUnbounded = info?.includes('min_slaves_good_slaves:') === false
-    return [{ ...place, ...(isUnbounded && { advice: writeBound }) }]
-  } finally {
-    dialler.close()
+    return info?.includes('min_slaves_good_slaves:') === false ? writeBound : undefined
   }
+  return [await tried(place, ask().finally(dialler.close))]
 }
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
 async function reachSignIn(
-  { gateway, authorities }: Config,
+  { gateway }: Config,
   upstreams: readonly Reached[],
   username: string | undefined
 ): Promise<Reached[]> {
   const reached = Object.entries(gateway.login.sources).map(async ([name, source]) => {
     const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
-    if (source.kind === 'ldap') {
-      const directory = { ...source, ca: authorities[source.ca ?? ''] }
-      return await reachDirectory(what, directory, username)
-    }
+    if (source.kind === 'ldap') return await reachDirectory(what, source, username)
     if (source.kind === 'oidc') {
       const reading = new Provider(source).readKeys().then(
         () => {},
@@ -107,7 +100,7 @@ async function reachSignIn(
 
 const directoryMs = 5000
 
-async function reachDirectory(what: string, directory: Directory, username: string | undefined) {
+async function reachDirectory(what: string, directory: LdapConfig, username: string | undefined) {
   const { lookUp } = await import('../login/ldap/directory.ts')
   const look = async (url: string) => {
     const user = await lookUp(directory, { url, withinMs: directoryMs }, username ?? 'nobody')

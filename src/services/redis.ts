@@ -1,6 +1,4 @@
 /** The only dialler of Redis. Nothing is queued while it is away, and nothing is sent twice. */
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { TLSSocket } from 'node:tls'
 import { Cluster, Command, Redis, type RedisOptions, SentinelConnector } from 'ioredis'
 import type { RedisConfig } from '../config/schema/gateway.ts'
@@ -21,9 +19,9 @@ export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 
-export function createRedisDialler(config: RedisConfig, folder: string) {
+export function createRedisDialler(config: RedisConfig) {
   const url = new URL(config.url === '' ? 'redis://unused' : config.url)
-  const common = commonOptions(config, url, folder)
+  const common = commonOptions(config, url)
   const slot = new Command('get', [slotPrefix(config.prefix)]).getSlot()
   const clients: Array<Redis | Cluster> = []
 
@@ -36,7 +34,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
   function dial(): Redis | Cluster {
     if (config.cluster.length > 0) return dialCluster(config, common)
     if (config.sentinels.length === 0) return adopt(new Redis({ ...common, ...locationOf(url) }))
-    return adopt(new FollowingRedis({ ...common, ...sentinelsOf(config, folder) }))
+    return adopt(new FollowingRedis({ ...common, ...sentinelsOf(config) }))
   }
 
   return {
@@ -88,7 +86,7 @@ export function connectMsOf({ commandTimeout }: RedisConfig): number {
   return Math.max(1000, commandTimeout)
 }
 
-function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder: string) {
+function commonOptions(config: RedisConfig, { protocol, hostname }: URL) {
   const isSecured = config.tls || protocol === 'rediss:'
   return {
     ...(config.username !== undefined && { username: config.username }),
@@ -96,7 +94,7 @@ function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder:
     ...(isSecured && {
       tls: {
         ...(hostname !== 'unused' && { servername: hostname }),
-        ...authorityOf(config, folder)
+        ...(config.ca !== undefined && { ca: config.ca })
       }
     }),
     connectTimeout: connectMsOf(config),
@@ -109,10 +107,6 @@ function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder:
   } satisfies RedisOptions
 }
 
-function authorityOf({ ca }: RedisConfig, folder: string) {
-  return ca === undefined ? {} : { ca: readFileSync(resolve(folder, ca)) }
-}
-
 function locationOf({ hostname, port, pathname }: URL) {
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -121,12 +115,12 @@ function locationOf({ hostname, port, pathname }: URL) {
   } satisfies RedisOptions
 }
 
-function sentinelsOf(config: RedisConfig, folder: string) {
+function sentinelsOf(config: RedisConfig) {
   return {
     sentinels: config.sentinels.map(splitHostPort),
     name: config.primary,
     ...(config.sentinelPassword !== undefined && { sentinelPassword: config.sentinelPassword }),
-    ...(config.tls && { sentinelTLS: authorityOf(config, folder) }),
+    ...(config.tls && { sentinelTLS: config.ca === undefined ? {} : { ca: config.ca } }),
     sentinelCommandTimeout: config.commandTimeout
   } satisfies RedisOptions
 }
@@ -205,15 +199,12 @@ class FollowingRedis extends Redis {
       // A primary that became a replica: the Sentinels are asked for the new one.
       reconnectOnError: error => error.message.startsWith('READONLY')
     })
-    this.on('end', () => setTimeout(() => this.#dialAgain(), 50))
+    const dialAgain = () => this.#isClosed || this.connect().catch(() => {})
+    this.on('end', () => setTimeout(dialAgain, 50))
   }
 
   override disconnect(reconnect = false): void {
     if (!reconnect) this.#isClosed = true
     super.disconnect(reconnect)
-  }
-
-  #dialAgain(): void {
-    if (!this.#isClosed) this.connect().catch(() => {})
   }
 }

@@ -13,8 +13,7 @@ import { createFileUsers } from '../login/file-users.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import { RequestRates } from '../observability/request-rates.ts'
-import { openTracer } from '../observability/traces/tracer.ts'
+import { openTracer, type Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import type { UpstreamEvents } from '../proxy/upstream.ts'
 import { MemoryStore } from '../session/memory-store.ts'
@@ -24,7 +23,8 @@ import type { SessionStore } from '../session/store.ts'
 import { openLedger, recordRevocations } from './audit.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
-import { type Background, type Basis, connectRedis, type Shared } from './shared.ts'
+import type { RedisHealth } from './redis-watch.ts'
+import { type Background, type Basis, connectRedis } from './shared.ts'
 
 export { createLogger, type Log } from './logger.ts'
 
@@ -33,14 +33,9 @@ export type Services = ReturnType<typeof createServices>
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
-const notKeptHelp =
-  'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
-  'ended in the same second.'
-
-export function createServices(config: Config, log: Log) {
+export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
   const { gateway } = config
   const metrics = new Metrics()
-  const rates = new RequestRates()
   const basis = { config, log, metrics }
   const shared = connectRedis(basis)
   if (shared === undefined) log.warn(noRedis)
@@ -48,29 +43,28 @@ export function createServices(config: Config, log: Log) {
   const background: Background = shared?.background ?? { prefix: '' }
   const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
-  const tracer = openTracer(shared !== undefined, log)
-  measureRequests(metrics, rates, upstreams)
+  const tracer = ownTracer ?? openTracer(shared !== undefined, log)
+  measureRequests(metrics, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
   const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
-  const notKept = metrics.counter('console_gateway_requests_not_kept_total', notKeptHelp)
+  const notKept = metrics.counter('console_gateway_requests_not_kept_total')
   const failures = new Failures({
     replica,
     ...background,
     seal: createSeal(secrets, 'request'),
-    onDropped: () => notKept.inc()
+    onDropped: () => notKept()
   })
   const ledger = openLedger(basis, background)
   const sessions = new Sessions({
     store,
     review: fileUsers.review,
     seal: createSeal(secrets),
-    lifeTimes: gateway.session,
-    perUser: gateway.session.perUser,
+    config: gateway.session,
     ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
-  measureSessions(metrics, store, shared)
+  measureSessions(metrics, store, shared?.state)
 
   return {
     ...limits,
@@ -92,7 +86,6 @@ export function createServices(config: Config, log: Log) {
     background,
     tracer,
     metrics,
-    rates,
     upstreams,
     redis: shared?.state,
     close: async (): Promise<void> => {
@@ -101,26 +94,15 @@ export function createServices(config: Config, log: Log) {
       await failures.close()
       await limits.counts.close()
       shared?.close()
-      await upstreams.close()
     }
   }
 }
 
 function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
-  const counted = redis && createRedisCounts(redis, prefix)
   const highestUse = new HighestUse()
-  const counts = new SharedCounts(counted)
-  metrics.read({
-    name: 'console_gateway_limit_highest_use',
-    help: 'The most that one caller used of a limit at once, in this hour.',
-    labelNames: ['limit'],
-    read: () => highestUse.all()
-  })
-  metrics.read({
-    name: 'console_gateway_limits_local',
-    help: 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.',
-    read: () => Number(counts.isAway)
-  })
+  const counts = new SharedCounts(redis && createRedisCounts(redis, prefix))
+  metrics.read('console_gateway_limit_highest_use', () => highestUse.all())
+  metrics.read('console_gateway_limits_local', () => Number(counts.isAway))
   const reportAway = createQuiet()
   const onAway = (err: unknown) =>
     reportAway(() => {
@@ -131,18 +113,7 @@ function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
     redis === undefined
       ? createMemoryLockouts()
       : lockoutsWithFallback(createRedisLockouts(redis, prefix), onAway)
-  return {
-    counts,
-    highestUse,
-    lockouts,
-    callers: {
-      ofCaller: async (caller: string) => await (counted ?? counts).ofCaller(caller),
-      forget: async (caller: string) => {
-        await counted?.forget(caller)
-        counts.forget(caller)
-      }
-    }
-  }
+  return { counts, highestUse, lockouts }
 }
 
 const reasons = {
@@ -150,33 +121,16 @@ const reasons = {
   request: 'requests failed; its requests go to others that work'
 }
 
-const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-
 const states = ['up', 'open', 'unhealthy'] as const
 
 function createUpstreamEvents(log: Log, metrics: Metrics) {
-  const opened = metrics.counter(
-    'console_gateway_upstream_address_opened_total',
-    'How often so many requests to an address failed in a row that it is left out.',
-    ['upstream']
-  )
-  const retries = metrics.counter(
-    'console_gateway_upstream_retries_total',
-    'Requests that were sent again, by kind: again after their connection broke, or elsewhere ' +
-      'since there was no connection.',
-    ['upstream', 'kind']
-  )
-  const waits = metrics.histogram(
-    'console_gateway_upstream_queue_seconds',
-    'How long requests waited for a connection to an upstream; those that got one at once are ' +
-      'not counted.',
-    ['upstream'],
-    waitBuckets
-  )
+  const countOpened = metrics.counter('console_gateway_upstream_address_opened_total')
+  const countRetry = metrics.counter('console_gateway_upstream_retries_total')
+  const waits = metrics.histogram('console_gateway_upstream_queue_seconds')
   return (upstream: string): UpstreamEvents => ({
     onWaited: ms => waits.labels(upstream).observe(ms / 1000),
     onAddress: (address, change, failure = 'request') => {
-      if (change === 'open') opened.labels(upstream).inc()
+      if (change === 'open') countOpened(upstream)
       const line = { event: `upstream.address.${change}`, upstream, address }
       const text = `upstream ${upstream}: ${address}`
       if (change === 'closed') log.info(line, `${text} works again`)
@@ -184,59 +138,36 @@ function createUpstreamEvents(log: Log, metrics: Metrics) {
       else if (change === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}`)
       else log.warn(line, `${text}: health checks fail`)
     },
-    onRetry: kind => retries.labels(upstream, kind).inc()
+    onRetry: kind => countRetry(upstream, kind)
   })
 }
 
-function measureSessions(
-  metrics: Metrics,
-  store: Pick<SessionStore, 'signedIn'>,
-  shared?: Pick<Shared, 'state'>
-): void {
-  metrics.read({
-    name: 'console_gateway_session_store_up',
-    help: 'Whether the session store can be asked: 1 or 0.',
-    labelNames: ['kind'],
-    read: () => [shared ? ['redis', Number(shared.state.up)] : ['embedded', 1]]
-  })
-  metrics.read({
-    name: 'console_gateway_users_signed_in',
-    help: 'Users with a live session, of all replicas.',
+function measureSessions(metrics: Metrics, store: SessionStore, health?: RedisHealth): void {
+  metrics.read('console_gateway_session_store_up', () => [
+    health ? ['redis', Number(health.up)] : ['embedded', 1]
+  ])
+  metrics.read(
+    'console_gateway_redis_latency_seconds',
+    () => health?.latencyMs && health.latencyMs / 1000
+  )
+  metrics.read(
+    'console_gateway_users_signed_in',
     // Where the store cannot be asked, the metric is not there.
-    read: async () => (await store.signedIn(0).catch(() => undefined))?.total
-  })
+    async () => (await store.signedIn(0).catch(() => undefined))?.total
+  )
 }
 
-function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools): void {
-  metrics.read({
-    name: 'console_gateway_requests_in_flight',
-    help: 'Requests that are being answered.',
-    read: () => rates.inFlight
-  })
-  metrics.read({
-    name: 'console_gateway_upstream_in_flight',
-    help: 'Requests that an upstream is answering.',
-    labelNames: ['upstream'],
-    read: upstreams.inFlight
-  })
-  metrics.read({
-    name: 'console_gateway_upstream_waiting',
-    help: 'Requests that wait for a connection to an upstream.',
-    labelNames: ['upstream'],
-    read: upstreams.waiting
-  })
-  metrics.read({
-    name: 'console_gateway_upstream_addresses',
-    help: 'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',
-    labelNames: ['upstream', 'state'],
-    read: () => {
-      const all = Map.groupBy(upstreams.addresses(), ({ upstream }) => upstream)
-      return [...all].flatMap(([name, ofName]) =>
-        states.map(
-          each => [[name, each], ofName.filter(({ state }) => state === each).length] as const
-        )
+function measureRequests(metrics: Metrics, upstreams: Pools): void {
+  metrics.read('console_gateway_requests_in_flight', () => metrics.inFlight)
+  metrics.read('console_gateway_upstream_in_flight', upstreams.inFlight)
+  metrics.read('console_gateway_upstream_waiting', upstreams.waiting)
+  metrics.read('console_gateway_upstream_addresses', () => {
+    const all = Map.groupBy(upstreams.addresses(), ({ upstream }) => upstream)
+    return [...all].flatMap(([name, ofName]) =>
+      states.map(
+        each => [[name, each], ofName.filter(({ state }) => state === each).length] as const
       )
-    }
+    )
   })
 }
 

@@ -1,5 +1,5 @@
 /** The connections to Redis, and the sessions that replicas share there. */
-import type { Cluster, Command, Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { RedisStore } from '../session/redis-store.ts'
@@ -8,8 +8,6 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis, RedisHealth } from './redis-watch.ts'
-
-export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
 /** For what need not wait for sessions. */
 export interface Background {
@@ -34,12 +32,11 @@ const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
  */
-export function connectRedis({ config: { gateway, folder }, log, metrics }: Basis) {
+export function connectRedis({ config: { gateway }, log }: Basis) {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return undefined
   const prefix = slotPrefix(redis.prefix)
-  const measure = measureRedis(metrics)
-  const dialler = createRedisDialler(redis, folder)
+  const dialler = createRedisDialler(redis)
   const { place } = dialler
   const state = new RedisHealth()
   const client = dialler.client(reason => {
@@ -53,9 +50,6 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
       if (fault !== undefined) log.error({ redis: place, reason: fault }, refuses)
     })
   })
-  measure(client, 'sessions')
-  const limits = dialler.client()
-  measure(limits, 'limits')
   const tracking = new Tracking({
     dial: () => dialler.trackingConnection(client),
     onRefused: error => log.error({ redis: place, reason: error.message }, noTracking)
@@ -67,39 +61,11 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   })
   return {
     sessions,
-    background: { redis: limits, prefix },
+    background: { redis: dialler.client(), prefix },
     state,
     close: (): void => {
       tracking.close()
       dialler.close()
-    }
-  }
-}
-
-const buckets = [
-  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
-]
-
-function measureRedis(metrics: Metrics) {
-  const times = metrics.histogram(
-    'console_gateway_redis_command_seconds',
-    'From a command to the reply of Redis, by use (sessions, limits) and outcome: ok, or failed, ' +
-      'such as when Redis is away.',
-    ['use', 'outcome'],
-    buckets
-  )
-  return (client: Redis | Cluster, use: 'sessions' | 'limits'): void => {
-    const [ok, failed] = [times.labels(use, 'ok'), times.labels(use, 'failed')]
-    const send = client.sendCommand.bind(client)
-    client.sendCommand = (command: Command, ...rest: never[]) => {
-      const startedAt = performance.now()
-      const seconds = () => (performance.now() - startedAt) / 1000
-      const sent = send(command, ...rest)
-      command.promise.then(
-        () => ok.observe(seconds()),
-        () => failed.observe(seconds())
-      )
-      return sent
     }
   }
 }

@@ -1,10 +1,5 @@
+import { wallTime } from '../steady-clock.ts'
 import type { Live } from './types.ts'
-
-export interface SessionTimes {
-  readonly now: number
-  /** By how much the wall clock is ahead of it. */
-  readonly aheadMs: number
-}
 
 /** Whole seconds, rounded down: better a second early than late. */
 export function secondsLeft(until: number, now: number): number {
@@ -12,13 +7,13 @@ export function secondsLeft(until: number, now: number): number {
 }
 
 /** Nothing in it opens anything. Use is exact to a minute: so often it is written down. */
-export function describeSession(live: Live, { now, aheadMs }: SessionTimes) {
+export function describeSession(live: Live, now: number) {
   const { session, idleEnd } = live
   const { id, createdAt, idleMs, address, agent, source } = session
   return {
     id,
     startedAt: new Date(createdAt).toISOString(),
-    lastUsedAt: new Date(idleEnd - idleMs + aheadMs).toISOString(),
+    lastUsedAt: new Date(wallTime(idleEnd - idleMs)).toISOString(),
     ...leftOf(live, now),
     address,
     agent,

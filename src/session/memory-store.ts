@@ -1,23 +1,8 @@
 /** The embedded session store: for one process, lost with it. */
 import { steadyNow } from '../steady-clock.ts'
-import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
-import {
-  type Follower,
-  type Opening,
-  type SessionStore,
-  type SignedInUsers,
-  type Stored,
-  tombstoneMs
-} from './store.ts'
-import {
-  type Ended,
-  type EndReason,
-  isKey,
-  type SignedIn,
-  userDigest,
-  type UserId,
-  userKey
-} from './types.ts'
+import { type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
+import { type Follower, type Opening, type SessionStore, tombstoneMs } from './store.ts'
+import { type EndReason, isKey, type SignedIn, userDigest, type UserId, userKey } from './types.ts'
 
 interface Entry {
   sealed: string
@@ -67,7 +52,7 @@ export class MemoryStore implements SessionStore {
       .map(([key]) => key)
   }
 
-  async open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'> {
+  async open(opening: Opening) {
     const { key, stored, user, max, refuse, former } = opening
     const now = this.#now()
     this.#sweep(now)
@@ -85,7 +70,7 @@ export class MemoryStore implements SessionStore {
     return ended
   }
 
-  async read(key: string): Promise<Stored | Ended | undefined> {
+  async read(key: string) {
     const entry = this.#entries.get(key)
     const now = this.#now()
     if (entry === undefined || entry.absoluteEnd + tombstoneMs <= now) return undefined
@@ -123,7 +108,7 @@ export class MemoryStore implements SessionStore {
     }
   }
 
-  async signedIn(max: number, of: 'users' | 'keys' = 'users'): Promise<SignedInUsers> {
+  async signedIn(max: number, of: 'users' | 'keys' = 'users') {
     const users = new Map<string, SignedIn>()
     for (const key of [...this.#entries.keys()].toReversed()) {
       const user = this.#alive(key)?.user
@@ -133,7 +118,7 @@ export class MemoryStore implements SessionStore {
     return { total: users.size, users: [...users.values()].slice(0, max) }
   }
 
-  async *scan(): AsyncGenerator<readonly SignedIn[]> {
+  async *scan() {
     yield (await this.signedIn(Infinity)).users
   }
 
@@ -159,7 +144,7 @@ export class MemoryStore implements SessionStore {
     return this.#membersOf('blocked').delete(blockOf(name))
   }
 
-  async blocked(): Promise<Block[]> {
+  async blocked() {
     return Array.from(this.#membersOf('blocked'), ([block, until]) =>
       readBlock(block, until - this.#now())
     )

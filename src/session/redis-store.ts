@@ -1,20 +1,12 @@
 /** The session store in Redis: a string for each session, and a sorted set for each user. */
 import type { Cluster, Redis } from 'ioredis'
-import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
+import { type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
-import {
-  type Follower,
-  type Opening,
-  type SessionStore,
-  type SignedInUsers,
-  type Stored,
-  StoreUnavailable
-} from './store.ts'
+import { type Follower, type Opening, type SessionStore, StoreUnavailable } from './store.ts'
 import type { Tracking } from './tracking.ts'
 import {
   digestIn,
-  type Ended,
   type EndReason,
   isKey,
   keptReasons,
@@ -89,7 +81,7 @@ export class RedisStore implements SessionStore {
     this.#journal.replay(isOther)
   }
 
-  async open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'> {
+  async open(opening: Opening) {
     const { key, user, former, stored } = opening
     const listed = await this.keysOf(user)
     const reply = await this.#run(...this.#opening(opening, listed))
@@ -125,10 +117,13 @@ export class RedisStore implements SessionStore {
     ]
   }
 
-  async read(key: string): Promise<Stored | Ended | undefined> {
+  async read(key: string) {
     const { epoch, list, record } = this.#names
     const reply = await this.#run('sessionRead', [epoch, list(key), record(key)], [key])
-    if (reply === null && performance.now() < this.#othersFollowUntil) throw notYet()
+    if (reply === null && performance.now() < this.#othersFollowUntil) {
+      // Who signed in just before a failover must not be told that they did not.
+      throw new StoreUnavailable(new Error('Another server of Redis: the session may still come'))
+    }
     if (reply === null) return undefined
     const [sealed, idleMs, absoluteMs] = Array.isArray(reply) ? (reply as unknown[]) : []
     if (typeof sealed !== 'string') throw nonsense()
@@ -151,11 +146,7 @@ export class RedisStore implements SessionStore {
     return (await this.#run('sessionReplace', [this.#names.record(key)], [from, to])) === 1
   }
 
-  async end(
-    user: SignedIn | undefined,
-    keys: readonly string[],
-    reason: EndReason
-  ): Promise<readonly string[]> {
+  async end(user: SignedIn | undefined, keys: readonly string[], reason: EndReason) {
     if (keys.length === 0) return []
     for (const key of keys) this.#noteEnd(key, reason)
     return listOf(await this.#run(...this.#ending(user, keys, reason, false)))
@@ -193,13 +184,13 @@ export class RedisStore implements SessionStore {
     this.#journal.add('epoch', async () => await this.#runAgain('sessionEndAll', keys, [epoch, 0]))
   }
 
-  async signedIn(max: number, of: 'users' | 'keys' = 'users'): Promise<SignedInUsers> {
+  async signedIn(max: number, of: 'users' | 'keys' = 'users') {
     const reply = await this.#run('sessionUsers', [this.#names[of]], [max])
     if (!Array.isArray(reply) || typeof reply[0] !== 'number') throw nonsense()
     return { total: reply[0], users: listOf(reply[1]).map(readMember) }
   }
 
-  async *scan(text: string): AsyncGenerator<readonly SignedIn[]> {
+  async *scan(text: string) {
     // What has ended must not be found.
     await this.signedIn(0)
     const match = ['MATCH', patternOf(text), 'COUNT', scannedAtOnce] as const
@@ -239,7 +230,7 @@ export class RedisStore implements SessionStore {
     return lifted === 1
   }
 
-  async blocked(): Promise<Block[]> {
+  async blocked() {
     const found = listOf(await this.#run('sessionBlocked', [this.#names.blocks], []))
     // Each is followed by the time that is left.
     return found.flatMap((block, at) =>
@@ -298,11 +289,6 @@ async function orUnavailable<T>(command: Promise<T>): Promise<T> {
 /** A reply of the wrong form: the connection's replies are probably out of step. */
 function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
-}
-
-/** Who signed in just before a failover must not be told that they did not. */
-function notYet(): StoreUnavailable {
-  return new StoreUnavailable(new Error('Another server of Redis: the session may still come'))
 }
 
 function listOf(reply: unknown): string[] {

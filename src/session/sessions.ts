@@ -1,11 +1,10 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { recentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { aheadOf, steadyNow } from '../steady-clock.ts'
-import { SessionCache } from './cache.ts'
+import { steadyNow } from '../steady-clock.ts'
 import { Credentials } from './credentials.ts'
-import type { SessionTimes } from './describe.ts'
 import { addToProvider } from './provider-sessions.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
@@ -24,13 +23,10 @@ import {
   type UserId
 } from './types.ts'
 
-type SessionConfig = GatewayConfig['session']
-
 interface Options {
   readonly store: SessionStore
   readonly seal: Seal
-  readonly lifeTimes: Pick<SessionConfig, 'idle' | 'absolute' | 'remembered'>
-  readonly perUser: SessionConfig['perUser']
+  readonly config: Pick<GatewayConfig['session'], 'idle' | 'absolute' | 'remembered' | 'perUser'>
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
@@ -38,14 +34,16 @@ interface Options {
   readonly onRevoked?: (revoked: Revoked) => void
 }
 
-/** One of a user's sessions by its public id, or all but one. */
-interface Which {
-  readonly only?: string
-  readonly except?: string
+interface OfUser {
+  readonly key: string
+  /** Public. */
+  readonly id: string
+  readonly evaluation: Evaluation
 }
 
 const touchAtMostEveryMs: Duration = 60_000
 const retryMs: Duration = 1000
+const maxCached = 50_000
 
 /** Use within this time of a write is not written again. */
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
@@ -54,7 +52,10 @@ const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleM
 export class Sessions {
   readonly #options: Options
   readonly store: SessionStore
-  readonly #cache: SessionCache
+  /** Live ones: requests need no round trip while the store announces every change. */
+  readonly #cache = recentlyUsed<Live>(maxCached)
+  /** The latest read of each key, until the record changes: then its result is not kept. */
+  readonly #reading = new Map<string, Promise<Evaluation>>()
   readonly credentials: Credentials
   readonly now: () => number
 
@@ -62,13 +63,24 @@ export class Sessions {
     this.#options = options
     this.store = options.store
     this.now = options.now ?? steadyNow
-    this.#cache = new SessionCache(this.store)
+    this.store.follow({ onChanged: key => this.#drop(key), onReset: () => this.forget() })
     this.credentials = new Credentials(this)
   }
 
   /** As the store has it now. It does not count as use. */
   async read(key: string): Promise<Evaluation> {
-    return await this.#cache.keep(key, this.#evaluate(key))
+    const reading = this.#evaluate(key)
+    this.#reading.set(key, reading)
+    const isLatest = () => this.#reading.get(key) === reading
+    try {
+      const evaluation = await reading
+      if (!isLatest() || !this.store.isFollowed()) return evaluation
+      if ('live' in evaluation) this.#cache.set(key, evaluation.live)
+      else this.#cache.delete(key)
+      return evaluation
+    } finally {
+      if (isLatest()) this.#reading.delete(key)
+    }
   }
 
   async #evaluate(key: string): Promise<Evaluation> {
@@ -97,7 +109,7 @@ export class Sessions {
   }
 
   cached(key: string): Live | undefined {
-    const live = this.#cache.get(key)
+    const live = this.store.isFollowed() ? this.#cache.get(key) : undefined
     if (live === undefined) return undefined
     // Only the store knows whether another replica has prolonged it.
     return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
@@ -132,7 +144,7 @@ export class Sessions {
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
     for (const each of ended) {
-      this.#cache.drop(each)
+      this.#drop(each)
       const whose = signedInOf(each === former?.key ? former.session : session)
       this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
     }
@@ -141,11 +153,11 @@ export class Sessions {
 
   /** How long a session may live, and how many its user may have. Each name has one key. */
   #boundsOf({ key, remembered }: NewSession) {
-    const { lifeTimes, perUser } = this.#options
+    const { config } = this.#options
     if (key !== undefined) {
       return { idle: key.forMs, absolute: key.forMs, max: 1, over: 'refuse' } as const
     }
-    return { ...lifeTimes, ...(remembered && lifeTimes.remembered), ...perUser }
+    return { ...config, ...(remembered && config.remembered), ...config.perUser }
   }
 
   /** Whether another replica may have prolonged it by more than `use` leaves unwritten. */
@@ -160,7 +172,7 @@ export class Sessions {
     live.idleEnd = this.now() + session.idleMs
     this.#touch(live).then(
       isAlive => {
-        if (!isAlive) this.#cache.drop(key)
+        if (!isAlive) this.#drop(key)
       },
       () => {
         // Later use has to be written, but a Redis that takes no writes is not asked each time.
@@ -186,7 +198,7 @@ export class Sessions {
   async replace(live: Live, session: Session): Promise<boolean> {
     const { key, sealed } = live
     const isDone = await this.store.replace(key, sealed, this.#close(key, session))
-    this.#cache.drop(key)
+    this.#drop(key)
     return isDone
   }
 
@@ -196,13 +208,11 @@ export class Sessions {
     return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
   }
 
-  async #evaluateOf(user: UserId, { only, except }: Which = {}) {
-    const keys = (await this.store.keysOf(user)).filter(
-      key =>
-        (only === undefined || publicId(key) === only) &&
-        (except === undefined || publicId(key) !== except)
-    )
-    const evaluate = async (key: string) => ({ key, evaluation: await this.#evaluate(key) })
+  async #evaluateOf(user: UserId): Promise<OfUser[]> {
+    const keys = await this.store.keysOf(user)
+    const evaluate = async (key: string) => {
+      return { key, id: publicId(key), evaluation: await this.#evaluate(key) }
+    }
     return await Promise.all(keys.map(evaluate))
   }
 
@@ -212,8 +222,8 @@ export class Sessions {
   }
 
   /** @returns how many were alive, and those of them that can be read */
-  async endOf(user: SignedIn, which: Which = {}, end: End = {}) {
-    const chosen = await this.#evaluateOf(user, which)
+  async endOf(user: SignedIn, end: End = {}, isMeant: (one: OfUser) => boolean = () => true) {
+    const chosen = (await this.#evaluateOf(user)).filter(isMeant)
     const keys = chosen.map(({ key }) => key)
     const ended = await this.#end(user, keys, 'revoked', end)
     const sessions = chosen.flatMap(({ key, evaluation }) =>
@@ -222,18 +232,10 @@ export class Sessions {
     return { closed: ended.length, sessions }
   }
 
-  /** Ends the sessions of a user that the users file refuses. @returns how many were alive */
-  async endReviewed(user: SignedIn): Promise<number> {
-    const refused = (await this.#evaluateOf(user)).flatMap(({ key, evaluation }) =>
-      'ended' in evaluation && evaluation.ended === 'revoked' ? [key] : []
-    )
-    return (await this.#end(user, refused, 'revoked', { by: 'users-file' })).length
-  }
-
   /** @returns the keys of those that were alive */
   async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
-      for (const key of keys) this.#cache.drop(key)
+      for (const key of keys) this.#drop(key)
     })
     this.#report(user, ended, reason, end)
     return ended
@@ -244,16 +246,13 @@ export class Sessions {
     this.#options.onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
   }
 
+  #drop(key: string): void {
+    this.#cache.delete(key)
+    this.#reading.delete(key)
+  }
+
   forget(): void {
     this.#cache.clear()
-  }
-
-  times(): SessionTimes {
-    return { now: this.now(), aheadMs: aheadOf(this.now) }
-  }
-
-  /** Whether the store tells of changes now; otherwise only asking it does. */
-  hasNews(): boolean {
-    return this.store.isFollowed()
+    this.#reading.clear()
   }
 }

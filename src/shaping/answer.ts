@@ -15,11 +15,13 @@ import {
   textOf,
   valueAt
 } from '../json/values.ts'
-import { secondsLeft, type SessionTimes } from '../session/describe.ts'
+import { secondsLeft } from '../session/describe.ts'
 import type { Identity, Session } from '../session/types.ts'
+import { wallTime } from '../steady-clock.ts'
 
 /** The session that a template reads. */
-export interface AnswerFacts extends SessionTimes {
+export interface AnswerFacts {
+  readonly now: number
   readonly session: Session
   /** Its end unless it is used. */
   readonly idleEnd: number
@@ -41,8 +43,8 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
   token: (_facts, { gateway }) => gateway.envelope.inertToken,
   refreshToken: (_facts, { gateway }) => gateway.envelope.inertToken,
   issuedAt: ({ session }) => session.createdAt,
-  idleEndsAt: ({ idleEnd, absoluteEnd, aheadMs }) => Math.min(idleEnd, absoluteEnd) + aheadMs,
-  absoluteEndsAt: ({ absoluteEnd, aheadMs }) => absoluteEnd + aheadMs,
+  idleEndsAt: ({ idleEnd, absoluteEnd }) => wallTime(Math.min(idleEnd, absoluteEnd)),
+  absoluteEndsAt: ({ absoluteEnd }) => wallTime(absoluteEnd),
   expiresIn: ({ absoluteEnd, now }) => secondsLeft(absoluteEnd, now)
 }
 

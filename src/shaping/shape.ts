@@ -148,7 +148,7 @@ function without(value: Json, path: readonly string[]): Json {
 }
 
 /** A copy with a member at the path; undefined where a value along it is not an object. */
-function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
+export function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): Json {
   if (name === undefined) return member
   if (!isRecord(value)) return undefined
   const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, member)

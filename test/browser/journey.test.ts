@@ -1,11 +1,11 @@
-/** One way through a real browser: a console with a WebSocket, and the operators' page. More: test/long/browser. */
+/** One way through a real browser: a console with a WebSocket. More: test/long/browser. */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { password, testGateway } from '../support/gateway.ts'
 import { webSocketUpstream } from '../support/websocket.ts'
-import { visitOps } from './ops-page.ts'
+import { visit } from './visit.ts'
 
 const browser = await testBrowser(undo => t.teardown(undo))
 
@@ -40,12 +40,10 @@ t.test('sign-in, and a WebSocket that closes with 4401 at the sign-out', async t
   const root = join(t.testdir({ console: pageFiles }), 'console')
   const gateway = await testGateway(t.teardown, {
     gateway: { console: { root } },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { chat: { path: '/api/chat', upstream: 'b', websocket: {} } }
-    }
+    backend: backend.url,
+    routes: { routes: { chat: { websocket: {} } } }
   })
-  const console = await visitOps(t, browser, gateway.url)
+  const console = await visit(t, browser, gateway.url)
   await shows(console, 'closed 1006')
   t.same(backend.requests, [], 'nobody is signed in: the upgrade is refused')
   await console.locator('#in').click()

@@ -1,12 +1,11 @@
-/** Sign-in at an OpenID provider of another site in a real browser, whose session cookie is strict. */
-import { createServer } from 'node:http'
-import type { BrowserContext } from 'playwright-core'
+/** Sign-in at an OpenID provider of another site in a real browser, by a strict cookie. */
 import t from 'tap'
 import { testBrowser } from '../support/chromium.ts'
 import { testGateway } from '../support/gateway.ts'
 import { oidcPath, testProvider } from '../support/oidc-provider.ts'
 import { oidcVisitor } from '../support/oidc-visitor.ts'
-import { listen } from '../support/ports.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { visit } from './visit.ts'
 
 const browser = await testBrowser(t.after)
 const provider = await testProvider(t.after)
@@ -37,39 +36,25 @@ const opsUrl = gateway.opsUrl.replace('127.0.0.1', 'localhost')
 provider.register(consoleUrl, opsUrl)
 
 /** Links to the console from another site, as a mail has them. */
-const mail = createServer((_request, response) => {
-  response.setHeader('content-type', 'text/html')
-  response.end(`<a href="${consoleUrl}/orders">orders</a>`)
+const { url: mailUrl } = await testUpstream(t.after, (_request, response) => {
+  response.setHeader('content-type', 'text/html').end(`<a href="${consoleUrl}/orders">orders</a>`)
 })
-const mailUrl = `http://127.0.0.1:${await listen(mail)}`
-t.after(() => mail.close())
-
-async function newContext(cleanUp: (undo: () => unknown) => void): Promise<BrowserContext> {
-  const context = await browser.newContext()
-  context.setDefaultTimeout(60_000)
-  cleanUp(() => context.close())
-  return context
-}
 
 const shown = (user: string) => `#user:text-is("${user}")`
 
 t.test('a page leads to the provider and back to itself, signed in', async t => {
-  const context = await newContext(t.after)
-  const page = await context.newPage()
+  const page = await visit(t, browser, `${consoleUrl}/orders?page=2`)
   let callback = ''
   page.on('request', request => {
     if (request.url().includes(`${oidcPath}/callback?`)) callback = request.url()
   })
-  await page.goto(`${consoleUrl}/orders?page=2`)
   t.match(page.url(), `${provider.issuer}/interaction/`)
   await page.click('button[value=alice]')
   await page.waitForSelector(shown('alice'))
   t.equal(page.url(), `${consoleUrl}/orders?page=2`)
-  const cookies = await context.cookies(consoleUrl)
-  t.match(
-    cookies.find(({ name }) => name === 'console_sid'),
-    { sameSite: 'Strict', httpOnly: true }
-  )
+  const cookies = await page.context().cookies(consoleUrl)
+  const session = cookies.find(({ name }) => name === 'console_sid')
+  t.match(session, { sameSite: 'Strict', httpOnly: true })
   // Back is the form of the provider: the pages in between are no part of the history.
   await page.goBack()
   t.match(page.url(), `${provider.issuer}/interaction/`)
@@ -86,8 +71,7 @@ t.test('a page leads to the provider and back to itself, signed in', async t => 
 })
 
 t.test('an operator comes back to the page that was asked for', async t => {
-  const page = await (await newContext(t.after)).newPage()
-  await page.goto(`${opsUrl}/ops/users`)
+  const page = await visit(t, browser, `${opsUrl}/ops/users`)
   await page.click('a.button')
   await page.click('button[value=alice]')
   await page.waitForURL(`${opsUrl}/ops/users`)
@@ -95,9 +79,8 @@ t.test('an operator comes back to the page that was asked for', async t => {
 })
 
 t.test('two tabs at once, each to its own page', async t => {
-  const context = await newContext(t.after)
-  const [a, b] = [await context.newPage(), await context.newPage()]
-  await a.goto(`${consoleUrl}/a`)
+  const a = await visit(t, browser, `${consoleUrl}/a`)
+  const b = await a.context().newPage()
   await b.goto(`${consoleUrl}/b`)
   await b.click('button[value=alice]')
   await b.waitForSelector(shown('alice'))
@@ -110,18 +93,15 @@ t.test('a callback that is opened in another browser signs nobody in', async t =
   const attacker = oidcVisitor(() => consoleUrl, provider)
   const { next } = await attacker.start()
   const callback = await attacker.atProvider(next, 'bob')
-  const victim = await newContext(t.after)
-  const other = await victim.newPage()
-  await other.goto(mailUrl)
+  const other = await visit(t, browser, mailUrl)
   await other.evaluate(`location.assign(${JSON.stringify(callback)})`)
   await other.waitForURL(`**${oidcPath}/finish*`)
   t.match(await other.textContent('p'), 'another browser')
-  t.notOk((await victim.cookies(consoleUrl)).some(({ name }) => name === 'console_sid'))
+  t.notOk((await other.context().cookies(consoleUrl)).some(({ name }) => name === 'console_sid'))
 })
 
 t.test('a link from another site to the first page begins a sign-in, too', async t => {
-  const page = await (await newContext(t.after)).newPage()
-  await page.goto(mailUrl)
+  const page = await visit(t, browser, mailUrl)
   await page.click('a')
   await page.click('button[value=bob]')
   await page.waitForSelector(shown('bob'))

@@ -1,24 +1,28 @@
-/** What browser tests do over and over: visit the console, sign in, and let time pass. */
+/** What browser tests do over and over: visit a page, sign in to the console, and let time pass. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
-export interface Tap {
+interface Tap {
   readonly teardown: (undo: () => unknown) => void
   readonly fail: (message: string) => unknown
 }
 
-/** A fresh visitor; fails the test when the page itself reports an error. */
+/** A fresh visitor; fails the test when a page throws, opens a dialog, or breaks its policy. */
 export async function visit(
   t: Tap,
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {}
 ): Promise<Page> {
-  const context = await browser.newContext(options)
+  const context = await browser.newContext({ locale: 'en-US', ...options })
+  // Of a busy machine: it tells what is late from what never comes.
   context.setDefaultTimeout(90_000)
   t.teardown(() => context.close())
   const page = await context.newPage()
-  await page.clock.install()
   page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))
+  page.on('dialog', dialog => {
+    t.fail(`a dialog opened: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
   page.on('console', message => {
     if (message.text().includes('Content Security Policy')) t.fail(message.text())
   })

@@ -78,7 +78,6 @@ const sends =
     void response.writeHead(status, { location: away.url }).end(text)
 const answers: ReadonlyArray<readonly [line: string, answer: RequestListener, says: RegExp]> = [
   ['status', sends('', 404), /the address of its operators’ listener \(ops\.listen\)\?/],
-  ['status', sends('null'), /no JSON object/],
   ['why --last 1', sends('[]'), /no JSON object/],
   ['maintenance', sends('<html>'), /no JSON object/],
   ['reload', sends(JSON.stringify({ error: codes }), 500), /answered 500: \\u001b.*\\u202e/],
@@ -89,7 +88,6 @@ const answers: ReadonlyArray<readonly [line: string, answer: RequestListener, sa
   ],
   ['status', echo, /Bearer \[token\]/],
   ['status', sends('', 307), /answered 307: without a reason/],
-  ['reload', sends('', 307), /answered 307: without a reason/],
   ['status', broken, /^No gateway answers on \S+: ECONNRESET\. .*\n$/]
 ]
 

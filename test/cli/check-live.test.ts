@@ -8,31 +8,23 @@ import { freePort } from '../support/ports.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { testSentinel } from '../support/sentinel.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const redis = await testRedis(t.after)
 const backend = await testUpstream(t.after)
 const deadPort = await freePort()
 const dead = `http://127.0.0.1:${deadPort}`
-const env = { SECRET: 'a secret of at least 32 characters!!', PASSWORD: 'p' }
-
-/** A gateway whose users are of a file, with this Redis. */
-const withRedis = (redisConfig: object) => ({
-  redis: redisConfig,
-  session: { secrets: ['${SECRET}'] },
-  login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } } }
-})
+const env = { PASSWORD: 'p' }
 const check = async (folder: string, environment: Record<string, string> = env) =>
   await run(['check', '--live', '--config', folder], { env: environment })
 
-async function folderOf(redisPort: number, urls: readonly string[]): Promise<string> {
-  const outcomes = [{ is: 'success', path: 'code', in: [200] }]
-  const { gateway } = signInAt('', { outcomes })
-  const { redis: store, session } = withRedis({ url: `redis://127.0.0.1:${redisPort}` })
-  const routes = { upstreams: { b: { url: urls } }, routes: { r: { path: '/r', upstream: 'b' } } }
-  return await configFolder({ gateway: { redis: store, session, ...gateway }, routes })
-}
+const folderOf = async (redisPort: number, urls: readonly string[]) =>
+  await configFolder({
+    redis: `redis://127.0.0.1:${redisPort}`,
+    backend: { url: urls },
+    source: { outcomes: [{ is: 'success', path: 'code', in: [200] }] },
+    routes: { routes: { r: {} } }
+  })
 
 t.test('what can be reached is listed, and nothing is asked of back-ends', async t => {
   const { code, out, err } = await check(await folderOf(redis.port, [backend.url]))
@@ -55,7 +47,7 @@ t.test('an OpenID provider is asked for its settings and keys', async t => {
 
 t.test('what cannot be reached is named with the reason, and the exit code is 1', async t => {
   const folder = await folderOf(deadPort, [backend.url, dead])
-  const { code, out } = await run(['check', '--live', '--json', '-c', folder], { env })
+  const { code, out } = await run(['check', '--live', '--json', '-c', folder])
   t.match(JSON.parse(out), {
     faults: [],
     live: [
@@ -69,8 +61,8 @@ t.test('what cannot be reached is named with the reason, and the exit code is 1'
 })
 
 /** What the gateway says of a Redis that answers, and does not do what it needs. */
-async function saidOf(t: Test, redisConfig: object) {
-  const folder = await configFolder({ gateway: withRedis(redisConfig) })
+async function saidOf(t: Test, config: Record<string, unknown>) {
+  const folder = await configFolder({ redis: config })
   const { code, out } = await check(folder)
   const running = await testGateway(t.after, folder, env)
   await running.logged(({ msg }) => String(msg).startsWith('Redis answers, but refuses'))
@@ -105,7 +97,7 @@ t.test('case 14: a node of a Cluster in redis.url', async t => {
 
 t.test('a primary that takes writes without a replica is one to be bounded', async t => {
   const { sentinels, name, servers } = await testSentinel(t.after)
-  const folder = await configFolder({ gateway: withRedis({ sentinels, primary: name }) })
+  const folder = await configFolder({ redis: { sentinels, primary: name } })
   const unbounded = /^redis: .*: ok \(set min-replicas-to-write 1 in Redis/m
   t.match(await check(folder), { code: 0, out: unbounded })
   await redisCli(servers[0].port, 'CONFIG', 'SET', 'min-replicas-to-write', '1')

@@ -1,8 +1,9 @@
+/** What a config expects of itself. How `check` tells it: config.transcript.yaml. */
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { loadConfig } from '../../src/config/read/load.ts'
 import { tryConfig } from '../../src/dry-run/try-config.ts'
-import { reportsOf, textFolder } from '../support/config-files.ts'
+import { textFolder } from '../support/config-files.ts'
 
 const base = parse(`
 upstreams: { backend: { url: 'http://127.0.0.1:1/base' }, other: { url: 'http://127.0.0.1:1' } }
@@ -54,13 +55,10 @@ t.test('what holds gives no fault: access, roles, aliases, rewrites, limits, sha
   const rows = [
     { request: 'GET /api/account/profile', status: 401, code: 'session.none' },
     { ...own, roles: ['viewer'], status: 403, code: 'route.forbidden' },
-    { request: 'GET /api/orders', roles: [], status: 403 },
     { ...own, ...whole },
     { ...current, ...profile },
     { request: 'GET /api/files/a/b', upstreamPath: '/store/a/b' },
     { request: 'GET /api/nothing', status: 404 },
-    { request: 'GET /api/files/../a', status: 400, code: 'request.path' },
-    { request: 'DELETE /api/orders', status: 405 },
     { ...guess, times: 5, status: 401 },
     { ...guess, times: 6, status: 429, code: 'login.locked' },
     { ...files, times: 6, status: 429 },
@@ -112,38 +110,4 @@ t.test('what does not hold is a fault that says what came instead', async t => {
       'n.status: expected 201, got 200'
     ]
   )
-})
-
-t.test('the line is that of the key', async t => {
-  const text = 'expect:\n  one:\n    request: GET /api/session\n    status: 200\n'
-  const [fault] = await tryConfig(loadConfig(textFolder(t.after, { 'routes.yaml': text }), {}))
-  t.match(fault, { line: 4, path: 'expect.one.status', severity: 'fault' })
-})
-
-t.test('a case that makes no sense is a fault of the config', async t => {
-  const noRequest = 'a method and a path, such as GET /api/orders?page=2, found "x"'
-  const strange = ['\u0001', 'ü', '\u{1f600}', '\u007f'].map(letter => [
-    { request: `GET /${letter}`, upstreamPath: `/${letter}` },
-    /^a\.request: expected a method and a path/,
-    /^a\.upstreamPath: expected a path/
-  ])
-  for (const [a, ...faults] of [
-    [
-      { request: 'GET /x' },
-      'a: expects nothing: set status, code, upstream, upstreamPath or response'
-    ],
-    [
-      { request: 'GET /x', code: 'sesion.none' },
-      'a.code: there is no error code "sesion.none". Did you mean "session.none"?'
-    ],
-    [{ request: 'GET /x', upstream: 'y' }, 'a.upstream: there is no upstream "y".'],
-    [{ request: 'x', status: 200 }, `a.request: expected ${noRequest}`],
-    ...strange
-  ]) {
-    const found = reportsOf({ routes: { expect: { a } } })
-      .filter(line => line.startsWith('expect.'))
-      .map(line => line.replace('expect.', ''))
-    t.match(found, faults)
-    t.equal(found.length, faults.length)
-  }
 })

@@ -50,25 +50,20 @@ const files = (upstream: string) => ({
   gateway: {
     server: { hosts: ['console.example'], mount: '/x', origins: ['https://friend.example'] }
   },
+  backend: `${upstream}/base`,
   routes: {
-    upstreams: { backend: { url: `${upstream}/base` } },
     aliases: { '/api/currentUser': '/api/account/profile', '/api/dateien/*': '/api/files/*' },
     routes: {
       orders: {
-        path: '/api/orders',
         methods: ['GET', 'POST'],
         access: { roles: ['admin'] },
-        upstream: 'backend',
         rewrite: '/v2/orders',
         maxBody: '1KiB'
       },
-      files: { path: '/api/files/*', access: 'public', upstream: 'backend', rewrite: '/store/*' },
-      deep: { path: '/api/files/deep/*', upstream: 'backend' },
-      rare: { path: '/api/rare', upstream: 'backend' },
-      together: {
-        path: '/api/together',
-        parts: { a: { upstream: 'backend', rewrite: '/a', into: 'a' } }
-      }
+      files: { path: '/api/files/*', access: 'public', rewrite: '/store/*' },
+      deep: { path: '/api/files/deep/*' },
+      rare: {},
+      together: { parts: { a: { upstream: 'b', rewrite: '/a', into: 'a' } } }
     }
   },
   limits: { limits: { rare: { by: 'user', max: 2, window: '1h', routes: ['rare'] } } }

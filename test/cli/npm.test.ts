@@ -1,11 +1,11 @@
 /** A signal to npm, which passes it on to its shell only, ends the gateway. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { runningLine } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +32,7 @@ async function isTaken(port: number): Promise<boolean> {
 }
 
 /** A gateway on free ports, with a request in flight. */
-async function started(t: Test, command: (folder: string) => readonly string[], cwd = '.') {
+async function started(t: Test, line: (folder: string) => string, cwd = '.') {
   const release = Promise.withResolvers<void>()
   const backend = await testUpstream(t.after, async (_request, response) => {
     await release.promise
@@ -46,29 +46,11 @@ async function started(t: Test, command: (folder: string) => readonly string[], 
       ops: { listen: opsListen },
       drain: { notice: '0ms', grace: '20s' }
     },
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: { slow: { path: '/api/slow', upstream: 'b', access: 'public' } }
-    }
+    backend: backend.url,
+    routes: { routes: { slow: { access: 'public' } } }
   })
-  const [file = '', ...words] = command(folder)
-  const child = spawn(file, words, { cwd, env: environment, detached: true })
-  const { pid = 0 } = child
-  t.teardown(() => {
-    try {
-      process.kill(-pid, 'SIGKILL')
-    } catch {
-      // All of the group have ended.
-    }
-  })
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      printed += chunk
-    })
-  }
-  const says = (text: string) => until(`it says "${text}"`, () => printed.includes(text))
-  await says('listening on')
+  const running = runningLine(t.teardown, line(folder), { cwd, env: environment })
+  await running.says('listening on')
   const slow = `http://${listen}/api/slow`
   const inFlight = fetch(slow, { headers: { connection: 'close' } })
   await until('the back-end is asked', () => backend.begun() === 1)
@@ -76,7 +58,7 @@ async function started(t: Test, command: (folder: string) => readonly string[], 
     release.resolve()
     t.same(await (await inFlight).json(), { done: true }, 'the request in flight is answered')
   }
-  return { child, pid, ports, slow, finish, says, printed: () => printed }
+  return { ...running, ports, slow, finish }
 }
 
 /** A folder whose command `console-gateway` is that of this checkout. */
@@ -88,15 +70,15 @@ function installed(t: Test): string {
   return place
 }
 
-for (const [title, signal, words] of [
-  ['SIGTERM to npx', 'SIGTERM', ['npx', 'console-gateway', 'start']],
-  ['SIGTERM to npm start', 'SIGTERM', ['npm', 'start', '--']],
-  ['SIGINT to all of npx, as a terminal sends it,', 'SIGINT', ['npx', 'console-gateway', 'start']]
+for (const [title, signal, command] of [
+  ['SIGTERM to npx', 'SIGTERM', 'npx console-gateway start'],
+  ['SIGTERM to npm start', 'SIGTERM', 'npm start --'],
+  ['SIGINT to all of npx, as a terminal sends it,', 'SIGINT', 'npx console-gateway start']
 ] as const) {
   t.test(`case U10: ${title} drains the gateway and frees its ports`, async t => {
-    const cwd = words[0] === 'npx' ? installed(t) : '.'
-    const command = (folder: string) => [...words, '--config', folder]
-    const { pid, ports, finish, says, printed } = await started(t, command, cwd)
+    const cwd = command.startsWith('npx') ? installed(t) : '.'
+    const line = (folder: string) => `exec ${command} --config ${folder}`
+    const { pid, ports, finish, says, written } = await started(t, line, cwd)
     process.kill(signal === 'SIGINT' ? -pid : pid, signal)
     await says('stopping: not ready')
     await finish()
@@ -105,7 +87,7 @@ for (const [title, signal, words] of [
       return !taken.includes(true)
     })
     await says('"msg":"stopped"')
-    t.notMatch(printed(), /a second SIG|still running/)
+    t.notMatch(written(), /a second SIG|still running/)
   })
 }
 
@@ -115,9 +97,9 @@ t.test('case U10: a gateway that a shell leaves behind goes on', async t => {
     ['nohup console-gateway start &', ''],
     ['bash', 'read -r _']
   ]) {
-    const { child, slow, finish, printed } = await started(t, folder => {
+    const { child, slow, finish, written } = await started(t, folder => {
       const start = `nohup node ${program} start --config ${folder}`
-      return ['sh', '-c', `npm_lifecycle_script='${script}' ${start} & ${waits}`]
+      return `npm_lifecycle_script='${script}' ${start} & ${waits}`
     })
     child.stdin.end()
     if (child.exitCode === null) await once(child, 'exit')
@@ -125,6 +107,6 @@ t.test('case U10: a gateway that a shell leaves behind goes on', async t => {
     // Longer than it would take to notice that its parent has ended.
     await wait(2500)
     t.equal((await fetch(slow)).status, 200)
-    t.notMatch(printed(), /stopping/)
+    t.notMatch(written(), /stopping/)
   }
 })

@@ -43,11 +43,8 @@ for (const { title, about, at, rows, ...rule } of casesIn<Rule>('test/cli/plan.y
         ({ file, text, restart }) => `${file} ${text}${restart ? ' (after a restart)' : ''}`
       )
       const said = about === 'risks' ? risks : texts
-      t.same(
-        said.map((text, index) => asExpected(text, expected[index])),
-        expected,
-        JSON.stringify([before, after])
-      )
+      const found = said.map((text, index) => asExpected(text, expected[index]))
+      t.same(found, expected, JSON.stringify([before, after]))
       t.notMatch(out, /o{10}|n{10}/)
     }
   })

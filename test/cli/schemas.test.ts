@@ -97,13 +97,5 @@ t.test('an editor lets a reference stand for a value of any kind, and nothing el
 
 t.test('the reference says of JSON that it may be any value', async t => {
   const page = readFileSync('docs/configuration.md', 'utf8')
-  for (const [key, value] of [
-    ['routes.NAME.answer.json', 'any value'],
-    ['routes.NAME.fallback.body', 'any value'],
-    ['endpoints.profile.parts.NAME.default', 'any value'],
-    ['login.sources.NAME.passHeaders', 'a list'],
-    ['audit.folder', 'a text']
-  ] as const) {
-    t.match(page, `\n| \`${key}\` | ${value} | `)
-  }
+  t.match(page, '\n| `routes.NAME.answer.json` | any value | ')
 })

@@ -1,4 +1,4 @@
-/** A back-end as data, read from the source that the head of its preset names. `server.ts` serves it. */
+/** A back-end as data, from the source that its preset names. `server.ts` serves it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Json } from './console.ts'
 import type { Grant, Response, Visit } from './server.ts'

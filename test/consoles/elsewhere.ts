@@ -1,4 +1,4 @@
-/** Sign-in elsewhere than at the back-end, which gets to know the user by a token from the gateway. */
+/** Sign-in elsewhere than at the back-end, which gets a token from the gateway. */
 import { runInNewContext } from 'node:vm'
 import { presetText } from '../../src/config/read/presets.ts'
 import { testAuthority } from '../support/authority.ts'

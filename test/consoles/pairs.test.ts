@@ -1,7 +1,4 @@
-/**
- * All pairs of consoles and back-ends, some of them with other sign-ins, and a wrong preset for each
- * console. All ways: test/long/matrix.test.ts.
- */
+/** Each console with each back-end, some by other sign-ins. All: test/long/matrix.test.ts. */
 import t from 'tap'
 import { backends } from './backends.ts'
 import { consoles } from './consoles.ts'

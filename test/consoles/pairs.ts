@@ -1,7 +1,4 @@
-/**
- * Consoles with back-ends: a gateway of its own for each pair, with nothing but the two presets and
- * the lines that an operator writes. Then consoles with the preset of another one, which must not work.
- */
+/** Consoles with back-ends by nothing but presets and an operator’s lines, and wrong presets. */
 import t from 'tap'
 import { presetsOfKind } from '../../src/config/schema/presets.ts'
 import { backends } from './backends.ts'

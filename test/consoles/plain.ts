@@ -1,7 +1,4 @@
-/**
- * A gateway with the preset of a console, users of a file, and a back-end that speaks the neutral
- * forms, so that what a console shows is its preset's doing alone.
- */
+/** A gateway with a console’s preset alone: users of a file, a back-end of neutral forms. */
 import type { Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { password } from '../support/sign-in.ts'

@@ -1,7 +1,4 @@
-/**
- * Each console works with the gateway's responses (presets.test.ts), and fails as its source says
- * where one of them is another.
- */
+/** Each console fails, as its source says, where a response is not the gateway’s. */
 import t from 'tap'
 import { callOf, type ConsoleSpec, type Json } from './console.ts'
 import { consoles } from './consoles.ts'

@@ -39,8 +39,18 @@ t.test('each test file is run by `npm test` or `npm run test:long`', async t => 
   const known = output('git', words).filter(file => existsSync(file))
   const tests = known.filter(file => /\.(?:test|chaos)\.ts$/u.test(file))
   t.ok(tests.length > 0)
-  t.same(
-    tests.filter(file => !run.has(file)),
-    []
-  )
+  const notRun = tests.filter(file => !run.has(file))
+  t.same(notRun, [])
+})
+
+/** What cmd.exe has not: `exec`, variables before a command, single quotes, `;`, `$NAME` and `$(…)`. */
+const onlyInShells = /(?:^|[\s&|])exec\s|(?:^|[\s&|])[A-Za-z_]\w*=|['`;$]/
+
+t.test('no script of package.json needs a POSIX shell', async t => {
+  for (const script of ['exec node x', 'A=1 node x', "node x && tap 'a'", 'node x; node y']) {
+    t.match(script, onlyInShells)
+  }
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  const found = Object.values(scripts).filter(script => onlyInShells.test(script))
+  t.same(found, [])
 })

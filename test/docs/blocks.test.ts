@@ -1,10 +1,8 @@
-/**
- * Every code block of the pages: config is loaded, code is parsed; commands.test.ts runs
- * commands, and test/long the files of proxies. Chinese pages have the same blocks as the English.
- */
+/** Every code block and link of the pages. Commands: commands.test.ts; proxies: test/long. */
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
 import { schemaOf } from '../../src/config/schema/config.ts'
@@ -108,4 +106,39 @@ t.test('the files for Traefik, which no test runs, are YAML that refers to each 
   t.match(router.entryPoints, Object.keys(fixed.entryPoints).slice(1))
   const service = dynamic.http.services[router.service].loadBalancer
   t.ok(dynamic.http.serversTransports[service.serversTransport])
+})
+
+/** Written ones, and as GitHub makes them of headings. */
+function anchorsOf(text: string): Set<string> {
+  const headings = text.replaceAll(/^```[^]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)
+  const ofHeadings = Array.from(headings, ([, heading = '']) =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-')
+  )
+  const written = Array.from(text.matchAll(/<a id="([^"]+)">/g), ([, id = '']) => id)
+  return new Set([...ofHeadings, ...written])
+}
+
+t.test('each link leads somewhere', async t => {
+  for (const page of pages) {
+    const links = readFileSync(page, 'utf8').matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)
+    for (const [, link = ''] of links) {
+      const [path = '', anchor = ''] = link.split('#')
+      const file = path === '' ? page : join(dirname(page), path)
+      const isThere = existsSync(file)
+      const leads = isThere && (anchor === '' || anchorsOf(readFileSync(file, 'utf8')).has(anchor))
+      t.ok(leads, `${page}: ${link}`)
+    }
+  }
+})
+
+t.test('what the reference says that most people need are keys of it', async t => {
+  const page = readFileSync('docs/configuration.md', 'utf8')
+  const [, part = ''] = /## What most people need\n([^]*?)\n## /.exec(page) ?? []
+  const named = Array.from(part.matchAll(/`([^`]+)`/g), ([, key = '']) => key)
+  t.ok(named.length >= 40)
+  for (const key of named) t.match(page, `| \`${key}\` |`)
 })

@@ -1,15 +1,12 @@
-/**
- * The commands of the documentation, followed to the letter; blocks.test.ts has the other blocks.
- */
-import { execFile, spawn } from 'node:child_process'
+/** The commands of the documentation, followed to the letter. Other blocks: blocks.test.ts. */
+import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { adopt } from '../../src/observability/emitters.ts'
 import { callOnce } from '../support/call.ts'
-import { run } from '../support/command.ts'
+import { run, runningLine } from '../support/command.ts'
 import { type Block, blocksOf, exchangesOf, isAsWritten } from '../support/doc-blocks.ts'
 import { freePorts } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
@@ -37,45 +34,18 @@ const environment = (more: Record<string, string> = {}) => ({
   ...more
 })
 
-/** Starts what serves, and ends it with all that it started. @returns once it has printed `ready` */
-async function serve(
-  t: Test,
-  command: string,
-  ready: string,
-  more: Record<string, string>
-): Promise<void> {
-  const child = adopt(
-    spawn('sh', ['-c', `exec ${command}`], { env: environment(more), detached: true })
-  )
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    adopt(stream).on('data', chunk => {
-      printed += String(chunk)
-    })
-  }
-  let isOver = false
-  child.once('close', () => {
-    isOver = true
-  })
-  t.teardown(async () => {
-    if (!isOver && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
-    await until(`"${command}" ends`, () => isOver)
-  })
-  await until(`"${command}" prints "${ready}"`, () => printed.includes(ready) || isOver)
-  if (!printed.includes(ready)) throw new Error(`"${command}" ended:\n${printed}`)
-}
-
 t.test('README: the demo starts, and its calls are answered as getting started says', async t => {
   const [demoPort, demoOpsPort, backendPort] = await freePorts(3)
   const [demo] = of('README.md', 'sh')
   // This checkout is installed: what is left is the second command of the line.
   const command = demo?.text.replace('npm ci && ', '') ?? ''
   t.equal(command, 'npx console-gateway demo')
-  await serve(t, command, 'The console:', {
+  const ports = {
     LISTEN: `127.0.0.1:${demoPort}`,
     OPS_LISTEN: `127.0.0.1:${demoOpsPort}`,
     BACKEND_PORT: String(backendPort)
-  })
+  }
+  await runningLine(t.teardown, `exec ${command}`, { env: environment(ports) }).says('The console:')
   const elsewhere = temporaryFolder()
   for (const { place: where, text } of of(started, 'console')) {
     for (const { command: call, expected } of exchangesOf(text)) {
@@ -92,26 +62,23 @@ const place = temporaryFolder()
 const folder = join(place, 'config')
 const [port = 0, opsPort = 0] = await freePorts(2)
 
-async function writeConfig() {
-  const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
-  const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
-  mkdirSync(folder)
-  writeFileSync(join(place, 'redis-password'), 'redis-password')
-  const ops = stringify({ ops: { listen: `127.0.0.1:${opsPort}` } })
-  const files = { upstreams: 'routes.yaml', server: 'gateway.yaml', users: 'users.yaml' }
-  for (const { place: where, text } of of(started, 'yaml')) {
-    const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
-    if (name === undefined) throw new Error(`${where}: of which file is it?`)
-    const here = text
-      .replace('http://shop.internal:8080', shop.url)
-      .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
-      .replace('redis://redis:6379', redis.url)
-      .replace('/run/secrets/redis-password', join(place, 'redis-password'))
-    writeFileSync(join(folder, name), name === 'gateway.yaml' ? `${here}\n${ops}` : here)
-  }
-  copyFileSync('config/limits.yaml', join(folder, 'limits.yaml'))
+const redis = await testRedis(t.after, ['--requirepass', 'redis-password'])
+const shop = await testUpstream(t.after, json(200, { data: { items: [{ id: 1 }] } }))
+mkdirSync(folder)
+writeFileSync(join(place, 'redis-password'), 'redis-password')
+const ops = stringify({ ops: { listen: `127.0.0.1:${opsPort}` } })
+const files = { upstreams: 'routes.yaml', server: 'gateway.yaml', users: 'users.yaml' }
+for (const { place: where, text } of of(started, 'yaml')) {
+  const name = Object.entries(files).find(([key]) => key in (parse(text) as object))?.[1]
+  if (name === undefined) throw new Error(`${where}: of which file is it?`)
+  const here = text
+    .replace('http://shop.internal:8080', shop.url)
+    .replace('0.0.0.0:8080', `127.0.0.1:${port}`)
+    .replace('redis://redis:6379', redis.url)
+    .replace('/run/secrets/redis-password', join(place, 'redis-password'))
+  writeFileSync(join(folder, name), name === 'gateway.yaml' ? `${here}\n${ops}` : here)
 }
-await writeConfig()
+copyFileSync('config/limits.yaml', join(folder, 'limits.yaml'))
 
 /**
  * The command lines of a block, ready to run: placeholders filled, options that may be left out in,
@@ -146,7 +113,8 @@ t.test('the commands of getting started and operations do what they say', async 
   for (const block of shell) {
     for (const line of commandLines(block)) {
       if (line.startsWith('npm start')) {
-        await serve(t, line, 'listening on', env)
+        const gateway = runningLine(t.teardown, `exec ${line}`, { env: environment(env) })
+        await gateway.says('listening on')
         await until('alice is signed in', async () => (await signIn()).status === 200)
         continue
       }

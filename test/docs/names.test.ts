@@ -1,8 +1,4 @@
-/**
- * The names that other versions, other replicas, browsers, dashboards and alerts know. One that is
- * renamed breaks a rolling change, or whoever reads it: each stands here as a literal, or in
- * docs/observability.md (metrics: exposed.test.ts).
- */
+/** Names that other versions, replicas, browsers, dashboards and alerts know, as literals. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -10,11 +6,9 @@ import t from 'tap'
 import { errorKinds } from '../../src/errors/errors.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { keptReasons, keyOf } from '../../src/session/types.ts'
-import { password, testGateway } from '../support/gateway.ts'
+import { sessionSecret, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
 
-const secret = 'a secret of at least thirty-two characters'
 const sources = join(import.meta.dirname, '../../src')
 
 /** In order, as they are found. */
@@ -92,24 +86,22 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   const redis = new Redis(url)
   t.after(() => redis.disconnect())
   const files = {
-    gateway: { redis: { url, commandTimeout: '20s' }, session: { secrets: ['${SESSION_SECRET}'] } },
+    redis: { url, commandTimeout: '20s' },
     limits: {
       limits: { everyone: { by: 'address', max: 1000, window: '1m' } },
       lockout: { account: { failures: 2 } }
     }
   }
-  const gateway = await testGateway(t.after, files, { SESSION_SECRET: secret })
-  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
-  const signIn = await gateway.call('/api/auth/admin/login', {
-    json: { username: 'alice', password, autoLogin: true }
-  })
+  const gateway = await testGateway(t.after, files)
+  await gateway.ready()
+  const signIn = await gateway.attempt('alice', { autoLogin: true })
   const cookies = signIn.headers.getSetCookie().map(cookie => cookie.split(';', 1)[0] ?? '')
   t.same(
     cookies.map(cookie => cookie.split('=', 1)[0]),
     ['console_sid', 'console_known', 'TOKEN__']
   )
   const [cookie = ''] = cookies
-  await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
+  await gateway.attempt('bob', { password: 'wrong' })
   const close = await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
   t.equal(close.status, 200)
 
@@ -133,7 +125,7 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   const [epoch, sealed = ''] = (await redis.get(`{cg}:s:${key}`))?.split(' ') ?? []
   t.equal(epoch, '0')
   t.match(sealed, /^[\w-]{6}\.[\w-]+$/)
-  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed) ?? '')
+  const record: unknown = JSON.parse(createSeal([sessionSecret]).open(key, sealed) ?? '')
   t.same(membersOf(record).toSorted(), recordMembers)
   t.equal(await redis.get('{cg}:s:epoch'), '1')
 

@@ -21,22 +21,21 @@ for (const file of readdirSync('presets/console')) {
 }
 
 const mixed = { json: { who: '{name}', end: '{idleEndsAt}' }, byRole: { admin: { who: null } } }
-const routes = (url: string) => ({
-  upstreams: { b: { url } },
+const routes = {
   endpoints: { check: { path: '/api/check' } },
   shapes: { list: [{ unwrap: 'list' }, { wrap: 'envelope' }] },
   routes: {
-    list: { path: '/api/list', upstream: 'b', shape: 'list' },
-    written: { path: '/api/written', answer: { json: [1, '{name}'] } },
-    mixed: { path: '/api/mixed', answer: mixed },
-    flat: { path: '/api/flat', answer: { ...mixed, inEnvelope: 'flat' } }
+    list: { shape: 'list' },
+    written: { answer: { json: [1, '{name}'] } },
+    mixed: { answer: mixed },
+    flat: { answer: { ...mixed, inEnvelope: 'flat' } }
   }
-})
+}
 
 for (const [name, gateway] of Object.entries(gateways)) {
   t.test(`the document is true: ${name}`, async t => {
     const { url } = await testUpstream(t.after, json(200, { code: 0, list: [{ id: 1 }] }))
-    const running = await testGateway(t.after, { gateway, routes: routes(url) })
+    const running = await testGateway(t.after, { gateway, backend: url, routes })
     const { document, call } = await documentOf(running)
     t.same(await new Validator().validate(structuredClone(document)), { valid: true })
     const operations = Object.entries<Tree>(document['paths']).flatMap(([path, item]) =>

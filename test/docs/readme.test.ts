@@ -10,14 +10,10 @@ import { testRedis } from '../support/redis.ts'
 const blocks = blocksOf('README.md')
 const fileOf = (name: string) =>
   blocks.find(({ text }) => text.startsWith(`# ${name}\n`))?.text ?? ''
+const lines = blocks.flatMap(({ text }) => text.split('\n'))
 const lineOf = (begin: string) => {
-  const lines = blocks.flatMap(({ text }) => text.split('\n'))
-  return (
-    lines
-      .find(line => line.startsWith(begin))
-      ?.slice(begin.length)
-      .trim() ?? ''
-  )
+  const line = lines.find(each => each.startsWith(begin)) ?? ''
+  return line.slice(begin.length).trim()
 }
 /** JSON in which `…` stands for members that are left out. */
 const written = (text: string) => JSON.parse(text.replaceAll(',…}', '}')) as unknown
@@ -53,9 +49,7 @@ ops: { listen: 127.0.0.1:0 }`,
     `${call?.method} ${target}   Authorization: Bearer …   X-User-Name: ${String(name)}`,
     lineOf('the back-end gets')
   )
-  const direct = await fetch(backend.url + target, {
-    headers: { authorization }
-  })
+  const direct = await fetch(backend.url + target, { headers: { authorization } })
   t.ok(isAsWritten(written(lineOf('it answers')), pruned(await direct.json())))
   t.ok(isAsWritten(written(lineOf('the console gets')), pruned(got.json)), got.text)
 })

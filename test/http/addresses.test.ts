@@ -11,8 +11,8 @@ import { freePort } from '../support/ports.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const routesOf = (written: object) => {
+  const methods = ['GET', 'POST', 'PUT']
   const route = { methods, access: 'public', upstream: 'b', rewrite: '/x' }
   return {
     upstreams: { b: written },
@@ -40,10 +40,8 @@ async function gatewayOf(t: Test, addresses: readonly string[], more: object = {
     await until(expected.join(), () => expected.every(change => changes().includes(change)))
   /** Requests that its addresses have. */
   const inFlight = async () => {
-    const { upstreams } = (await (await gateway.ops('/ops/api/status')).json()) as {
-      upstreams: Array<{ inFlight: number }>
-    }
-    return upstreams.map(upstream => upstream.inFlight).join()
+    const status: any = await (await gateway.ops('/ops/api/status')).json()
+    return status.upstreams.map((upstream: { inFlight: number }) => upstream.inFlight).join()
   }
   return { ...gateway, ask, changes, became, inFlight }
 }
@@ -57,13 +55,6 @@ async function listenAt(t: Test, port: number, host: string, answer: () => strin
     server.closeAllConnections()
     server.close()
   })
-}
-
-/** An address that is left out is tried after ten seconds. */
-function skipTenSeconds(t: Test): void {
-  const now = performance.now.bind(performance)
-  t.after(() => Object.assign(performance, { now }))
-  Object.assign(performance, { now: () => now() + 10_000 })
 }
 
 /** A back-end with a health of its own, which counts checks apart from requests. */
@@ -87,50 +78,31 @@ t.test('all addresses get requests, each with its own Host', async t => {
     t.ok(seen.length > 10, `${seen.length}`)
     t.ok(seen.every(({ headers }) => headers.host === new URL(url).host))
   }
-  const seen = backends.flatMap(backend => backend.seen)
-  t.equal(seen.length, 60, 'and no others: nothing is checked')
+  const count = backends.flatMap(({ seen }) => seen).length
+  t.equal(count, 60, 'and no others: nothing is checked')
 })
 
-t.test('a request of any method goes elsewhere where one refuses, whole', async t => {
-  const backend = await testUpstream(t.after)
-  const dead = await deadAddress()
-  for (const body of ['a few bytes', 'a streamed upload '.repeat(20_000)]) {
-    for (const method of methods.slice(1)) {
-      // The second one is asked first.
-      const { ask, changes } = await gatewayOf(t, [backend.url, dead])
-      t.equal((await ask(method, body)).status, 200, method)
-      t.ok(backend.seen.at(-1)?.body.equals(Buffer.from(body)), 'it arrived whole')
-      t.same(changes(), [`${dead} open`])
-    }
-  }
-  t.equal(backend.seen.length, 8, 'and none twice')
-})
-
-t.test('an address that refused gets requests again once it listens, without one lost', async t => {
-  const backend = await testUpstream(t.after)
-  const port = await freePort()
-  const dead = `http://127.0.0.1:${port}`
-  const { ask, changes } = await gatewayOf(t, [backend.url, dead])
-  t.equal((await ask()).status, 200)
-  t.same(changes(), [`${dead} open`])
-  let answers = 0
-  await listenAt(t, port, '127.0.0.1', () => `${++answers}`)
-  skipTenSeconds(t)
-  await until('it answers', async () => {
-    t.equal((await ask('POST', 'x')).status, 200)
-    return answers > 0
+for (const [method, body] of [
+  ['POST', 'a few bytes'],
+  ['PUT', 'a streamed upload '.repeat(20_000)]
+] as const) {
+  t.test(`a ${method} goes elsewhere where one refuses, whole`, async t => {
+    const [backend, dead] = [await testUpstream(t.after), await deadAddress()]
+    // The second one is asked first.
+    const { ask, changes } = await gatewayOf(t, [backend.url, dead])
+    t.equal((await ask(method, body)).status, 200)
+    t.equal(backend.seen.map(seen => String(seen.body)).join(), body, 'once')
+    t.same(changes(), [`${dead} open`])
   })
-  t.same(changes(), [`${dead} open`, `${dead} closed`])
-})
+}
 
 t.test('silence leaves an address out', async t => {
   const [good, silent] = [await testUpstream(t.after), await rawUpstream(t.after, () => {})]
   const { ask, changes } = await gatewayOf(t, [silent.url, good.url], { responseTimeout: '50ms' })
   await until('the silent one is left out', async () => {
     await ask()
-    return changes().length > 0
+    return changes().includes(`${silent.url} open`)
   })
-  t.same(changes(), [`${silent.url} open`])
 })
 
 t.test('what the client does counts for nothing', async t => {
@@ -184,7 +156,9 @@ t.test('five failing statuses leave an address out, for one request after 10 s',
   isMended = true
   await askTen()
   t.equal(held.length, 0, 'it is left out')
-  skipTenSeconds(t)
+  const now = performance.now.bind(performance)
+  t.after(() => Object.assign(performance, { now }))
+  Object.assign(performance, { now: () => now() + 10_000 })
   const trials: Array<Promise<unknown>> = []
   await until('it is tried', () => {
     trials.push(ask())
@@ -268,35 +242,6 @@ for (const [title, method, path, fault] of [
   })
 }
 
-t.test('no other request is asked again, with a body or without one', async t => {
-  const [one, two] = [await rawUpstream(t.after, broken), await rawUpstream(t.after, broken)]
-  const { ask } = await gatewayOf(t, [one.url, two.url])
-  let expected = 0
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-    for (const body of [undefined, 'x']) {
-      t.match(await ask(method, body), { status: 502, json: { errorCode: 'upstream.reset' } })
-      t.equal(one.requests() + two.requests(), ++expected, `${method} ${body ?? ''}`)
-    }
-  }
-})
-
-t.test('a streamed response that breaks is cut, and its request goes nowhere else', async t => {
-  const start = 'a'.repeat(200_000)
-  const streamed = (socket: Socket) => {
-    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n${start}`)
-    setImmediate(() => socket.end())
-  }
-  const [one, two] = [await rawUpstream(t.after, streamed), await rawUpstream(t.after, streamed)]
-  const { url } = await gatewayOf(t, [one.url, two.url])
-  const { body } = await fetch(`${url}/api/plain`)
-  let received = ''
-  await t.rejects(async () => {
-    for await (const chunk of body ?? []) received += Buffer.from(chunk).toString()
-  })
-  t.ok(start.startsWith(received))
-  t.equal(one.requests() + two.requests(), 1)
-})
-
 t.test('a kept connection that the back-end has closed loses no request', async t => {
   // As servers do after an idle time; the FIN is on its way before the request.
   const backend = await rawUpstream(t.after, socket => {
@@ -320,36 +265,27 @@ t.test('a request that breaks at a working address is not sent to one that does 
   t.equal(answers, 4)
 })
 
-t.test('an address whose checks fail gets no requests until one passes', async t => {
-  const [good, sick] = [await healthyBackend(t), await healthyBackend(t)]
-  const { url } = sick.backend
-  const headers = { 'x-tenant': 'acme' }
-  const addresses = [good.backend.url, url]
-  const { ask, changes, became } = await gatewayOf(t, addresses, { health, headers })
-  sick.health = 500
-  await became(`${url} unhealthy`)
-  t.ok(sick.checks() >= 2)
-  t.match(sick.backend.seen[0]?.headers, headers, 'what the upstream always gets')
-  for (let count = 0; count < 50; count++) await ask()
-  t.same([good.requests(), sick.requests()], [50, 0])
-  sick.health = 200
-  await became(`${url} healthy`)
-  await until('it gets requests', async () => {
-    await ask()
-    return sick.requests() > 0
-  })
-  t.same(changes(), [`${url} unhealthy`, `${url} healthy`])
-})
-
-t.test('silence, a closed port and any status but 2xx fail', async t => {
+t.test('silence, a closed port and any check but 2xx leave out, until one passes', async t => {
   const [good, moved] = [await healthyBackend(t), await healthyBackend(t)]
   good.health = 299
   moved.health = 302
   const silent = await testUpstream(t.after, () => {})
-  const bad = [moved.backend.url, silent.url, await deadAddress()]
-  const { became, changes } = await gatewayOf(t, [good.backend.url, ...bad], { health })
-  await became(...bad.map(url => `${url} unhealthy`))
-  t.equal(changes().length, 3)
+  const headers = { 'x-tenant': 'acme' }
+  const { url } = moved.backend
+  const bad = [url, silent.url, await deadAddress()]
+  const addresses = [good.backend.url, ...bad]
+  const { ask, changes, became } = await gatewayOf(t, addresses, { health, headers })
+  await became(...bad.map(each => `${each} unhealthy`))
+  t.match(moved.backend.seen[0]?.headers, headers, 'what the upstream always gets')
+  for (let count = 0; count < 50; count++) await ask()
+  t.same([good.requests(), moved.requests()], [50, 0])
+  moved.health = 200
+  await became(`${url} healthy`)
+  await until('it gets requests', async () => {
+    await ask()
+    return moved.requests() > 0
+  })
+  t.equal(changes().length, 4, 'each said once')
 })
 
 t.test('checks end with a reload that asks for none', async t => {

@@ -5,13 +5,10 @@ import { beginMaintenance } from '../support/ops.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { loginPath as login } from '../support/wire.ts'
 
-const login = '/api/auth/admin/login'
 const right = { username: 'alice', password }
-const open = (path: string, answer: object, more: object = {}) => ({
-  ...{ path: `/api/${path}`, access: 'public', answer },
-  ...more
-})
+const open = (path: string, answer: object) => ({ path: `/api/${path}`, access: 'public', answer })
 
 const gateway = await testGateway(t.after, {
   gateway: { envelope: { inertToken: 'inert' } },
@@ -59,18 +56,18 @@ const gateway = await testGateway(t.after, {
       text: open('text', { json: 'x', inEnvelope: 'none' }),
       gone: open('gone/*', { json: { code: 410 }, status: 410, inEnvelope: 'none' }),
       user: { path: '/api/user/menu', methods: ['POST'], answer: { json: '{id}' } },
-      open: open('open', { json: 1 }, { methods: ['POST'] }),
+      open: { ...open('open', { json: 1 }), methods: ['POST'] },
       flag: open('flag', { json: { on: true } }),
       closed: open('closed', { json: 1 })
     }
   },
-  limits: { limits: { flags: { by: 'address', max: 2, window: '1m', routes: ['flag'] } } }
+  limits: { limits: { flags: { by: 'address', max: 1, window: '1m', routes: ['flag'] } } }
 })
 const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
 const envelope = '"ok":true,"code":0,"message":"OK","success":true'
 
 t.test('each stands where config says, with the values of its user', async t => {
-  const rows: ReadonlyArray<readonly [path: string, cookie: string, expected: string]> = [
+  for (const [path, cookie, expected] of [
     ['/api/menus', alice, `{${envelope},"data":[{"path":"/home","roles":["admin","user"]}]}`],
     ['/api/menus', bob, `{${envelope},"data":[{"path":"/home","roles":["user"]}]}`],
     ['/api/menu', bob, `{${envelope},"data":[{"path":"/home","roles":["user"]}]}`],
@@ -80,8 +77,7 @@ t.test('each stands where config says, with the values of its user', async t => 
     ['/api/captcha', '', `{${envelope},"captchaEnabled":false}`],
     ['/api/text', '', '"x"'],
     ['/api/gone/and/more', '', '{"code":410}']
-  ]
-  for (const [path, cookie, expected] of rows) {
+  ] as const) {
     const { status, text, headers } = await gateway.call(path, { cookie })
     t.equal(text, expected, path)
     t.equal(status, expected.includes('410') ? 410 : 200)
@@ -135,62 +131,53 @@ t.test('that of a sign-in may stand beside the code, or be the whole body', asyn
 })
 
 t.test('by POST any body is ignored, another origin and another method are refused', async t => {
-  for (const path of ['/api/user/menu', '/api/open', '/api/user/info', '/auth/refresh']) {
+  const ask = { method: 'POST', cookie: alice }
+  for (const path of ['/api/user/menu', '/api/user/info', '/auth/refresh', '/api/open']) {
     for (const [name, body] of [
       ['application/json', ''],
-      ['application/json', '{"refreshToken":"inert"}'],
       ['application/json', '{broken'],
       ['application/x-www-form-urlencoded', 'a=b'],
-      ['text/plain', 'inert'],
       ['image/png', '\0\0\0']
     ] as const) {
-      const options = { method: 'POST', cookie: alice, headers: { 'content-type': name }, body }
-      t.equal((await gateway.call(path, options)).status, 200, `${path} ${name} ${body}`)
+      const answer = await gateway.call(path, { ...ask, headers: { 'content-type': name }, body })
+      t.equal(answer.status, 200, `${path} ${name} ${body}`)
     }
-    t.equal((await gateway.call(path, { method: 'POST', cookie: alice })).status, 200, path)
-    const headers = { origin: 'https://evil.example' }
-    t.match(await gateway.call(path, { method: 'POST', cookie: alice, headers }), {
-      status: 403,
-      json: { errorCode: 'origin.refused' }
+    t.equal((await gateway.call(path, ask)).status, 200, path)
+    const foreign = await gateway.call(path, {
+      ...ask,
+      headers: { origin: 'https://evil.example' }
     })
+    t.match(foreign, { status: 403, json: { errorCode: 'origin.refused' } })
+    const { status, headers } = await gateway.call(path, { cookie: alice })
+    t.same([status, headers.get('allow')], [405, 'POST'], path)
   }
-  for (const path of ['/api/user/menu', '/api/user/info', '/auth/refresh', '/logout']) {
-    const refused = await gateway.call(path, { cookie: alice })
-    t.match(refused, { status: 405, json: { errorCode: 'route.method' } }, path)
-    t.equal(refused.headers.get('allow'), 'POST')
-  }
-  t.equal((await gateway.call('/api/session', { cookie: alice })).status, 200)
 })
 
 t.test('session, roles, limits and maintenance hold as for other routes', async t => {
   await beginMaintenance(gateway.opsUrl, { routes: ['closed'] })
-  const rows = [
-    ['GET', '/api/menus', '', 401, 'session.none'],
-    ['POST', '/api/user/info', '', 401, 'session.none'],
-    ['GET', '/api/admins', bob, 403, 'route.forbidden'],
-    ['GET', '/api/closed', '', 503, 'maintenance'],
-    ['GET', '/api/flag', '', 200, undefined],
-    ['GET', '/api/flag', '', 200, undefined],
-    ['GET', '/api/flag', '', 429, 'limit.exceeded']
-  ] as const
-  for (const [method, path, cookie, status, errorCode] of rows) {
-    const { status: actual, json: body } = await gateway.call(path, { method, cookie })
+  for (const [path, cookie, status, errorCode] of [
+    ['/api/menus', '', 401, 'session.none'],
+    ['/api/admins', bob, 403, 'route.forbidden'],
+    ['/api/closed', '', 503, 'maintenance'],
+    ['/api/flag', '', 200, undefined],
+    ['/api/flag', '', 429, 'limit.exceeded']
+  ] as const) {
+    const { status: actual, json: body } = await gateway.call(path, { cookie })
     t.same([actual, body.errorCode], [status, errorCode], path)
   }
 })
 
 t.test('HEAD is GET without a body, other methods are 405', async t => {
-  for (const path of ['/api/captcha', '/api/codes']) {
-    const ask = async (method: string) => await gateway.call(path, { method, cookie: alice })
-    const lengthOf = ({ headers }: { headers: Headers }) => headers.get('content-length')
-    const [get, head] = [await ask('GET'), await ask('HEAD')]
-    t.same([get.status, head.status, head.text], [200, 200, ''])
-    t.same([lengthOf(head), lengthOf(get)], [lengthOf(get), `${get.text.length}`])
-    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PROPFIND']) {
-      const refused = await ask(method)
-      t.same([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD'], method)
-      t.notMatch(refused.text, '"success":true')
-    }
+  const ask = async (method: string) => {
+    const { status, headers, text } = await gateway.call('/api/codes', { method, cookie: alice })
+    return [status, headers.get('content-length'), headers.get('allow'), text] as const
+  }
+  const [status, length, , text] = await ask('GET')
+  t.same([status, length], [200, `${text.length}`])
+  t.same(await ask('HEAD'), [200, length, null, ''])
+  for (const method of ['POST', 'DELETE', 'OPTIONS']) {
+    const [refused, , allowed] = await ask(method)
+    t.same([refused, allowed], [405, 'GET, HEAD'], method)
   }
 })
 
@@ -217,7 +204,7 @@ async function leaking(hidden: string, endpoints: object, routes: object = {}) {
 
 t.test('a sign-in whose answer holds a secret fails, and opens no session', async t => {
   const answer = { json: { id: '{id}', extra: '{profile.deep}' } }
-  for (const secret of [...Object.values(secrets), 'sid=s%3A42', 's%3A42']) {
+  for (const secret of [secrets.token, secrets.refresh, 's%3A42']) {
     const { backend, gateway: leaky } = await leaking(secret, { login: { answer } })
     const refused = await leaky.call(login, { json: right })
     t.match(refused, { status: 502, json: { errorCode: 'upstream.invalid' } }, secret)
@@ -232,10 +219,11 @@ t.test('a sign-in whose answer holds a secret fails, and opens no session', asyn
 
 const me = { upstream: 'b', rewrite: '/me' }
 const whole = '{profile}'
+const post = { methods: ['POST'], answer: { json: whole, inEnvelope: 'flat' } }
 const hiding: ReadonlyArray<readonly [place: string, method: string, endpoint: object]> = [
   ['endpoints.profile', 'GET', {}],
   ['endpoints.profile', 'GET', me],
-  ['endpoints.profile', 'POST', { answer: { json: whole, inEnvelope: 'flat' } }],
+  ['endpoints.profile', 'POST', post],
   ['endpoints.profile', 'GET', { ...me, answer: { json: [whole], inEnvelope: 'none' } }],
   ['endpoints.refresh.answer', 'POST', { answer: { json: whole } }],
   ['routes.deep.answer', 'GET', { answer: { json: ['{profile.deep}'], inEnvelope: 'none' } }]
@@ -245,14 +233,11 @@ t.test('an answer with a credential of the back-end is refused', async t => {
   for (const [place, method, given] of hiding) {
     const [kind, name = ''] = place.split('.')
     const path = '/api/hiding'
-    const methods = method === 'POST' && name === 'profile' ? { methods: [method] } : {}
-    const own = { [name]: { path, ...methods, ...given } }
+    const own = { [name]: { path, ...given } }
     const nick = { path: '/api/nick', answer: { json: '{profile.nick}' } }
-    const { gateway: leaky } = await leaking(
-      `Bearer ${secrets.token}`,
-      kind === 'endpoints' ? own : {},
-      { nick, ...(kind === 'routes' && own) }
-    )
+    const isRoute = kind === 'routes'
+    const [endpoints, routes] = isRoute ? [{}, { nick, ...own }] : [own, { nick }]
+    const { gateway: leaky } = await leaking(`Bearer ${secrets.token}`, endpoints, routes)
     const cookie = await leaky.signIn()
     t.match(await leaky.call(nick.path, { cookie }), { status: 200, json: { data: 'al' } })
     const refused = await leaky.call(path, { method, cookie })

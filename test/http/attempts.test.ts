@@ -1,15 +1,13 @@
 /** Every call to a back-end stands in the story of the request that needed it, and has its trace. */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
 import t from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { type DecodedSpan, exportTo, only, testCollector } from '../support/collector.ts'
 import { type Called, cookieOf, testGateway } from '../support/gateway.ts'
-import { freePort, listen } from '../support/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
+import { dial, webSocketUpstream } from '../support/websocket.ts'
 
 const collector = await testCollector(t.after)
 exportTo(t.after, collector.url)
@@ -25,10 +23,7 @@ const backend = await testUpstream(t.after, (request, response, seen) => {
   const status = seen.url === '/api/fixed' ? 503 : 200
   json(status, bodies[seen.url] ?? {})(request, response, seen)
 })
-const webSockets = createServer()
-const connected = once(new WebSocketServer({ server: webSockets }), 'connection')
-const webSocketUrl = `http://127.0.0.1:${await listen(webSockets)}`
-t.after(() => webSockets.close())
+const webSockets = await webSocketUpstream(t.after)
 
 const open = (upstream: string, more: object = {}) => ({ access: 'public', upstream, ...more })
 const { gateway: source } = signInAt(backend.url, {
@@ -44,7 +39,7 @@ const gateway = await testGateway(t.after, {
     upstreams: {
       b: { url: backend.url, credential: 'bearer' },
       pair: { url: [dead, backend.url] },
-      sockets: { url: webSocketUrl },
+      sockets: { url: webSockets.url },
       breaks: { url: misbehaving.url },
       slow: { url: misbehaving.url, responseTimeout: '100ms' }
     },
@@ -135,18 +130,16 @@ t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
 
 t.test('a WebSocket’s handshake, which is over before the WebSocket is', async t => {
   const { headers, spanOf, contextOf } = traceOf(2)
-  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events?token=secret`, {
-    headers: { ...headers, origin: gateway.url }
-  })
-  t.after(() => client.terminate())
-  const [response] = (await once(client, 'upgrade')) as [IncomingMessage]
-  t.match(await storyOf(String(response.headers['x-request-id']), 1), {
+  const { url } = webSockets
+  const from = gateway.log.length
+  await dial(`${gateway.url}/api/events?token=secret`, { headers })
+  const line = await gateway.logged(({ path }) => path === '/api/events', from)
+  t.match(await storyOf(String(line['requestId']), 1), {
     status: 101,
-    attempts: [{ purpose: 'websocket', address: webSocketUrl, status: 101, ms: Number }]
+    attempts: [{ purpose: 'websocket', address: url, status: 101, ms: Number }]
   })
-  const [, handshake] = (await connected) as [unknown, IncomingMessage]
-  const span = await spanOf(`${webSocketUrl}/api/events`)
-  t.equal(handshake.headers['traceparent'], contextOf(span))
+  const span = await spanOf(`${url}/api/events`)
+  t.equal(webSockets.requests[0]?.headers['traceparent'], contextOf(span))
   t.match(span, { kind: 'SPAN_KIND_CLIENT', attributes: { 'http.response.status_code': 101 } })
 })
 
@@ -177,19 +170,17 @@ t.test('a retry at another address: both attempts with their outcome', async t =
 t.test('a connection that breaks, a time-out and a fixed response', async t => {
   const broken = { address: misbehaving.url, failure: 'upstream.reset', ms: Number }
   const silent = { upstream: 'slow', failure: 'upstream.timeout', ms: Number }
-  const unavailable = { status: 503, ms: Number }
   for (const [path, status, more, attempts] of [
     ['/api/reset', 502, { code: 'upstream.reset' }, [broken, broken]],
     ['/api/silent', 504, { code: 'upstream.timeout' }, [silent]],
-    ['/api/fixed', 203, { isFallback: true }, [unavailable]]
+    ['/api/fixed', 203, { isFallback: true }, [{ status: 503, ms: Number }]]
   ] as const) {
     const story = await storyOf(idOf(await gateway.call(path)), attempts.length)
     t.match(story, { status, ...more, attempts }, path)
   }
   t.match(await gateway.call('/api/fixed'), { status: 203, text: '{"data":[]}' })
   const head = await gateway.call('/api/fixed', { method: 'HEAD' })
-  t.match(head, { status: 203, text: '' })
-  t.equal(head.headers.get('content-length'), '11')
+  t.same([head.status, head.text, head.headers.get('content-length')], [203, '', '11'])
 })
 
 t.test('a part that fails beside one that does not', async t => {

@@ -108,8 +108,8 @@ t.test('U5: a source that is none, or a time that is too long, is refused', asyn
   const gateway = await gatewayOf(t)
   for (const [json, error] of [
     [{ name: 'alice', source: 'users' }, 'no credential source "users", but users-file, b'],
-    [{ name: '  ' }, 'Name a user'],
-    [{ name: 'alice', forMs: 1e15 }, 'Name a user']
+    [{ name: '  ' }, 'is blank'],
+    [{ name: 'alice', forMs: 1e15 }, 'forMs must be']
   ] as const) {
     const response = await gateway.ops('/ops/api/users/block', { json })
     t.equal(response.status, 400)

@@ -1,7 +1,7 @@
 /** Request bodies: bounded, never cut, never changed, and without power over the gateway. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { open, raw, request } from '../support/raw.ts'
@@ -26,28 +26,21 @@ const send = (path: string, body: string | Uint8Array, headers: object = {}) =>
   gateway.call(path, { method: 'POST', cookie, body, headers: headersOf(headers) })
 
 t.test('nothing but a small JSON object signs anybody in', async t => {
-  const many = (text: string, count: number) => text.repeat(count)
-  const deep = `${many('{"a":', 500)}1${many('}', 500)}`
+  const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`
   const more = (member: string) => right.replace('}', `,${member}}`)
   type Case = readonly [title: string, body: string | Uint8Array, status: number, coding?: string]
   const cases: readonly Case[] = [
     ['__proto__', more('"__proto__":{"roles":["admin"]}'), 400],
     ['in escapes', more('"\\u005f_proto_\\u005f":{"x":1}'), 400],
     ['a prototype', more('"constructor":{"prototype":{"polluted":1}}'), 400],
-    ['all within', `{"__proto__":${right}}`, 400],
     ['deeper', more('"extra":{"__proto__":{"polluted":1}}'), 400],
-    ['lists without end', many('[', 2000), 400],
-    ['lists in lists', many('[', 2000) + many(']', 2000), 400],
-    ['objects without end', many('{"a":', 800), 400],
+    ['lists without end', '['.repeat(2000), 400],
     ['a deep name', `{"username":${deep},"password":"x"}`, 400],
-    ['a bomb of lists', many('[', 100_000) + many(']', 100_000), 413],
-    ['UTF-16', Buffer.from(right, 'utf16le'), 400],
-    ['with its mark', Buffer.from(`\ufeff${right}`, 'utf16le'), 400],
+    ['a bomb of lists', '['.repeat(100_000) + ']'.repeat(100_000), 413],
+    ['UTF-16', Buffer.from(`\ufeff${right}`, 'utf16le'), 400],
     ['no UTF-8', Buffer.from('{"username":"ali\xff","password":"\xc3\x28"}', 'latin1'), 401],
-    ['NUL', Buffer.alloc(100), 400],
     ['noise', randomBytes(200), 400],
     ['gzip', gzipSync(right), 400, 'gzip'],
-    ['brotli', brotliCompressSync(right), 400, 'br'],
     ['a bomb', gzipSync(Buffer.alloc(3_000_000, '{')), 400, 'gzip'],
     ['an unknown coding', right, 415, 'x-unknown']
   ]
@@ -57,8 +50,8 @@ t.test('nothing but a small JSON object signs anybody in', async t => {
     isEnvelope(t, answer.text, title)
     t.same(answer.headers.getSetCookie(), [], title)
   }
-  const own = JSON.parse('{"a":{}}') as { a: Record<string, unknown> }
-  t.same([own.a['polluted'], own.a['roles'], own.a['x']], [undefined, undefined, undefined])
+  const own = {} as Record<string, unknown>
+  t.same([own['polluted'], own['roles'], own['x']], [undefined, undefined, undefined])
   const bobs = cookieOf(await signIn(right.replace('alice', 'bob')))
   const profile = await gateway.call('/api/account/profile', { cookie: bobs })
   t.match(profile.json, { data: { username: 'bob', access: 'user' } }, 'later ones are clean')
@@ -71,20 +64,11 @@ t.test('no content type makes another sign-in of the same bytes', async t => {
     const bytes = request(`POST ${loginPath}`, [...fields, `Content-Length: ${body.length}`], body)
     return raw(gateway.url, Buffer.from(bytes, 'latin1'))
   }
-  const types = [
-    [
-      'application/json',
-      'application/json; charset=utf-8',
-      'APPLICATION/JSON',
-      'application/json;'
-    ],
-    ['application/json\t; x=y', ' application/json', 'application/json x', 'application/jsonx'],
-    ['application/json, text/plain', 'application/ json', 'text/json', 'text/plain', '*/*', 'json'],
-    ['text/plain; application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
-    ['multipart/form-data; boundary=x', 'application/xml', 'application/vnd.api+json', '/', ';'],
-    ['application', 'application/json; charset=utf-7', 'application/json; charset=utf-16', '\xe4']
-  ]
-  for (const type of types.flat()) {
+  for (const type of [
+    ...['application/json', 'APPLICATION/JSON; charset=utf-8', 'application/json x', 'text/json'],
+    ...['text/plain; application/json', 'application/x-www-form-urlencoded', '*/*', ';', '\xe4'],
+    ...['multipart/form-data; boundary=x', 'application/json; charset=utf-16', 'application']
+  ]) {
     const own = type === 'application/x-www-form-urlencoded' ? form : right
     for (const body of [right, '{"username":["alice"],"password":"x"}', 'null', '{', form]) {
       const answer = await typed([type], body)
@@ -105,7 +89,6 @@ t.test('a body that says it is too large is refused before it comes', async t =>
     [loginPath, 5000],
     ['/api/things/1', 2 ** 20 + 1],
     ['/api/open/1', 2 ** 30],
-    ['/api/things/1', Number.MAX_SAFE_INTEGER],
     ['/api/account/logout', 2 ** 40],
     ['/api/nothing', 2 ** 40]
   ] as const) {
@@ -152,13 +135,9 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
   const begun = backend.begun()
   const whole = backend.seen.length
   for (const [framing, part] of [
-    ['Content-Length: 100', 'x'.repeat(60)],
     ['Content-Length: 200000', 'x'.repeat(150_000)],
     ['Transfer-Encoding: chunked', '5\r\nhello\r\n'],
-    ['Transfer-Encoding: chunked', '5\r\nhel'],
     ['Transfer-Encoding: chunked', '5\r\nhello\r\n0\r\n'],
-    ['Transfer-Encoding: chunked', `${chunk(150_000)}zz\r\n`],
-    ['Transfer-Encoding: chunked', `${chunk(150_000)}-1\r\n`],
     ['Transfer-Encoding: chunked', `${chunk(150_000)}5\r\nhelloX`]
   ] as const) {
     for (const reset of [false, true]) {
@@ -181,20 +160,18 @@ t.test('of a body that was cut short the back-end never gets a whole request', a
 
 t.test('bytes arrive as they were sent, whatever a parser would change', async t => {
   const bodies = [
-    ...[0, 1, 255, 65_535, 65_536, 65_537, 300_000, 1_000_000].map(size => randomBytes(size)),
+    ...[0, 1, 65_535, 65_536, 65_537, 1_000_000].map(size => randomBytes(size)),
     ...['['.repeat(100_000), gzipSync(Buffer.alloc(3_000_000, '{')), '{"z":1,"a":2,"1":3}', '[1,]'],
     ...['{"n":12345678901234567890,"n":1e400,"m":-0,"f":1.0}', '{"__proto__":{"x":1}}', 'not json'],
-    ...['{ "s" : "\\u00e4\\/\\ud83d" }\r\n', '\ufeff{}', ' ', '"\\u0000"', '{"a":1}{"b":2}']
+    ...['{ "s" : "\\u00e4\\/\\ud83d" }\r\n', '\ufeff{}', ' ', '{"a":1}{"b":2}']
   ].map(body => Buffer.from(body))
   for (const type of [
     ...[
-      'application/json',
       'application/json; charset=utf-8',
       'application/x-ndjson',
-      'text/plain'
+      'multipart/form-data; boundary=x'
     ],
-    ...['application/octet-stream', 'application/x-www-form-urlencoded', 'foo/bar; q="a\\"b"'],
-    'multipart/form-data; boundary=x'
+    ...['application/octet-stream', 'application/x-www-form-urlencoded', 'foo/bar; q="a\\"b"']
   ]) {
     for (const body of bodies) {
       const headers = { 'content-type': type, 'content-encoding': 'gzip' }
@@ -205,24 +182,20 @@ t.test('bytes arrive as they were sent, whatever a parser would change', async t
       t.match(arrived?.headers, { ...headers, ...length })
     }
   }
-})
-
-t.test('a content type that is none keeps no body from the back-end, or is refused', async t => {
-  for (const field of ['', 'nonsense', '/', 'a/b/c', 'application/json; charset=\xff', '*']) {
-    const fields = [signedIn, `Content-Type: ${field}`, 'Content-Length: 4']
+  for (const [field, status] of [
+    ['X-Untyped: 1', 200],
+    ['Content-Type: nonsense', 415],
+    ['Content-Type: application/json; charset=\xff', 200]
+  ] as const) {
+    const fields = [signedIn, field, 'Content-Length: 4']
     const bytes = Buffer.from(request('POST /api/things/type', fields, 'body'), 'latin1')
-    const answer = await raw(gateway.url, bytes)
-    t.ok([200, 400, 415].includes(answer.status), `${field}: ${answer.status}`)
-    if (answer.status === 200) t.equal(backend.seen.at(-1)?.body.toString(), 'body')
-    else isEnvelope(t, answer.body)
+    t.equal((await raw(gateway.url, bytes)).status, status, field)
+    if (status === 200) t.equal(backend.seen.at(-1)?.body.toString(), 'body')
   }
-  const untyped = request('POST /api/things/type', [signedIn, 'Content-Length: 4'], 'body')
-  t.equal((await raw(gateway.url, untyped)).status, 200, 'without a type')
-  t.equal(backend.seen.at(-1)?.body.toString(), 'body')
 })
 
 t.test('many small chunks arrive as they were sent', async t => {
-  for (const count of [0, 1, 4095, 4096, 4097, 65_535, 65_536, 65_537, 70_000]) {
+  for (const count of [0, 1, 4096, 65_536, 65_537]) {
     const chunks = `${chunk(1).repeat(count)}0\r\n\r\n`
     t.equal((await raw(gateway.url, request('POST /api/open/x', inChunks, chunks))).status, 200)
     t.equal(backend.seen.at(-1)?.body.length, count)

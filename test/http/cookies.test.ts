@@ -1,7 +1,4 @@
-/**
- * Sessions and their cookie: only what the gateway gave out, only where it belongs, and never again
- * once it ended.
- */
+/** Sessions and their cookie: only what the gateway gave, where it belongs, until it ends. */
 import t from 'tap'
 import { type Called, cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
@@ -51,64 +48,39 @@ t.test('each sign-in gives another cookie, of at least 128 random bits', async t
   }
 })
 
-t.test('what the client chose, or what has ended, is not adopted at sign-in', async t => {
-  const dead = await gateway.signIn()
+t.test('no session of before is adopted at sign-in, nor ended by one that fails', async t => {
+  const [dead, bobs] = [await gateway.signIn(), await gateway.signIn('bob')]
   t.equal((await signOut(dead)).status, 200)
-  const chosen = ['chosen', 'A'.repeat(32), `${'A'.repeat(32)}.${'B'.repeat(43)}`, '', secretId]
-  for (const planted of [...chosen.map(each => `console_sid=${each}`), dead]) {
-    const answer = await signIn(right, planted)
-    t.not(cookieOf(answer), planted)
-    t.same([await isIn(planted), await isIn(cookieOf(answer))], [false, true], planted)
+  t.same(sessionCookies(await signIn(wrong, bobs)), [])
+  t.ok(await isIn(bobs))
+  const chosen = ['chosen', `${'A'.repeat(32)}.${'B'.repeat(43)}`, '', secretId]
+  for (const planted of [...chosen.map(each => `console_sid=${each}`), dead, bobs]) {
+    const mine = cookieOf(await signIn(right, planted))
+    t.not(mine, planted)
+    t.notOk(await isIn(planted), planted)
+    t.equal((await profileOf(mine)).json.data.username, 'alice')
   }
 })
 
-t.test('a sign-in ends the session before it, also another user’s; a failed one none', async t => {
-  const first = await gateway.signIn()
-  const failed = await signIn(wrong, first)
-  t.equal(failed.status, 401)
-  t.same(sessionCookies(failed), [])
-  t.ok(await isIn(first))
-  const second = cookieOf(await signIn(right, first))
-  const third = cookieOf(await signIn({ username: 'bob', password }, second))
-  t.equal(new Set([first, second, third]).size, 3)
-  t.same([await isIn(first), await isIn(second)], [false, false])
-  t.equal((await profileOf(third)).json.data.username, 'bob')
-})
-
-t.test('after sign-out the cookie is worthless, and nothing reaches the back-end', async t => {
-  for (const method of ['POST', 'GET']) {
+for (const method of ['POST', 'GET']) {
+  t.test(`after sign-out by ${method} the cookie is worthless`, async t => {
     const mine = await gateway.signIn()
-    const answer = await signOut(mine, method)
-    t.equal(answer.status, 200)
-    t.match(
-      sessionCookies(answer)[0],
-      /^console_sid=; (?=.*Path=\/)(?=.*(?:Max-Age=0|Expires=Thu, 01 Jan 1970))/
-    )
+    const [cleared] = sessionCookies(await signOut(mine, method))
+    const ends = /^console_sid=; (?=.*Path=\/)(?=.*(?:Max-Age=0|Expires=Thu, 01 Jan 1970))/
+    t.match(cleared, ends)
     const before = backend.begun()
     const revoked = { status: 401, json: { errorCode: 'session.revoked' } }
-    for (const path of ['/api/notices', '/api/things/1', '/api/account/profile', '/api/admin/x']) {
+    for (const path of ['/api/notices', '/api/account/profile', '/api/admin/x']) {
       t.match(await gateway.call(path, { cookie: mine }), revoked, path)
     }
-    t.equal(backend.begun(), before, method)
-  }
-})
-
-t.test('sign-out answers the same whatever session there is, however often', async t => {
-  const dead = await gateway.signIn()
-  await signOut(dead)
-  const bodies = new Set<string>()
-  const garbage = ['garbage', '', 'x'.repeat(5000)].map(each => `console_sid=${each}`)
-  for (const given of [undefined, dead, dead, ...garbage, 'other=1', '=;;;==;']) {
-    for (const method of ['POST', 'GET']) {
-      const fields = given === undefined ? [] : [`Cookie: ${given}`]
-      const asked = request(`${method} /api/account/logout`, [...fields, 'Content-Length: 0'])
-      const answer = await raw(gateway.url, asked)
-      t.equal(answer.status, 200)
-      bodies.add(answer.body)
+    t.equal(backend.begun(), before)
+    const expected = await signOut(cookie.replace('=', '_other='), method)
+    for (const given of [mine, 'console_sid=garbage', 'console_sid=', '=;;;==;']) {
+      const { status, text } = await signOut(given, method)
+      t.same([status, text], [200, expected.text], 'the same whatever session there is')
     }
-  }
-  t.equal(bodies.size, 1)
-})
+  })
+}
 
 t.test('requests that run while the browser signs out do not revive its session', async t => {
   const mine = await gateway.signIn()
@@ -130,19 +102,20 @@ t.test('a cookie that was tampered with is no session, never a fault', async t =
   const before = backend.begun()
   const flip = (at: number) =>
     `${value.slice(0, at)}${value[at] === 'A' ? 'B' : 'A'}${value.slice(at + 1)}`
-  const nothings = ['', '.', '..', '*', '0', '{}', 'j:{}', 's:', '%', '%zz', '%E0%A4%A', '\xff\xfe']
-  const names = ['null', 'undefined', '__proto__', 'constructor', '../../etc/passwd', '{cg}:s:x']
   const changed = [flip(0), flip(10), flip(31), flip(40), value.slice(1), value.slice(0, -8)]
-  const others = [value.toUpperCase(), value.toLowerCase(), value.split('').toReversed().join('')]
-  const around = ['x', '.', `.${value}`, '%00', '%20'].map(more => value + more)
-  const inFront = ['.', '%00', '%0a'].map(more => more + value)
-  const ids = [secretId, `${secretId}.`, `${secretId}.${'A'.repeat(43)}`, `"${value}x"`]
-  const long = ['A'.repeat(4000), '.'.repeat(4000), '%41'.repeat(1000)]
-  const all = [nothings, names, changed, others, around, inFront, ids, long].flat()
+  const all = [
+    ...['', '.', '*', '{}', 'j:{}', 's:', '%', '%zz', '%E0%A4%A', '\xff\xfe', '{cg}:s:x'],
+    ...['__proto__', '../../etc/passwd', ...changed, value.toUpperCase(), value.toLowerCase()],
+    ...['x', '.', `.${value}`, '%00'].map(more => value + more),
+    ...['.', '%00', '%0a'].map(more => more + value),
+    ...[secretId, `${secretId}.`, `${secretId}.${'A'.repeat(43)}`, `"${value}x"`],
+    ...['A'.repeat(4000), '%41'.repeat(1000)]
+  ]
   for (const each of all) {
     const answer = await withCookies([`console_sid=${each}`])
     t.equal(answer.status, 401, each.slice(0, 60))
     isEnvelope(t, answer.body)
+    t.notMatch(answer.head, /^set-cookie: console_sid=[^;]/im, 'and it gets none')
   }
   t.equal(backend.begun(), before)
   t.ok(await isIn(cookie))
@@ -153,8 +126,7 @@ t.test('two session cookies with different values are refused, in any order and 
   const before = backend.begun()
   const evil = 'console_sid=evil'
   for (const fields of [
-    ...[[`${cookie}; ${evil}`], [`${evil}; ${cookie}`], [`${cookie};${other}`]],
-    ...[[cookie, other], [other, cookie], [`a=1; ${cookie}; b=2; ${other}; c=3`]],
+    ...[[`${cookie}; ${evil}`], [`${evil}; ${cookie}`], [`${cookie};${other}`], [cookie, other]],
     ...[[`console_sid=; ${cookie}`], [`${cookie}; \tconsole_sid = evil`]],
     ...[[`${cookie}; console_sid="evil"`], [`a=1, ${evil}; ${cookie}`]]
   ]) {
@@ -169,14 +141,12 @@ t.test('two session cookies with different values are refused, in any order and 
 t.test('only the cookie’s very name counts, also beside the real one', async t => {
   const planted = valueOf(await gateway.signIn('bob'))
   const before = backend.begun()
-  const names = [
-    ['Console_sid', 'CONSOLE_SID', 'console-sid', 'console_sid2', 'xconsole_sid', 'console_sid[]'],
-    ['__Host-console_sid', '__Secure-console_sid', 'console_sid[0]', 'console%5fsid'],
-    ['console_sid%20', '\xa0console_sid', 'console_sid\xa0', '\x0bconsole_sid', '\x0cconsole_sid'],
-    ['\x85console_sid', '\xc2\xa0console_sid', '\xef\xbb\xbfconsole_sid', 'console_sid\xad'],
-    ['$console_sid', '"console_sid"', 'x=console_sid', 'x, console_sid']
-  ]
-  for (const name of names.flat()) {
+  for (const name of [
+    ...['Console_sid', 'console_sid2', 'xconsole_sid', 'console_sid[]', '__Host-console_sid'],
+    ...['console%5fsid', 'console_sid%20', '\xa0console_sid', 'console_sid\xa0', '\x0bconsole_sid'],
+    ...['\x85console_sid', '\xef\xbb\xbfconsole_sid', 'console_sid\xad', '"console_sid"'],
+    ...['$console_sid', 'x, console_sid']
+  ]) {
     const title = JSON.stringify(name)
     const { status } = await withCookies([`${name}=${value}`])
     t.ok(status === 401 || status === 400, `${title}: ${status}`)
@@ -193,9 +163,8 @@ t.test('over https a cookie without the very prefix __Host- is none', async t =>
   const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
   const mine = await secure.signIn()
   t.match(mine, /^__Host-/)
-  const names = ['console_sid', '__host-console_sid', '__Secure-console_sid']
-  const blanks = ['\xa0__Host-console_sid', '\x85__Host-console_sid', '__Host-console_sid\xa0']
-  for (const name of [...names, ...blanks]) {
+  const names = ['console_sid', '__host-console_sid', '\xa0__Host-console_sid']
+  for (const name of names) {
     const given = `${name}=${valueOf(mine)}`
     const { status } = await withCookies([given], '/api/account/profile', secure.url)
     t.equal(status, 401, JSON.stringify(name))
@@ -205,16 +174,12 @@ t.test('over https a cookie without the very prefix __Host- is none', async t =>
 
 t.test('the session’s id opens nothing but as its cookie', async t => {
   const before = backend.begun()
-  for (const id of [value, secretId, decodeURIComponent(value)]) {
-    for (const field of [
-      ...['Authorization: Bearer', 'Authorization: Session', 'X-Session-Id:', 'X-Auth-Token:'],
-      ...['X-Console-Sid:', 'Console_sid:', 'Session:'],
-      ...['Set-Cookie', 'Cookie2', 'X-Cookie'].map(name => `${name}: console_sid=`)
-    ]) {
-      const given = field.endsWith('=') ? field + id : `${field} ${id}`
-      t.equal((await raw(gateway.url, request('GET /api/notices', [given]))).status, 401, field)
+  for (const id of [value, secretId]) {
+    for (const field of ['Authorization: Bearer ', 'X-Auth-Token: ', 'Cookie2: console_sid=']) {
+      const { status } = await raw(gateway.url, request('GET /api/notices', [field + id]))
+      t.equal(status, 401, field)
     }
-    for (const query of ['console_sid=', 'session=', 'token=', 'cookie=console_sid=']) {
+    for (const query of ['console_sid=', 'token=']) {
       const { status } = await raw(gateway.url, request(`GET /api/notices?${query}${id}`))
       t.equal(status, 401, query)
     }
@@ -237,19 +202,6 @@ t.test('hundreds of cookies and huge ones are refused or ignored, never a fault'
   ]
   for (const [fields, status] of cases) t.equal((await withCookies(fields)).status, status)
   await serves(t, wire)
-})
-
-t.test('who is not signed in gets no session', async t => {
-  const paths = ['/api/notices', '/api/account/profile', '/api/nothing', '/api/open/x', loginPath]
-  for (const answer of [
-    ...(await Promise.all(paths.map(async path => await gateway.call(path)))),
-    await signIn(wrong, ''),
-    await signIn({}, ''),
-    await gateway.call('/api/notices', { cookie: 'console_sid=garbage' })
-  ]) {
-    const given = sessionCookies(answer).filter(each => /^console_sid=[^;]/.test(each))
-    t.same(given, [], answer.text.slice(0, 60))
-  }
 })
 
 t.test('no answer holds the session’s id but the cookie that gives it', async t => {

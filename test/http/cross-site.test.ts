@@ -1,7 +1,7 @@
 /** Cross-site: no other page makes a browser act for its user, sign it in or sign it out. */
 import t from 'tap'
 import { cookieOf, password } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
+import { raw } from '../support/raw.ts'
 import { isEnvelope, loginPath, openWire, serves } from '../support/wire.ts'
 
 const wire = await openWire(t.after)
@@ -27,29 +27,22 @@ const foreign: readonly Page[] = [
     'one that begins like ours': `${own}.evil.example`,
     'one that ends like ours': `http://evil-127.0.0.1:${port}`,
     'with us as its user': `http://127.0.0.1:${port}@evil.example`,
-    'two': `${own} ${evil}`,
-    'two with a comma': `${own}, ${evil}`,
+    'two': `${own}, ${evil}`,
     'another scheme': `ftp://127.0.0.1:${port}`,
     'an extension': 'chrome-extension://abcdefghijklmnop',
-    'a file': 'file://',
     'an empty one': ''
   }),
   ...by('sec-fetch-site', {
     'cross-site': 'cross-site',
     'same-site': 'same-site',
-    'an unknown word': 'whatever',
     'an empty word': ''
   }),
   ...by('referer', {
     'no page': 'about:blank',
     'an empty one': '',
     'a foreign page': `${evil}/attack.html`,
-    'one that begins like ours': `${own}.evil.example/`,
-    'with us as its user': `http://127.0.0.1:${port}@evil.example/`,
-    'no address': 'nonsense'
+    'one that begins like ours': `${own}.evil.example/`
   }),
-  ['fetch', { 'origin': evil, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' }],
-  ['a frame', { 'origin': 'null', 'sec-fetch-site': 'cross-site' }],
   ['several words', { 'sec-fetch-site': 'cross-site, same-origin', 'origin': evil }],
   ['our Referer is less than same-site', { 'sec-fetch-site': 'same-site', 'referer': own }],
   ['our Referer is less than an Origin', { origin: evil, referer: own }],
@@ -61,15 +54,14 @@ const isSignedIn = async () =>
 t.test('no foreign page changes anything with the user’s session, by script or form', async t => {
   const before = backend.begun()
   const changes = ['POST', 'PUT', 'PATCH', 'DELETE'].map(method => [method, 'application/json'])
-  const form = 'application/x-www-form-urlencoded'
-  const forms = [
+  const types = [
     'text/plain',
-    form,
-    'multipart/form-data; boundary=x',
-    'text/plain;application/json'
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x'
   ]
+  const forms = types.map(type => ['POST', type])
   for (const [title, fields] of foreign) {
-    for (const [method = '', type = ''] of [...changes, ...forms.map(type => ['POST', type])]) {
+    for (const [method = '', type = ''] of [...changes, ...forms]) {
       const headers = { ...fields, 'content-type': type }
       const refused = { status: 403, json: { errorCode: 'origin.refused' } }
       const asked = { method, cookie, headers, body: '{"a":"="}' }
@@ -85,16 +77,12 @@ t.test('no foreign page changes anything with the user’s session, by script or
 })
 
 t.test('no foreign page signs a browser in, or out, by POST or GET', async t => {
-  const navigation = (site: string, dest: string) => ({
-    'sec-fetch-site': site,
-    'sec-fetch-mode': 'navigate',
-    'sec-fetch-dest': dest
-  })
+  const navigates = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   const inNavigation: readonly Page[] = [
-    ['an image', { ...navigation('cross-site', 'image'), 'sec-fetch-mode': 'no-cors' }],
-    ['a frame', navigation('cross-site', 'iframe')],
-    ['a link', { ...navigation('cross-site', 'document'), 'sec-fetch-user': '?1' }],
-    ['a link of another port', navigation('same-site', 'document')],
+    ['an image', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
+    ['a frame', { 'sec-fetch-site': 'cross-site', ...navigates, 'sec-fetch-dest': 'iframe' }],
+    ['a link', { 'sec-fetch-site': 'cross-site', ...navigates, 'sec-fetch-user': '?1' }],
+    ['a link of another port', { 'sec-fetch-site': 'same-site', ...navigates }],
     ['a prefetch of our own page', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
     ['a prerendered page', { 'sec-fetch-site': 'none', 'sec-purpose': 'prefetch;prerender' }],
     ['a prefetch in older words', { 'sec-fetch-site': 'same-origin', 'purpose': 'prefetch' }],
@@ -118,10 +106,8 @@ t.test('no foreign page signs a browser in, or out, by POST or GET', async t => 
 
 t.test('HEAD, OPTIONS and other methods sign nobody out', async t => {
   for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
-    const enough = (received: string) => received.includes('\r\n\r\n')
-    const answer = await raw(own, request(`${method} ${logoutPath}`, [signedIn]), { enough })
-    t.equal(answer.status, 405, method)
-    t.notMatch(answer.head, /set-cookie/i)
+    const { status, headers } = await gateway.call(logoutPath, { method, cookie })
+    t.same([status, headers.getSetCookie()], [405, []], method)
   }
   t.ok(await isSignedIn())
 })
@@ -174,13 +160,8 @@ t.test('a link from elsewhere may read, but no foreign script sees the answer', 
 })
 
 t.test('nothing makes sign-in or sign-out redirect', async t => {
-  const names = 'redirect redirect_uri next return returnTo url rd continue service'.split(' ')
-  const targets = [
-    ...[evil, '//evil.example', '/\\evil.example', '/\t/evil.example', '/%2f/evil.example'],
-    ...['javascript:alert(1)', 'https:evil.example', 'http://127.0.0.1@evil.example', '/']
-  ]
-  for (const target of targets) {
-    for (const name of names) {
+  for (const target of [evil, '//evil.example', '/\\evil.example', 'javascript:alert(1)', '/']) {
+    for (const name of ['redirect', 'redirect_uri', 'next', 'returnTo', 'url', 'service']) {
       const query = `?${name}=${encodeURIComponent(target)}`
       const json = { username: 'alice', password: 'no', [name]: target }
       for (const [status, path, options] of [

@@ -13,17 +13,21 @@ const route = (path: string, upstream: string) => ({ path, access: 'public', ups
 const gateway = await testGateway(t.after, {
   routes: {
     upstreams: { b: { url: backend.url, errors: 'problem' }, raw: { url: backend.url } },
-    routes: { plain: route('/plain', 'b'), untouched: route('/untouched', 'raw') }
+    routes: {
+      plain: route('/plain', 'b'),
+      untouched: route('/untouched', 'raw'),
+      parts: { path: '/parts', access: 'public', parts: { a: { upstream: 'b', rewrite: '/x' } } }
+    }
   }
 })
 
 t.test('case U8: `errors` of an upstream holds for routes without a shape', async t => {
   const problem = '{"title":"Out of stock","detail":"Only 3 are left.","status":409}'
   answer = [409, 'application/problem+json', problem]
-  t.match(await gateway.call('/plain'), {
-    status: 409,
-    json: { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
-  })
+  const told = { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
+  for (const path of ['/plain', '/parts']) {
+    t.match(await gateway.call(path), { status: 409, json: told }, path)
+  }
   const untouched = await gateway.call('/untouched')
   t.same([untouched.status, untouched.text], [409, problem], 'without the key it passes as it is')
   answer = [200, 'application/json', problem]

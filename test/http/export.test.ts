@@ -1,7 +1,4 @@
-/**
- * Traces from the console's request to the back-ends and to the collector. Of each call:
- * http/attempts.test.ts.
- */
+/** Traces from the console’s request to the back-ends and to the collector. */
 import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import {
@@ -21,7 +18,6 @@ const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${callerId}-01`
 const headers = { traceparent, tracestate: 'foo=1' }
-const SECRET = 'x'.repeat(32)
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
 const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
@@ -53,22 +49,19 @@ const idOf = (response: { readonly headers: Headers }) => response.headers.get('
 
 t.test('without a collector calls have a context, and the caller’s goes on', async t => {
   const gateway = await testGateway(t.after, { routes })
-  const contextOf = async (path: string, options: Parameters<typeof gateway.call>[1] = {}) => {
-    await gateway.call(path, options)
+  const contextOf = async (path: string, sent = {}) => {
+    await gateway.call(path, { headers: sent })
     return backend.seen.at(-1)?.headers ?? {}
   }
-  const first = String((await contextOf('/api/any'))['traceparent'])
-  const second = String((await contextOf('/api/any', { json: { a: 1 } }))['traceparent'])
-  t.match(first, pattern)
-  t.match(second, pattern)
-  t.not(pattern.exec(first)?.[1], pattern.exec(second)?.[1], 'two traces')
-  const two = { traceparent, tracestate: 'foo=1 , bar=2' }
-  t.match(await contextOf('/api/any', { headers: two }), two)
-  const listed = await contextOf('/api/strict', { headers })
+  const [first, second] = [await contextOf('/api/any'), await contextOf('/api/any')]
+  const traces = [first, second].map(each => pattern.exec(String(each['traceparent']))?.[1])
+  t.equal(new Set(traces.filter(Boolean)).size, 2, 'two traces')
+  t.match(await contextOf('/api/any', headers), headers)
+  const listed = await contextOf('/api/strict', headers)
   t.equal(listed['traceparent'], traceparent)
   t.notOk('tracestate' in listed, 'the client’s data passes by the list')
   const malformed = { ...headers, traceparent: traceparent.toUpperCase() }
-  const replaced = await contextOf('/api/any', { headers: malformed })
+  const replaced = await contextOf('/api/any', malformed)
   t.match(replaced['traceparent'], pattern, 'a malformed one is replaced')
   t.notOk('tracestate' in replaced)
   const line = await gateway.logged(({ msg, traceId: id }) => msg === 'request' && id === traceId)
@@ -89,11 +82,10 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
   exportTo(t.after, collector.url)
-  const shared = { redis: { url: redis.url, commandTimeout: '30s' } }
-  const files = { gateway: { ...shared, session: { secrets: ['${SECRET}'] } }, routes }
+  const files = { gateway: { redis: { url: redis.url, commandTimeout: '30s' } }, routes }
   // At another replica, so that this one looks in Redis for the session.
-  const cookie = await (await testGateway(t.after, files, { SECRET })).signIn('bob')
-  const gateway = await testGateway(t.after, files, { SECRET })
+  const cookie = await (await testGateway(t.after, files)).signIn('bob')
+  const gateway = await testGateway(t.after, files)
   const before = backend.seen.length
   const answer = await gateway.call('/api/notices/17?token=secret', { cookie, headers })
   t.equal(answer.status, 200)
@@ -133,9 +125,11 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
     })
   }
   t.ok(only(spans, ({ name }) => name === 'shape'))
-  const session = only(spans, ({ name }) => name === 'session')
   const lookup = { kind: 'SPAN_KIND_CLIENT', attributes: { 'db.system.name': 'redis' } }
-  t.match(session, lookup)
+  t.match(
+    only(spans, ({ name }) => name === 'session'),
+    lookup
+  )
   t.notMatch(JSON.stringify(collector.requests), /secret|bob/)
   const line = await gateway.logged(({ msg, route }) => msg === 'request' && route === 'notices')
   t.equal(line['traceId'], traceId)
@@ -146,15 +140,14 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
   })
 })
 
-const warnings: ReadonlyArray<readonly [variables: Record<string, string>, warning: RegExp]> = [
+for (const [variables, warning] of [
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, /is not a URL of http or https; no traces/],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /"grpc"/],
   [{ OTEL_TRACES_EXPORTER: 'zipkin' }, /takes otlp or none, not "zipkin"/],
   [{ OTEL_TRACES_EXPORTER: 'otlp' }, /OTEL_EXPORTER_OTLP_ENDPOINT is not set/],
   [{ OTEL_TRACES_SAMPLER: 'some' }, /does not take "some": parentbased_always_on is taken/],
   [{ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' }, /1 is taken/]
-]
-for (const [variables, warning] of warnings) {
+] as const) {
   t.test(`a setting that cannot be taken is a warning: ${JSON.stringify(variables)}`, async t => {
     setEnvironment(t.after, variables)
     const gateway = await testGateway(t.after, { routes })

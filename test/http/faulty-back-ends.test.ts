@@ -1,7 +1,4 @@
-/**
- * A back-end that breaks HTTP, breaks off or takes too long: the client gets one whole error or a
- * response that is visibly cut, the log says why, and nobody else gets a byte of it.
- */
+/** A back-end that breaks HTTP, breaks off or takes too long, and what its client and others get. */
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -56,8 +53,9 @@ const backend = await rawUpstream(t.after, (socket, head) => {
 const noTls = await rawUpstream(t.after, () => {})
 // Of the pause of an event stream.
 shorterTimes(t.after, { [5 * 60_000]: 2000 })
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const route = (name: string, upstream = name, more: object = {}) => ({
-  [name]: { path: `/api/${name}/*`, methods: ['GET', 'POST'], access: 'public', upstream, ...more }
+  [name]: { path: `/api/${name}/*`, methods, access: 'public', upstream, ...more }
 })
 const idleMs = 600
 const gateway = await testGateway(t.after, {
@@ -89,7 +87,7 @@ const gateway = await testGateway(t.after, {
 async function when(behaviour: Behaviour, name = 'open', method = 'GET') {
   const path = `/api/${name}/${answers.size}`
   answers.set(path, behaviour)
-  const body = method === 'POST' ? 'ok' : ''
+  const body = method === 'GET' || method === 'HEAD' ? '' : 'ok'
   const fields = ['Content-Type: text/plain', `Content-Length: ${body.length}`, 'Connection: close']
   const bytes = request(`${method} ${path}`, fields, body)
   const response = await raw(gateway.url, bytes, { enough: () => false })
@@ -123,10 +121,11 @@ async function isFineAgain(t: Test): Promise<void> {
     t.equal(`${status} ${text}`, '200 {"fine":true}', 'the next answer is the right one')
   }
   await until('nothing is in flight', async () => {
-    const metrics = await (await gateway.ops('/metrics')).text()
+    const metrics = await gateway.metrics()
     const counts = metrics.match(/^console_gateway_upstream_in_flight\{.*/gm) ?? []
     return counts.length > 0 && counts.every(line => line.endsWith(' 0'))
   })
+  t.notOk(gateway.log.some(({ code }) => code === 'gateway.fault'))
 }
 
 const two = 'Content-Length: 2\r\n\r\n{}'
@@ -136,8 +135,6 @@ const invalid = (fields: string): Fault => [fields, sends(`${ok}${fields}\r\n\r\
 const faults: Readonly<Record<string, readonly Fault[]>> = {
   'upstream.timeout': [
     ['silence', () => {}, 'hasty'],
-    ['half a status line', sends('HTTP/1.1 2'), 'hasty'],
-    ['half its fields', sends(`${ok}X-Half: `), 'hasty'],
     ['fields that drip', drips(ok, 'X-Drip: 1\r\n'), 'hasty'],
     ['announcements only', drips('', 'HTTP/1.1 102 Processing\r\n\r\n'), 'hasty']
   ],
@@ -153,26 +150,22 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
   'upstream.reset': [
     ['a reset', resets('')],
     ['an end', ends('')],
-    ['an end within the status line', ends('HTTP/1.')],
     ['an end within the fields', ends(`${ok}X-Half: `)],
     ['a reset within the body', resets(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
     ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)]
   ],
   'upstream.invalid': [
-    ...['2\r\nContent-Length: 3', '2, 3', '-2'].map(length => invalid(`Content-Length: ${length}`)),
+    ...['2\r\nContent-Length: 3', '-2'].map(length => invalid(`Content-Length: ${length}`)),
     invalid('Transfer-Encoding: chunked\r\nContent-Length: 2'),
-    invalid('Transfer-Encoding: gzip, chunked, x'),
     ['no HTTP', sends('SSH-2.0-OpenSSH_9.2\r\n')],
-    ['HTML only', sends('<html><body>It works</body></html>\r\n\r\n')],
-    ['HTTP/0.9', sends('{}\r\n\r\n')],
-    ...['000 Nothing', '099 Less', '600 More', '999 Most', '1000 Beyond', 'OK 200'].map(
-      (line): Fault => [line, sends(`HTTP/1.1 ${line}\r\n${two}`)]
-    ),
+    ['HTTP/0.9', sends('<html><body>It works</body></html>\r\n\r\n')],
+    ...['099 Less', '600 More', 'OK 200'].map((line): Fault => [
+      line,
+      sends(`HTTP/1.1 ${line}\r\n${two}`)
+    ]),
     ...['X-A: a\0b', 'X-A: a\rX-Injected: b', 'X A: b', 'Broken'].map(field =>
       invalid(`${field}\r\nContent-Length: 2`)
     ),
-    ['250 KB of fields', sends(`${ok}${`X-A: ${'x'.repeat(1000)}\r\n`.repeat(250)}${two}`)],
-    ['one field of 250 KB', sends(`${ok}X-A: ${'x'.repeat(250_000)}\r\n${two}`)],
     ['fields without end', pours(ok, `X-A: ${'x'.repeat(1000)}\r\n`)],
     ['a 101 that nobody asked for', sends('HTTP/1.1 101 Switch\r\nUpgrade: websocket\r\n\r\n')]
   ]
@@ -191,10 +184,8 @@ const cuts: Readonly<Record<string, readonly Fault[]>> = {
   'upstream.reset': [
     ['a reset within a large body', resets(great)],
     ['a large body shorter than its length', ends(great)],
-    ['an end between chunks', ends(`${chunked}8\r\n{"half":\r\n`)],
     ['an end within a chunk', ends(`${chunked}ff\r\n{"half":`)],
-    ['an end before the last line', ends(`${chunked}8\r\n{"half":\r\n0\r\n`)],
-    ['an end after many chunks', ends(many)]
+    ['an end before the last line', ends(`${chunked}8\r\n{"half":\r\n0\r\n`)]
   ],
   'upstream.invalid': [
     ['a chunk that is none', sends(`${chunked}8\r\n{"half":\r\nzz\r\n`)],
@@ -207,7 +198,6 @@ const cuts: Readonly<Record<string, readonly Fault[]>> = {
     ['events that stall', sends(`${stream}data: 1\n\n`)]
   ],
   'upstream.timeout.total': [
-    ['a drip', drips(`${ok}\r\nx`, 'x'), 'brief'],
     ['a drip after a good start', drips(`${ok}\r\n${'x'.repeat(100_000)}`, 'x'), 'brief'],
     ['an endless body', pours(`${ok}\r\n`, 'x'.repeat(10_000)), 'brief']
   ]
@@ -226,7 +216,7 @@ for (const [table, mayHaveBegun] of [
         if (mayHaveBegun && result.status === 200) {
           t.notOk(isWhole(result), `${title}: not whole`)
           t.match(result, { code, closed: true }, `${title}: in the log`)
-          t.equal(answersBegun(result.whole), 1, title)
+          t.same([answersBegun(result.whole), result.asked], [1, 1], title)
           return t.notMatch(result.whole, inside, title)
         }
         isError(t, result, code, title)
@@ -241,9 +231,14 @@ for (const [table, mayHaveBegun] of [
 }
 
 t.test('what changes something is never sent twice', async t => {
-  for (const behaviour of [resets(''), ends(''), ends('HTTP/1.')]) {
-    const result = await when(behaviour, 'open', 'POST')
-    isError(t, result, 'upstream.reset', 'POST')
+  for (const [behaviour, method] of [
+    [resets(''), 'POST'],
+    [ends(''), 'PUT'],
+    [ends('HTTP/1.'), 'PATCH'],
+    [ends(''), 'DELETE']
+  ] as const) {
+    const result = await when(behaviour, 'open', method)
+    isError(t, result, 'upstream.reset', method)
     t.equal(result.asked, 1)
   }
   t.equal((await when(() => {}, 'hasty', 'POST')).asked, 1, 'nor after silence')
@@ -269,30 +264,22 @@ t.test('bytes and trailers behind a response are served to nobody', async t => {
 })
 
 t.test('announcements before a response do not hide it', async t => {
-  for (const hints of [
-    'HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\n\r\n'.repeat(50),
-    'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 199 Odd\r\n\r\n'
-  ]) {
-    const result = await when(sends(hints + whole('{}')))
+  for (const [line, times] of [
+    ['HTTP/1.1 103 Early Hints\r\nLink: </x.css>; rel=preload\r\n\r\n', 50],
+    ['HTTP/1.1 102 Processing\r\n\r\n', 1]
+  ] as const) {
+    const result = await when(sends(line.repeat(times) + whole('{}')))
     t.same([result.status, result.body, answersBegun(result.whole)], [200, '{}', 1])
   }
-  const unasked = await when(sends(`HTTP/1.1 100 Continue\r\n\r\n${whole('{}')}`))
-  if (unasked.status !== 200) isError(t, unasked, 'upstream.reset', 'a 100 that nobody asked for')
-  await isFineAgain(t)
 })
 
 t.test('an error page of a back-end is told in the envelope, without its insides', async t => {
-  const page =
-    '<h1>Whitelabel</h1><pre>java.lang.Exception at Dao.java:7 jdbc:mysql://10.0.0.7</pre>'
-  for (const status of [400, 401, 403, 404, 418, 500, 501, 502, 503, 504, 507]) {
-    for (const type of ['Content-Type: text/html', 'Content-Type: application/xml', 'X-None: 1']) {
-      const fields = [
-        type,
-        'WWW-Authenticate: Basic realm="inner"',
-        `Content-Length: ${page.length}`
-      ]
-      const head = [`HTTP/1.1 ${status} Oops`, ...fields].join('\r\n')
-      const result = await when(sends(`${head}\r\n\r\n${page}`))
+  const page = '<h1>Whitelabel</h1><pre>java.lang.Exception jdbc:mysql://10.0.0.7</pre>'
+  for (const status of [400, 401, 404, 500, 503]) {
+    for (const type of ['Content-Type: text/html', 'X-None: 1']) {
+      const length = `Content-Length: ${page.length}`
+      const fields = [type, 'WWW-Authenticate: Basic realm="inner"', length, '', page]
+      const result = await when(sends([`HTTP/1.1 ${status} Oops`, ...fields].join('\r\n')))
       t.equal(result.status, status)
       t.notMatch(result.whole, /Whitelabel|java|jdbc|10\.0\.0\.7|www-authenticate|inner/i)
       isEnvelope(t, result.body, `${status} ${type}`)
@@ -351,25 +338,22 @@ t.test('a slow reader holds the back-end back, and is not taken for a slow back-
     sent = () => socket.bytesWritten
     pours(`${ok}\r\n`, 'x'.repeat(16_384))(socket)
   })
-  const line = await open(t.after, gateway.url)
-  line.socket.write(request('GET /api/open/endless'))
-  await line.until(received => received.length > 2 ** 20)
+  const { socket, received, until: once } = await open(t.after, gateway.url)
+  socket.write(request('GET /api/open/endless'))
   // Reads a little now and then: what the gateway holds back is the back-end's no fault.
   const deadline = performance.now() + 5 * idleMs
   while (performance.now() < deadline) {
-    line.socket.pause()
+    const before = received().length
+    socket.resume()
+    await once(({ length }) => length > before + 2 ** 16)
+    socket.pause()
     await wait(idleMs / 3)
-    const before = line.received().length
-    line.socket.resume()
-    await line.until(received => received.length > before)
   }
-  t.notOk(line.isClosed())
-  line.socket.pause()
   const told = await gateway.logged(({ path }) => path === '/api/open/endless')
   t.match(told, { status: 499, code: 'request.timeout' })
-  const ahead = sent() - line.received().length
+  const ahead = sent() - received().length
   t.ok(ahead < 32 * 2 ** 20, `it was held back, at ${Math.round(ahead / 2 ** 20)} MiB`)
-  line.socket.destroy()
+  socket.destroy()
   await isFineAgain(t)
 })
 
@@ -381,10 +365,6 @@ t.test('an upload whose upstream says nothing is answered before it is whole', a
     const upload = request('POST /api/hasty/upload', [field, 'Content-Type: text/plain'], part)
     t.match(await raw(gateway.url, upload), { status: 504 }, field)
   }
-})
-
-t.test('no fault of a back-end is one of the gateway', async t => {
-  t.notOk(gateway.log.some(({ code }) => code === 'gateway.fault'))
 })
 
 t.end()

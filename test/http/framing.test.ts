@@ -1,23 +1,16 @@
 /** Message framing and methods: what could be read in two ways is refused, and its connection ends. */
 import t from 'tap'
 import { answers, open, raw, request } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
+import { json, type testUpstream } from '../support/upstream.ts'
 import { answersBegun, isEnvelope, loginPath, openWire, refuses, serves } from '../support/wire.ts'
 
-const wire = await openWire(
-  t.after,
-  {},
-  {
-    answer: (question, response, seen) => {
-      if (seen.url === '/store/held') return
-      if (seen.url === '/store/begun') {
-        const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
-        return void response.writeHead(200, headers).write('x'.repeat(100_000))
-      }
-      json(200, { ok: 1 })(question, response, seen)
-    }
-  }
-)
+const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) => {
+  if (seen.url === '/store/held') return
+  if (seen.url !== '/store/begun') return json(200, { ok: 1 })(question, response, seen)
+  const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
+  response.writeHead(200, headers).write('x'.repeat(100_000))
+}
+const wire = await openWire(t.after, {}, { answer })
 const { gateway, backend, signedIn } = wire
 
 const untilClosed = { enough: () => false }
@@ -31,27 +24,14 @@ const statusesOf = (whole: string) =>
   [...whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
 const [length, coding] = ['Content-Length: ', 'Transfer-Encoding: ']
-const lengths = [
-  '0, 44',
-  '+5',
-  '0x5',
-  '1_0',
-  '-1',
-  '',
-  '1 0',
-  '18446744073709551621',
-  '9'.repeat(400)
-]
-const codings = [
-  ...['xchunked', 'chunked, identity', 'chunked, gzip', '\r\n chunked', '\x0bchunked', '"chunked"'],
-  ...['identity', 'chunked'].map(other => `chunked\r\n${coding}${other}`)
-]
+const lengths = ['0, 44', '+5', '0x5', '1_0', '-1', '', '1 0', '9'.repeat(400)]
+const codings = ['xchunked', 'chunked, identity', '\r\n chunked', '\x0bchunked', '"chunked"']
 const ambiguous = [
   ...lengths.map(each => length + each),
   ...codings.map(each => coding + each),
+  ...['identity', 'chunked'].map(other => `${coding}chunked\r\n${coding}${other}`),
   ...['Transfer-Encoding : chunked', 'Content-Length : 5'],
-  ...[`${length}6\r\n${coding}chunked`, `${coding}chunked\r\n${length}5`],
-  ...[`${length}5\r\n${length}6`, `${length}5\r\n${length}5`]
+  ...[`${length}6\r\n${coding}chunked`, `${length}5\r\n${length}6`, `${length}5\r\n${length}5`]
 ]
 
 t.test('a request whose length can be read in two ways is refused', async t => {
@@ -65,23 +45,19 @@ t.test('a request whose length can be read in two ways is refused', async t => {
 
 t.test('a head that is not well-formed is refused', async t => {
   const fields = [
-    ...['X-A: one\rX-B: two', 'X-A: one\nX-B: two', 'X-Folded: a\r\n b', 'X-A: a\0b', 'X\0A: b'],
-    ...['X-A: a\x7fb', 'X-NoColon', ': value', 'X A: b', 'X"A: b', 'X-\xe4: b']
+    ...['X-A: one\rX-B: two', 'X-A: one\nX-B: two', 'X-Folded: a\r\n b', 'X-A: a\0b'],
+    ...['X-NoColon', ': value', 'X A: b', 'X-\xe4: b']
   ]
-  const versions = ['HTTP/2.0', 'HTTP/1.2', 'HTTP/0.9', 'http/1.1', 'ICY/1.1']
-  const methods = ['G(T', 'get', 'FETCH', ' GET']
   for (const bytes of [
     ...fields.map(field => get(field)),
-    ...versions.map(version => get().replace('HTTP/1.1', version)),
-    ...methods.map(method => get().replace('GET', method)),
+    ...['HTTP/2.0', 'HTTP/0.9', 'http/1.1'].map(version => get().replace('HTTP/1.1', version)),
+    ...['G(T', 'get', 'FETCH', ' GET'].map(method => get().replace('GET', method)),
     get('X-A: one').replaceAll('\r\n', '\n'),
     get().replace('Host', ' Host'),
-    get().replace('GET ', 'GET\t'),
     get().replace('/api/notices', '/api/notices /api/things/2'),
     'GET /api/notices\r\n\r\n',
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0',
-    '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03',
-    'EHLO gateway.test\r\n'
+    '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03'
   ]) {
     await refuses(t, wire, JSON.stringify(bytes), Buffer.from(bytes, 'latin1'))
   }
@@ -91,11 +67,10 @@ t.test('a head that is not well-formed is refused', async t => {
 t.test('more header lines than allowed, or larger ones, are refused and never cut', async t => {
   const lines = (count: number) => Array.from({ length: count }, (_, index) => `X-${index}:1`)
   t.equal((await raw(gateway.url, get(...lines(98)))).status, 200)
-  for (const count of [99, 100, 198, 1098, 2098]) {
+  for (const count of [99, 2098]) {
     await refuses(t, wire, `${count} lines and two`, get(...lines(count)), 431)
   }
   await refuses(t, wire, '40 KB of fields', get(`X-Large: ${'x'.repeat(40_000)}`), 431)
-  await refuses(t, wire, 'a long name', get(`${'X'.repeat(40_000)}: 1`), 431)
   const behind = [...lines(150), length + smuggled.length]
   await refuses(t, wire, 'a length behind them', post(behind, smuggled), 431)
   await serves(t, wire)
@@ -107,15 +82,20 @@ t.test('a request has exactly one Host, and it is a host', async t => {
   await refuses(t, wire, 'no Host', hosted(''), 400)
   await refuses(t, wire, 'no Host in HTTP/1.0', hosted('', 'HTTP/1.0'), 400)
   await refuses(t, wire, 'two Host lines', get('Host: evil.example'), 400)
-  await refuses(t, wire, 'two Host lines that agree', get('hOST: gateway.test'), 400)
-  const bad = [
-    ['', ' ', 'a b', '*', '[::1', '[zz]', '-gateway', '"gateway.test"', 'g\xe4teway'],
-    ['%67ateway.test', 'gateway.test:port', 'gateway.test:123456', 'gateway.test:80:80'],
-    ['gateway.test/api', 'user@gateway.test', 'gateway.test?x', 'gateway.test#x'],
-    ['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil'],
-    [`${'a'.repeat(300)}.test`]
-  ]
-  for (const host of bad.flat()) {
+  for (const host of [
+    ...[
+      '',
+      'a b',
+      '*',
+      '[::1',
+      '-gateway',
+      'g\xe4teway',
+      '%67ateway.test',
+      `${'a'.repeat(300)}.test`
+    ],
+    ...['gateway.test:port', 'gateway.test:123456', 'gateway.test/api', 'user@gateway.test'],
+    ...['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil']
+  ]) {
     await refuses(t, wire, `Host: ${host}`, hosted(`Host: ${host}\r\n`), 400)
   }
   for (const host of ['gateway.test', 'GATEWAY.test:8080', '127.0.0.1:1', '[::1]:8080']) {
@@ -126,15 +106,11 @@ t.test('a request has exactly one Host, and it is a host', async t => {
 
 t.test('a chunked body that is not well-formed becomes no request, and no sign-in', async t => {
   for (const chunks of [
-    ...['0x5', '-5', 'FFFFFFFFFFFFFFFFF', '+5', ' 5', ''].map(
-      size => `${size}\r\nhello\r\n0\r\n\r\n`
-    ),
-    '5\r\nhelloXX\r\n0\r\n\r\n',
+    ...['0x5', '-5', 'FFFFFFFFFFFFFFFFF', ' 5', ''].map(size => `${size}\r\nhello\r\n0\r\n\r\n`),
     `7\r\nhello\r\n0\r\n\r\n${smuggled}`,
     '5\r\nhello\n0\r\n\r\n',
     '5\nhello\r\n0\r\n\r\n',
     `5;a\nhello\r\n0\r\n\r\n${smuggled}`,
-    '5;a\rb\r\nhello\r\n0\r\n\r\n',
     '5;a\0b\r\nhello\r\n0\r\n\r\n',
     '5\r\nhello\r\n0\r\nBroken\r\n\r\n',
     `9c40\r\n${'x'.repeat(40_000)}\r\nzz\r\n`
@@ -175,27 +151,17 @@ t.test('a body is never read as a request', async t => {
   const { status } = await raw(gateway.url, post(fields, smuggled))
   t.equal(status, 200)
   t.equal(backend.seen.at(-1)?.body.toString(), smuggled, 'it arrives as the body it is')
-  for (const [title, first, statuses] of [
-    ['a GET with a body is one request', get(...fields) + smuggled, [200, 200]],
-    ['nor one that nobody wants', post(fields, smuggled, '/api/nothing'), [404, 200]]
+  for (const [first, statuses] of [
+    [get(...fields) + smuggled, [200, 200]],
+    [post(fields, smuggled, '/api/nothing'), [404, 200]]
   ] as const) {
     const { whole } = await raw(gateway.url, first + get('Connection: close'), untilClosed)
-    t.same(statusesOf(whole), statuses, title)
+    t.same(statusesOf(whole), statuses, 'nor that of a GET, or of a route that is not there')
   }
-  t.same(
-    backend.seen.slice(before).map(({ url, body }) => [url, body.length]),
-    [
-      ['/store/1', smuggled.length],
-      ['/internal/notices', 0],
-      ['/internal/notices', 0],
-      ['/internal/notices', 0]
-    ]
-  )
-})
-
-t.test('a body that was refused unread ends the connection', async t => {
+  const others = backend.seen.slice(before + 1).map(({ url, body }) => `${url} ${body.length}`)
+  t.same(others, Array(3).fill('/internal/notices 0'))
   const unread = request('POST /api/things/1', [typed, 'Content-Length: 400'], smuggled)
-  await refuses(t, wire, 'no session', unread, 401)
+  await refuses(t, wire, 'one that was refused unread ends the connection', unread, 401)
 })
 
 t.test('trailers do not become header fields', async t => {
@@ -233,11 +199,8 @@ t.test('a refusal is no answer to an earlier request, nor stands within one', as
   ]) {
     const title = broken.slice(0, 20)
     const held = request('GET /api/things/held', [signedIn])
-    t.match(
-      await raw(gateway.url, held + broken, untilClosed),
-      { whole: /^$/, closed: true },
-      title
-    )
+    const behind = await raw(gateway.url, held + broken, untilClosed)
+    t.match(behind, { whole: /^$/, closed: true }, title)
     const line = await open(t.after, gateway.url)
     line.socket.write(request('GET /api/things/begun', [signedIn]))
     await line.until(received => received.length > 90_000)

@@ -1,7 +1,4 @@
-/**
- * Guesses at passwords: counted by account, address and browser before a password is looked at, and
- * told nothing of who exists.
- */
+/** Guesses at passwords: counted before a password is looked at, and told nothing of who exists. */
 import t, { type Test } from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
 import { stopClock } from '../support/clock.ts'
@@ -14,13 +11,12 @@ import {
   type TestGateway,
   testGateway
 } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { hashOf, testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from '../support/wire.ts'
 
 const minute = 60_000
-const two = { failures: 2 }
+const { costs } = watchArgon2(t.after)
 const pass = stopClock(t.after)
 const trusted = { server: { trustedProxies: ['127.0.0.1'] } }
 
@@ -28,7 +24,7 @@ const guarded = (t: Pick<Test, 'after'>, lockout: object, more: Files = {}) =>
   testGateway(t.after, { gateway: trusted, ...more, limits: { lockout, limits: {} } })
 
 const hash = hashOf(password)
-const names = ['ada', 'ben', 'cleo', 'dora', 'emil', 'finn', 'gina', 'hugo']
+const names = ['ada', 'ben', 'cleo', 'dora']
 const people = Object.fromEntries(names.map(name => [name, { password: hash, id: name }]))
 /** With the bounds that hold without config. Each test has accounts and addresses of its own there. */
 const usual = await guarded(t, {}, { users: { users: people } })
@@ -37,17 +33,16 @@ interface From {
   readonly address?: string
   readonly cookie?: string
   readonly typed?: string
-  readonly headers?: Readonly<Record<string, string>>
 }
 
 const attempt = (
   gateway: TestGateway,
   username: string,
-  { address = '198.51.100.1', cookie, typed = 'wrong', headers = {} }: From = {}
+  { address = '198.51.100.1', cookie, typed = 'wrong' }: From = {}
 ) =>
   gateway.call(loginPath, {
     json: { username, password: typed },
-    headers: { 'x-forwarded-for': address, ...headers },
+    headers: { 'x-forwarded-for': address },
     ...(cookie !== undefined && { cookie })
   })
 
@@ -74,25 +69,20 @@ const refused = (some: number, others: number): number[] => [
 ]
 
 t.test('guesses at an account are held up for a time that ends by itself', async t => {
-  const address = '198.51.100.1'
-  const right = { typed: password, address }
-  t.same(await statuses(usual, 6, 'ada', () => ({ address })), refused(5, 1))
+  const right = { typed: password }
+  t.same(await statuses(usual, 6, 'ada'), refused(5, 1))
   const told = await attempt(usual, ' ADA', right)
-  t.match(
-    told,
-    { status: 429, json: { errorCode: 'login.locked', success: false, message: /\w/ } },
-    'not even the right one, in whatever spelling'
-  )
+  t.match(told, { status: 429, json: { errorCode: 'login.locked' } }, 'not even the right one')
   isEnvelope(t, told.text)
   t.equal(told.headers.get('retry-after'), '300')
   t.equal((await attempt(usual, 'ben', right)).status, 200, 'nobody else is locked')
   pass(5 * minute)
-  t.equal((await attempt(usual, 'ada', { address })).status, 401)
+  t.equal((await attempt(usual, 'ada')).status, 401)
   // Nobody can make a lock longer by trying while it lasts.
-  for (let seconds = 0; seconds < 300; seconds += 25) {
-    const { headers } = await attempt(usual, 'ada', { address })
+  for (let seconds = 0; seconds < 300; seconds += 100) {
+    const { headers } = await attempt(usual, 'ada')
     t.equal(headers.get('retry-after'), String(300 - seconds))
-    pass(25_000)
+    pass(100_000)
   }
   t.equal((await attempt(usual, 'ada', right)).status, 200)
 })
@@ -100,12 +90,9 @@ t.test('guesses at an account are held up for a time that ends by itself', async
 t.test('guesses from many addresses are slowed, while a known browser signs in', async t => {
   const home = { typed: password, address: '203.0.113.7' }
   const known = knownOf(await attempt(usual, 'cleo', home))
-  t.ok(known)
   const spread = (index: number) => ({ address: `192.0.2.${index}` })
   t.same(await statuses(usual, 60, 'cleo', spread), refused(50, 10))
-  const owner = await attempt(usual, 'cleo', { ...home, cookie: known })
-  t.equal(owner.status, 200)
-  t.ok(cookieOf(owner))
+  t.equal((await attempt(usual, 'cleo', { ...home, cookie: known })).status, 200)
   t.equal((await attempt(usual, 'cleo', home)).status, 429, 'from there, by another browser')
   t.same(await statuses(usual, 1, 'cleo', spread), [429], 'which does not free the guessers')
   pass(15 * minute)
@@ -115,14 +102,18 @@ t.test('guesses from many addresses are slowed, while a known browser signs in',
 t.test('an address that guesses at many accounts has to wait, a known browser not', async t => {
   const address = '198.51.100.3'
   const right = { typed: password, address }
-  const known = knownOf(await attempt(usual, 'dora', right))
-  const others = (index: number) => `user-${index}`
-  t.same(await statuses(usual, 21, others, () => ({ address })), refused(20, 1))
-  const told = await attempt(usual, 'user', { address })
+  const cookie = knownOf(await attempt(usual, 'dora', right))
+  const guesses = await statuses(
+    usual,
+    21,
+    index => `user-${index}`,
+    () => ({ address })
+  )
+  t.same(guesses, refused(20, 1))
+  const told = await attempt(usual, 'dora', right)
   t.match(told, { status: 429, json: { errorCode: 'limit.exceeded' } })
   t.ok(told.headers.get('retry-after'))
-  t.equal((await attempt(usual, 'dora', right)).status, 429)
-  t.equal((await attempt(usual, 'dora', { ...right, cookie: known })).status, 200)
+  t.equal((await attempt(usual, 'dora', { ...right, cookie })).status, 200)
   const elsewhere = { ...right, address: '203.0.113.1' }
   t.equal((await attempt(usual, 'dora', elsewhere)).status, 200)
   pass(minute)
@@ -131,28 +122,18 @@ t.test('an address that guesses at many accounts has to wait, a known browser no
 })
 
 t.test('a lock is told once in the log and counted; neither password nor cookie is', async t => {
+  const gateway = await guarded(t, {})
   const address = '198.51.100.5'
-  const from = usual.log.length
-  const cookie = knownOf(await attempt(usual, 'finn', { typed: password, address }))
+  const cookie = knownOf(await attempt(gateway, 'bob', { typed: password }))
   const guess = { typed: 'never-logged', address, cookie }
-  const metrics = async () => await (await usual.ops('/metrics')).text()
-  const counted = async (pattern: RegExp) => Number(pattern.exec(await metrics())?.[1] ?? 0)
-  const kinds = [
-    /^console_gateway_lockouts_total\{of="accountAndAddress"\} (\d+)$/m,
-    /^console_gateway_limit_refused_total\{limit="lockout.accountAndAddress"\} (\d+)$/m
-  ]
-  const before = await Promise.all(kinds.map(counted))
-  await statuses(usual, 8, 'al\nice\u001b[31m', () => guess)
-  t.match(
-    usual.log.slice(from).filter(({ event }) => event === 'login.lock'),
-    [{ kind: 'accountAndAddress', user: 'alice[31m', address, seconds: 300 }]
-  )
-  const after = await Promise.all(kinds.map(counted))
-  t.same(
-    after.map((count, index) => count - (before[index] ?? 0)),
-    [1, 3]
-  )
-  t.notMatch(JSON.stringify(usual.log), /never-logged|console_known/)
+  await statuses(gateway, 8, 'al\nice\u001b[31m', () => guess)
+  const locks = gateway.log.filter(({ event }) => event === 'login.lock')
+  t.match(locks, [{ kind: 'accountAndAddress', user: 'alice[31m', address, seconds: 300 }])
+  const counted = await gateway.metrics()
+  t.match(counted, 'console_gateway_lockouts_total{of="accountAndAddress"} 1\n')
+  const refusals = 'console_gateway_limit_refused_total{limit="lockout.accountAndAddress"} 3\n'
+  t.match(counted, refusals)
+  t.notMatch(JSON.stringify(gateway.log), /never-logged|console_known/)
 })
 
 t.test('the cookie is bound to the account, signed, ends, and opens nothing', async t => {
@@ -175,22 +156,18 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   t.equal(await isStranger(known), false)
   t.equal(await isStranger(known, 'bob'), true)
   const [name, value = ''] = known.split('=')
-  for (const forged of [
-    ...[value.slice(0, -1), `x${value}`, value.split('.').slice(0, -1).join('.')],
-    ...[value.replace(/^[^.]+/, 'AAAAAAAAAAAAAAAAAAAAAA'), cookieOf(answer).split('=')[1] ?? ''],
-    ...['', '.', 'a.b.c']
-  ]) {
+  const unsigned = value.split('.').slice(0, -1).join('.')
+  const renamed = value.replace(/^[^.]+/, 'AAAAAAAAAAAAAAAAAAAAAA')
+  const ofSession = cookieOf(answer).split('=')[1] ?? ''
+  for (const forged of [value.slice(0, -1), unsigned, renamed, ofSession, '', 'a.b.c']) {
     t.equal(await isStranger(`${name}=${forged}`), true, forged)
   }
   const ofJose = knownOf(await signIn('jose'))
   const almost = [await isStranger(ofJose, 'jose'), await isStranger(ofJose, 'José')]
   t.same(almost, [false, true], 'nor is it that of an account of almost the same name')
   const both = knownOf(await signIn('bob', known))
-  t.same(
-    [await isStranger(both), await isStranger(both, 'bob'), await isStranger(known, 'bob')],
-    [false, false, true],
-    'people share browsers: it is known to each of the last five accounts'
-  )
+  const strangers = [await isStranger(both), await isStranger(both, 'bob')]
+  t.same(strangers, [false, false], 'people share browsers: each of the last accounts knows it')
   pass(90 * 24 * 60 * minute)
   t.equal(await isStranger(known), true)
   const secure = { gateway: { session: { cookie: { secure: true } } } }
@@ -198,33 +175,31 @@ t.test('the cookie is bound to the account, signed, ends, and opens nothing', as
   t.match(setKnown(overHttps), /^__Host-console_known=.*; Path=\/; .*Secure/)
 })
 
-t.test('a known browser has a count of its own, if its cookie was stolen too', async t => {
-  for (const [kind, some, others] of [
-    ['accountAndAddress', 2, 1],
-    ['address', 2, 1],
-    ['account', 2, 1],
-    ['nothing', 60, 0]
-  ] as const) {
+for (const [kind, some, others] of [
+  ['accountAndAddress', 2, 1],
+  ['address', 2, 1],
+  ['account', 2, 1],
+  ['nothing', 60, 0]
+] as const) {
+  t.test(`a known browser, also with a stolen cookie, has its own count: ${kind}`, async t => {
     const counted = kind === 'nothing' ? {} : { [kind]: { failures: some } }
     const gateway = await guarded(t, { ...noLockout, ...counted })
     const cookie = knownOf(await attempt(gateway, 'alice', { typed: password }))
     for (const from of [() => ({}), (index: number) => ({ cookie, address: `192.0.2.${index}` })]) {
-      t.same(await statuses(gateway, some + others, 'alice', from), refused(some, others), kind)
+      t.same(await statuses(gateway, some + others, 'alice', from), refused(some, others))
     }
     const elsewhere = await attempt(gateway, 'alice', { typed: password, address: '203.0.113.1' })
     t.equal(elsewhere.status, kind === 'account' ? 429 : 200, 'which locks nobody else')
-  }
-})
+  })
+}
 
-/** What each source answers to every password; the bounds; so many 502, then so many 429. */
-const undecided: ReadonlyArray<
-  readonly [title: string, first: number, bounds: object, failed: number, locked: number]
-> = [
+const two = { failures: 2 }
+/** What the first source answers to every password; the bounds; so many 502, then so many 429. */
+for (const [title, first, bounds, failed, locked] of [
   ['what nobody could decide is no failure', 500, { account: two, address: two }, 5, 0],
   ['what the first refused counts for the address', 401, { address: two }, 2, 1],
   ['and for the account from the 51st on within an hour', 401, { account: two }, 52, 1]
-]
-for (const [title, first, bounds, failed, locked] of undecided) {
+] as const) {
   t.test(`where the second source fails: ${title}`, async t => {
     const [a, b] = [
       await testUpstream(t.after, json(first, {})),
@@ -245,55 +220,31 @@ for (const [title, first, bounds, failed, locked] of undecided) {
 const every = '10m'
 const byAddress = (failures: number) => ({ ...noLockout, address: { failures, every } })
 
-t.test('an address is not what the client says it is', async t => {
-  const gateway = await guarded(t, byAddress(3), { gateway: {} })
-  const clients = 'x-client-ip true-client-ip cf-connecting-ip x-originating-ip'
-  const fields = `x-forwarded-for x-real-ip forwarded via ${clients}`.split(' ')
-  const from = (index: number) => {
-    const name = fields[index] ?? ''
-    return { headers: { [name]: `${name === 'forwarded' ? 'for=' : ''}10.0.0.${index}` } }
-  }
-  const guesses = await statuses(gateway, fields.length, index => `user-${index}`, from)
-  t.same(guesses, refused(3, 5))
-})
-
-t.test('neighbours in one IPv6 network are one address', async t => {
+t.test('an address is not what a client says; neighbours in an IPv6 network are one', async t => {
+  const direct = await guarded(t, byAddress(2), { gateway: {} })
+  const forged = (index: number) => ({ address: `10.0.0.${index}` })
+  t.same(await statuses(direct, 3, 'alice', forged), refused(2, 1))
   const gateway = await guarded(t, byAddress(2))
   const network = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:0DB8:0001:0002:abcd::3']
   const from = [...network, '2001:db8:1:3::1'].map(address => ({ address }))
-  const name = (index: number) => `user-${index}`
-  t.same(await statuses(gateway, 4, name, index => from[index] ?? {}), [401, 401, 429, 401])
+  const guesses = await statuses(gateway, 4, 'alice', index => from[index] ?? {})
+  t.same(guesses, [401, 401, 429, 401])
 })
 
-t.test('all spellings of one user name share one count', async t => {
+t.test('all spellings of one user name share one count, of one sign-in address too', async t => {
   const spellings = [
-    ...['alice', 'Alice', 'ALICE', ' alice', 'alice ', '\talice', 'alice\u00a0', 'alice\u3000'],
-    ...['ali\u200bce', '\ufeffalice', 'alice\u0000', 'al\u00adice', '\u202ealice', 'ali\ufe0fce'],
-    ...['ａｌｉｃｅ', 'a\u0301lice', '𝖆𝖑𝖎𝖈𝖊', 'ⓐⓛⓘⓒⓔ']
+    ...['alice', 'ALICE', ' alice', 'alice\u3000', 'ali\u200bce', '\ufeffalice', 'alice\u0000'],
+    ...['al\u00adice', '\u202ealice', 'ali\ufe0fce', 'ａｌｉｃｅ', 'a\u0301lice', 'ⓐⓛⓘⓒⓔ']
   ]
   const gateway = await guarded(t, { ...noLockout, account: { failures: 4, every } })
   const guesses = await statuses(gateway, spellings.length, index => spellings[index] ?? '')
   t.same(guesses, refused(4, spellings.length - 4))
-})
-
-t.test('other spellings of the sign-in address are none', async t => {
-  const gateway = await guarded(t, byAddress(2))
-  const body = JSON.stringify({ username: 'alice', password })
-  const ends = ['/', ';x=1', '%00', '.json', '#x'].map(end => loginPath + end)
-  const within = ['//login', '/./login', '/x/../login', '%2flogin', '/%6cogin', '\\login']
-  const inside = within.map(spelling => loginPath.replace('/login', spelling))
-  const starts = [`/${loginPath}`, `http://gateway.test${loginPath}`, loginPath.toUpperCase()]
-  const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`]
-  for (const path of [ends, inside, starts].flat()) {
-    const answer = await raw(gateway.url, request(`POST ${path}`, fields, body))
-    t.ok([400, 404].includes(answer.status), `${path}: ${answer.status}`)
-    t.notMatch(answer.head, /set-cookie/i)
+  const right = { json: { username: 'alice', password } }
+  t.equal((await gateway.call(`${loginPath}?x=1`, right)).status, 429)
+  for (const path of [`${loginPath}/`, `/${loginPath}`, loginPath.replace('login', '%6cogin')]) {
+    const { status } = await gateway.call(path, right)
+    t.ok([400, 404].includes(status), `${path}: ${status}`)
   }
-  t.same(await statuses(gateway, 2, 'alice'), [401, 401])
-  const json = { username: 'alice', password: 'wrong' }
-  const headers = { 'x-forwarded-for': '198.51.100.1' }
-  const queried = await gateway.call(`${loginPath}?x=1`, { json, headers })
-  t.equal(queried.status, 429, 'a query changes nothing')
 })
 
 t.test('a right password gives back its count, and only its own', async t => {
@@ -302,10 +253,8 @@ t.test('a right password gives back its count, and only its own', async t => {
   t.same(new Set(await statuses(gateway, 8, 'bob', right)), new Set([200]), 'a whole office')
   const answers: number[] = []
   for (let round = 0; round < 4; round++) {
-    answers.push(
-      ...(await statuses(gateway, 1, 'alice')),
-      ...(await statuses(gateway, 1, 'bob', right))
-    )
+    const guess = await statuses(gateway, 1, 'alice')
+    answers.push(...guess, ...(await statuses(gateway, 1, 'bob', right)))
   }
   // Whoever knows one account cannot wash away guesses at another.
   t.same(answers, [401, 200, 401, 200, 401, 429, 429, 429])
@@ -313,32 +262,26 @@ t.test('a right password gives back its count, and only its own', async t => {
 
 t.test('requests that are no sign-in are not counted as one', async t => {
   const gateway = await guarded(t, byAddress(2))
-  const [username, long] = ['alice', 'a'.repeat(256)]
-  const inList = [Object.entries({ username, password })]
-  const names = [['alice'], { toString: 'alice' }, 1, '', long].map(each => ({
-    username: each,
-    password
-  }))
-  const passwords = [[password], null, 2, '', 'p'.repeat(1025)].map(each => ({
-    username,
-    password: each
-  }))
-  const parts = [{}, { username }, { password }]
-  for (const body of [null, [], 'x', 5, true, ...inList, ...parts, ...names, ...passwords]) {
+  const username = 'alice'
+  for (const body of [
+    ...[null, [], 'x', true, {}, { username }, { password }, { username, password: '' }],
+    ...[['alice'], 1, '', 'a'.repeat(256)].map(each => ({ username: each, password })),
+    ...[[password], null, 'p'.repeat(1025)].map(each => ({ username, password: each }))
+  ]) {
     const answer = await gateway.call(loginPath, { method: 'POST', json: body })
     t.equal(answer.status, 400, JSON.stringify(body).slice(0, 60))
     isEnvelope(t, answer.text)
-    t.same(answer.headers.getSetCookie(), [])
   }
   t.equal((await attempt(gateway, 'alice', { typed: password })).status, 200)
 })
 
-t.test('an unknown user and a wrong password look the same, and are locked the same', async t => {
+t.test('an unknown user and a wrong password look, take and are locked the same', async t => {
   const carol = { ...testUsers.bob, id: '3', disabled: true }
   const bounds = { ...noLockout, accountAndAddress: { failures: 1 } }
   const gateway = await guarded(t, bounds, { users: { users: { ...testUsers, carol } } })
   const seen = async (username: string, typed = 'wrong') => {
     const found = []
+    costs()
     for (const expected of [401, 429]) {
       const { status, headers, text } = await attempt(gateway, username, { typed })
       t.equal(status, expected)
@@ -346,30 +289,15 @@ t.test('an unknown user and a wrong password look the same, and are locked the s
       const fields = [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name))
       found.push(fields, text.replace(/"requestId":"[^"]*"/, ''))
     }
-    return found
+    const computed = costs()
+    t.equal(computed.length, 1, `${username}: one password is computed`)
+    return [...found, computed]
   }
   const known = await seen('alice')
-  const names =
-    'nobody __proto__ constructor toString hasOwnProperty 中文 ../users ${jndi:ldap://x}'
-  for (const name of [...names.split(' '), 'a'.repeat(255), '\u0000']) {
+  for (const name of ['nobody', '__proto__', '中文', '${jndi:ldap://x}', 'a'.repeat(255), '\0']) {
     t.same(await seen(name), known, name.slice(0, 20))
   }
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')
-})
-
-t.test('an unknown user takes as much computing as a wrong password', async t => {
-  const { costs } = watchArgon2(t.after)
-  const gateway = await testGateway(t.after)
-  costs()
-  const costOf = async (username: string) => {
-    t.equal((await attempt(gateway, username)).status, 401)
-    return costs()
-  }
-  const known = await costOf('alice')
-  t.equal(known.length, 1)
-  for (const name of ['nobody', 'Alice', '__proto__', 'a'.repeat(255)]) {
-    t.same(await costOf(name), known, name.slice(0, 20))
-  }
 })
 
 t.end()

@@ -1,6 +1,5 @@
 /** Paths: one spelling for each address, and nothing leads out of what a route opens. */
 import t, { type Test } from 'tap'
-import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { inside, isEnvelope, openWire, serves } from '../support/wire.ts'
 
@@ -122,29 +121,13 @@ t.test('an absolute target calls no other host', async t => {
   for (const { url } of backend.seen.slice(seen)) t.match(url, /^\/store\//)
 })
 
-t.test('line ends in a path or a query add neither fields nor requests', async t => {
-  const before = backend.seen.length
-  for (const injected of words(`
-    %0d%0aX-Injected:%201 %0aX-Injected:%201 %0d %E5%98%8A%E5%98%8DX-Injected:1 \u010dX-Injected %00
-  `)) {
-    for (const target of [`/api/things/a${injected}`, `/api/things/a?q=${injected}`]) {
-      await raw(gateway.url, Buffer.from(request(`GET ${target}`, [signedIn])))
-    }
-  }
-  for (const { rawHeaders, url } of backend.seen.slice(before)) {
-    t.notMatch(rawHeaders.join('\n'), /X-Injected/i)
-    t.match(url, /^\/store\/a[\x21-\x7e]*$/)
-  }
-  await serves(t, wire)
-})
-
 /** Broken, no ASCII, separators, decoded twice, or escapes of what needs none. */
 const bad = words(`
   % %z %zz %1 %% %-1 %ff %c3 %c3%28 %ed%a0%80 %f8%a1%a1%a1 \xff \xe4 \x80 %80 < > " { } ^^% \`
   a%2fb a%2Fb a%5cb a%5Cb a%00b a%0ab a%7fb %f0%80%80%af
   a%252fb a%2523 %25%32%65%25%32%65/secret %25252e%25252e/secret %25c0%25ae%25C0%25AE/secret
   %25e0%2580%25af %25F0%2580%2580%25AF %255C%255c %2500 %250d%250a %253F
-  a%2e %61 %6e%6f %4E %30 %2d %5f %7e %u002e%u002e/secret ...
+  a%0d%0aX-Injected:%201 a%E5%98%8A%E5%98%8DX:\u010dX a%2e %61 %6e%6f %4E %30 %2d %5f %7e %u002e%u002e/secret ...
 `)
 
 t.test('a spelling that is not the one, and bytes that are no ASCII, are refused', async t => {
@@ -159,7 +142,7 @@ t.test('all else arrives as the client wrote it: segments and queries', async t 
     a%20b %E4%B8%AD a%3Fb a%23b a%26b a%40b a:b a@b a|b a^b a..b file.tar.gz a. -b._~c @user a=b
     a+b (x)!$&'*, %e4%bd%a0 a%3Bb %7B1%7D %25E4%25BD%25A0 %F0%9F%92%A1 a[b] a'b a(b) a%22b 100%25
     q?a=1&a=2&b= q?q=a+b%20c%2Bd q?path=%2Fa%2Fb%5Cc q?f[0]=1&f[]=2&f[x][y]=3 q?a;b;c
-    q?x=%zz&y=% q?? q?a=?b? q?q='"<>{}|\\^\` q?u=http://evil.example/../x//y q?n=%00%0d%0a
+    q?x=%zz&y=% q?? q?a=?b? q?q='"<>{}|\\^\` q?u=http://evil.example/../x//y q?n=%00%0d%0aX-Injected:%201
     q?&&& q?= q?q=%u0041 q?__proto__=1&constructor[prototype]=2 q?q=%E4%B8%AD%E6%96%87
   `)) {
     t.equal((await ask(`/api/things/${kept}`, [signedIn])).status, 200, kept)
@@ -179,62 +162,6 @@ t.test('a target that is too long is refused', async t => {
   const huge = `/${'a'.repeat(100_000)}`
   t.equal((await ask(huge)).status, 431)
   await areRefused(t, [...long, huge], [signedIn])
-})
-
-t.test('methods that an address does not have are refused, and it says which it has', async t => {
-  const before = backend.begun()
-  for (const method of words('POST PUT PATCH DELETE OPTIONS')) {
-    const answer = await ask('/api/notices', [signedIn], method)
-    t.match(answer, { status: 405, head: /^allow: GET, HEAD\r?$/m }, method)
-    isEnvelope(t, answer.body)
-  }
-  for (const method of words('PROPFIND SEARCH PURGE LINK M-SEARCH SUBSCRIBE QUERY LOCK SOURCE')) {
-    for (const path of ['/api/notices', '/api/open/x', '/api/account/logout']) {
-      const answer = await ask(path, [signedIn], method)
-      t.ok([400, 404, 405].includes(answer.status), `${method} ${path}: ${answer.status}`)
-      isEnvelope(t, answer.body, method)
-    }
-  }
-  t.match(String((await ask('*', [signedIn], 'OPTIONS')).status), /^4/)
-  t.equal(backend.begun(), before)
-  await serves(t, wire)
-})
-
-t.test('no escape leads past a nearer route that holds the character itself', async t => {
-  const route = (path: string, more: object = {}) => ({ path, upstream: 'b', ...more })
-  const admins = { access: { roles: ['admin'] } }
-  const strict = await testGateway(t.after, {
-    routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: {
-        wide: route('/api/*'),
-        admins: route('/api/users/@admins', admins),
-        all: route('/api/a$b&c+d,e=f/*', admins),
-        both: route('/api/(x)/@y', admins),
-        user: route('/api/users/:id')
-      }
-    }
-  })
-  const bob = `Cookie: ${await strict.signIn('bob')}`
-  const statusOf = async (target: string) =>
-    (await raw(strict.url, request(`GET ${target}`, [bob]))).status
-  const before = backend.seen.length
-  t.equal(await statusOf('/api/users/@admins'), 403)
-  for (const target of words(`
-    /api/users/%40admins /api/users/%40admins?q=1 /api/a%24b&c+d,e=f/1 /api/a$b%26c+d,e=f/1
-    /api/a$b&c%2Bd,e=f/1 /api/a$b&c%2bd,e=f/1 /api/a$b&c+d%2Ce=f/1 /api/(x)/%40y /api/%28x%29/%40y
-    /api/a$b&c+d,e%3Df/%E4%BD%A0 /api/a%24b%26c%2Bd%2Ce%3Df/
-  `)) {
-    t.equal(await statusOf(target), 400, target)
-  }
-  t.equal(backend.seen.length, before)
-  for (const target of words(`
-    /api/users/a%40b /api/users/%40admins2 /api/users/%40admins/x /api/things/%40admins /api/a%24b
-    /api/q?u=/api/users/%40admins
-  `)) {
-    t.equal(await statusOf(target), 200, target)
-    t.equal(backend.seen.at(-1)?.url, target)
-  }
 })
 
 t.test('an address that is not there reflects nothing', async t => {

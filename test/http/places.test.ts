@@ -15,7 +15,6 @@ const route = (path: string, rewrite: string, more: object = {}) => ({
   path,
   rewrite,
   access: 'public',
-  upstream: 'b',
   methods: ['GET', 'POST'],
   ...more
 })
@@ -24,8 +23,9 @@ const at = `${backend.url}/app`
 const passes = { redirects: 'pass' }
 const gateway = await testGateway(t.after, {
   gateway: { server: { hosts: ['console.example.com:8443', '127.0.0.1'] } },
+  backend: at,
   routes: {
-    upstreams: { b: { url: at }, wide: { url: at }, inner: { url: backend.url } },
+    upstreams: { wide: { url: at }, inner: { url: backend.url } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: {
       orders: route('/api/orders', '/orders', { setCookies: cookies }),
@@ -56,7 +56,6 @@ const places: ReadonlyArray<readonly [name: string, written: string, sent?: stri
   ['of another route', '/app/orders/7', '/api/orders/7'],
   ['absolute', `${backend.url}/app/orders/7?a=1#b`, '/api/orders/7?a=1#b'],
   ['relative', 'orders/7', '/api/orders/7'],
-  ['of the same route', `${backend.url}/app/orders`, '/api/orders'],
   ['that no public path reaches, without a host', '/app/jobs/7', '/app/jobs/7'],
   ['that no public path reaches, with one', `${backend.url}/app/jobs/7`],
   ['on another internal host', 'http://10.0.0.7/orders/7'],
@@ -87,8 +86,7 @@ t.test('case 4: a place is mapped on a 201, a 202 and a 200', async t => {
 
 const redirects: ReadonlyArray<readonly [written: string, sent?: string, host?: string]> = [
   ['https://console.example.com/app/orders/7', '/api/orders/7'],
-  ['http://console.example.com/app/orders/7', '/api/orders/7'],
-  ['https://CONSOLE.example.com/app/orders?a=1', '/api/orders?a=1'],
+  ['HTTPS://CONSOLE.example.com/app/orders?a=1', '/api/orders?a=1'],
   ['https://console.example.com:8443/app/orders/7', '/api/orders/7', 'console.example.com:8443'],
   ['https://console.example.com/api/orders/7', '/api/orders/7'],
   ['https://console.example.com/login', '/login'],
@@ -114,9 +112,7 @@ const spelt: ReadonlyArray<readonly [name: string, location: string, path: strin
   ['with the own address', bytes(`${backend.url}/app/登录`), '/%E7%99%BB%E5%BD%95'],
   ['relative', bytes('登录'), '/%E7%99%BB%E5%BD%95'],
   ['query and fragment', bytes('/app/a?名=值#片'), '/a?%E5%90%8D=%E5%80%BC#%E7%89%87'],
-  ['beyond the first plane', bytes('/app/😀'), '/%F0%9F%98%80'],
   ['escaped before', '/app/%E7%99%BB%20a', '/%E7%99%BB%20a'],
-  ['half escaped', bytes('/app/%E7%99%BB录'), '/%E7%99%BB%E5%BD%95'],
   ['bytes that are no UTF-8', '/app/café?ü#ß', '/caf%E9?%FC#%DF']
 ]
 t.test('case 6: a redirect keeps its bytes', async t => {

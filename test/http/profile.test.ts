@@ -9,8 +9,7 @@ const alias = '/api/currentUser'
 
 const users: Readonly<Record<string, object>> = {
   '/me': { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } },
-  '/nick': { result: { nick: '{id}', avatar: 'a.png' } },
-  '/count': { count: 3 }
+  '/nick': { result: { nick: '{id}', avatar: 'a.png' } }
 }
 const backend = await testUpstream(t.after, (incoming, response, seen) => {
   const user = users[seen.url]
@@ -20,8 +19,8 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
 /** A gateway whose profile is so, and alice at it. */
 async function profileOf(t: Test, profile: object, steps: readonly object[] = [], limits = {}) {
   const gateway = await testGateway(t.after, {
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       aliases: { [alias]: path },
       permissions: { admin: ['*'] },
       endpoints: { profile },
@@ -118,15 +117,6 @@ t.test('an upstream at fault is 504 or 502, never 401, and keeps the cookie', as
   })
 })
 
-t.test('an answer may be the whole body, by GET, HEAD and POST', async t => {
-  const answer = { json: '{profile}', inEnvelope: 'none' }
-  const { ask } = await profileOf(t, { methods: ['GET', 'POST'], answer })
-  for (const method of ['GET', 'POST']) {
-    t.strictSame((await ask(method)).json, { email: 'alice@example.com' }, method)
-  }
-  t.equal((await ask('HEAD')).status, 200)
-})
-
 t.test('an answer from both: {profile} is the user of the upstream', async t => {
   const json = { userInfo: '{profile}', name: '{profile.nick}', codes: '{permissions}' }
   const at = { upstream: 'b', rewrite: '/nick', shape: 'me' }
@@ -148,16 +138,6 @@ t.test('an answer from both: {profile} is the user of the upstream', async t => 
   t.equal((await ask('HEAD')).status, 200)
   t.equal((await ask('POST', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
   t.equal(backend.seen.length, before + 5, 'the refused one did not reach it')
-})
-
-t.test('an answer from the session and parts, by POST', async t => {
-  const { ask } = await profileOf(t, {
-    methods: ['POST'],
-    parts: { notes: { upstream: 'b', rewrite: '/count', into: 'notes' } },
-    answer: { json: { mail: '{profile.email}', unread: '{profile.notes.count}', id: '{id}' } }
-  })
-  const expected = { mail: 'alice@example.com', unread: 3, id: '1' }
-  t.same((await ask('POST', { json: {} })).json.data, expected)
 })
 
 t.end()

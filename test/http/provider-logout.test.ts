@@ -24,15 +24,13 @@ const event = 'http://schemas.openid.net/event/backchannel-logout'
 /** Where the provider is the source of sign-ins. Its call goes to the gateway that it knows first. */
 async function gatewayWith(t: Test, provider: TestProvider, gateway: object = {}, routes = {}) {
   const login = { sources: { [oidcSource]: provider.config() } }
-  const session = { secrets: ['${SESSION_SECRET}'] }
   const files = {
-    gateway: { login, session, console: { root: 'pages' }, ...gateway },
+    gateway: { login, console: { root: 'pages' }, ...gateway },
     routes,
     limits: { limits: { addresses: { by: 'address', max: 20, window: '1h' } } },
     code: { 'pages/index.html': '<!doctype html><title>Console</title>' }
   }
-  const SESSION_SECRET = 'a secret of at least thirty-two characters'
-  return await testGateway(t.after, files, { ...provider.environment, SESSION_SECRET })
+  return await testGateway(t.after, files, provider.environment)
 }
 
 async function oneGateway(t: Test, gateway: object = {}, routes = {}) {

@@ -1,9 +1,5 @@
-/**
- * Request headers: what an upstream is told is the gateway's word, whatever a client sends and
- * however it spells it.
- */
+/** Request headers: what an upstream is told is the gateway's word, whatever a client sends. */
 import t from 'tap'
-import { reportsOf } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -18,7 +14,7 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
 })
 const { url } = backend
 const methods = ['GET', 'POST']
-const shaped = { methods: ['GET'], access: 'public', upstream: 'plain' }
+const open = { methods, access: 'public' }
 const upstreams = {
   'plain': { url },
   'quiet': { url, identity: false },
@@ -45,23 +41,17 @@ const gateway = await testGateway(t.after, {
   gateway: {
     server: { origins: ['https://console.example.com'] },
     identity: { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', source: 'x-from' },
-    login: {
-      sources: {
-        file: { kind: 'users-file' },
-        b: {
-          kind: 'upstream-login',
-          upstream: 'plain',
-          path: '/login',
-          token: 'token',
-          cookies: ['sid', 'csrf'],
-          user: {
-            id: 'user.id',
-            username: 'user.username',
-            roles: 'user.roles',
-            profile: 'user.profile'
-          }
-        }
-      }
+    login: { sources: { file: { kind: 'users-file' } } }
+  },
+  backend: url,
+  source: {
+    token: 'token',
+    cookies: ['sid', 'csrf'],
+    user: {
+      id: 'user.id',
+      username: 'user.username',
+      roles: 'user.roles',
+      profile: 'user.profile'
     }
   },
   limits: { limits: {} },
@@ -70,19 +60,19 @@ const gateway = await testGateway(t.after, {
     shapes: { s: [{ pick: ['ok'] }] },
     routes: {
       ...Object.fromEntries(
-        Object.keys(upstreams).flatMap(name => [
-          [name, { path: `/api/${name}`, methods, upstream: name }],
-          [`${name}-open`, { path: `/api/open/${name}`, methods, upstream: name, access: 'public' }]
+        Object.keys(upstreams).flatMap(upstream => [
+          [upstream, { methods, upstream }],
+          [`${upstream}-open`, { ...open, path: `/api/open/${upstream}`, upstream }]
         ])
       ),
-      'admin': { path: '/api/admin', access: { roles: ['admin'] }, upstream: 'plain' },
-      'shaped': { ...shaped, path: '/api/shaped', shape: 's' },
-      'parts': { path: '/api/parts', parts: { p: { upstream: 'of-profile', rewrite: '/p' } } },
-      'tenants': { path: '/api/tenants', upstream: 'plain', ...opened },
-      'tenants-locale': { path: '/api/tenants-locale', upstream: 'locale', ...opened },
-      'theme': { path: '/api/theme', upstream: 'plain', passCookies: ['lang', 'theme'] },
-      'theme-cookies': { path: '/api/theme-cookies', upstream: 'cookies', passCookies: ['theme'] },
-      'own-token': { path: '/api/own-token', upstream: 'bearer', passHeaders: ['authorization'] }
+      'admin': { access: { roles: ['admin'] } },
+      'shaped': { access: 'public', shape: 's' },
+      'parts': { parts: { p: { upstream: 'of-profile', rewrite: '/p' } } },
+      'tenants': opened,
+      'tenants-locale': { ...opened, upstream: 'locale' },
+      'theme': { passCookies: ['lang', 'theme'] },
+      'theme-cookies': { upstream: 'cookies', passCookies: ['theme'] },
+      'own-token': { upstream: 'bearer', passHeaders: ['authorization'] }
     }
   }
 })
@@ -130,17 +120,6 @@ const identity = words(`
   X-Client-Verify X-Internal-User X-Authorization X-Envoy-Internal
 `)
 const forged = 'root-of-all-evil'
-
-t.test('identity fields without a session open nothing', async t => {
-  const before = backend.begun()
-  for (const name of identity) {
-    const answer = await raw(gateway.url, request('GET /api/plain', [`${name}: 1`]))
-    t.equal(answer.status, 401, name)
-  }
-  const all = [...identity.map(name => `${name}: admin`), 'Authorization: Basic YWRtaW46YWRtaW4=']
-  t.equal((await raw(gateway.url, request('GET /api/admin', all))).status, 401)
-  t.equal(backend.begun(), before)
-})
 
 t.test('identity fields of the client never reach the back-end, in any spelling', async t => {
   const spellings = [
@@ -220,30 +199,27 @@ t.test('what the client says of its way here is not believed and not passed on',
   await sent('/api/plain', [alice, ...fields])
   // The port in `Host` and the ids are random: they may hold 666 by chance.
   const random = ['host', 'via', 'x-request-id', 'traceparent']
-  t.notMatch(
-    JSON.stringify(Object.entries(lastSeen().headers).filter(([name]) => !random.includes(name))),
-    /6\.6\.6\.6|evil|666/
-  )
+  const others = Object.entries(lastSeen().headers).filter(([name]) => !random.includes(name))
+  t.notMatch(JSON.stringify(others), /6\.6\.6\.6|evil|666/)
   t.match(lastSeen().headers, {
-    'host': new URL(backend.url).host,
+    'host': new URL(url).host,
     'x-forwarded-for': '127.0.0.1',
     'x-forwarded-proto': 'http',
     // A host that config does not list is not passed on.
     'x-forwarded-host': undefined
   })
-  t.match(
-    gateway.log.findLast(({ msg }) => msg === 'request'),
-    { address: '127.0.0.1' }
-  )
+  const line = gateway.log.findLast(({ msg }) => msg === 'request')
+  t.match(line, { address: '127.0.0.1' })
 })
 
 const overrides = words('X-HTTP-Method-Override X-HTTP-Method X-Method-Override')
 const paths = words(
   'X-Original-URL X_Original_URL X-Rewrite-URL X-Forwarded-Uri X-Forwarded-Path X-Original-Path'
 )
-t.test('no field makes a request another one', async t => {
+t.test('no field makes a request another one, or one of somebody', async t => {
   const before = backend.begun()
   for (const trick of [
+    ...[...identity, 'Authorization'].map(name => `${name}: admin`),
     ...paths.map(name => `${name}: /api/open/plain`),
     ...overrides.map(name => `${name}: GET`),
     'X-Forwarded-Method: GET',
@@ -251,7 +227,10 @@ t.test('no field makes a request another one', async t => {
     'Referer: http://gateway.test/',
     'X-Custom-IP-Authorization: 127.0.0.1'
   ]) {
-    t.equal((await raw(gateway.url, request('GET /api/plain', [trick]))).status, 401, trick)
+    for (const path of ['plain', 'admin']) {
+      const answer = await raw(gateway.url, request(`GET /api/${path}`, [trick]))
+      t.equal(answer.status, 401, trick)
+    }
   }
   t.equal(backend.begun(), before)
   await sent('/api/open/plain', [
@@ -352,10 +331,6 @@ t.test('values of the profile are headers, no client’s own of these names are'
   }
   const nobodys = await sent('/api/open/of-profile', spelt)
   t.notMatch(namesOf(nobodys).join(), /x[-_](?:tenant|dept|none|object)/)
-  for (const value of ['{tenantId}', 'a{profile.x}', '{profile.}', '{profile.a b}']) {
-    const routes = { upstreams: { b: { url, headers: { x: value } } } }
-    t.match(reportsOf({ routes }).join(), /headers\.x: expected \{profile/, value)
-  }
 })
 
 t.test('a foreign Host is neither reflected nor told to the back-end', async t => {
@@ -378,27 +353,16 @@ t.test('fields that belong to one connection end at the gateway', async t => {
     'TE: trailers',
     'Trailer: X-Late',
     'HTTP2-Settings: AAMAAABkAAQAAP__',
-    'X-Kept: yes'
+    'X-Kept: yes',
+    ...['__proto__: polluted', '__proto__: twice', 'constructor: c']
   ]
   await sent('/api/plain', [alice, ...fields], 'POST /api/plain')
   const names = namesOf(lastSeen().headers).join('\n')
   t.notMatch(names, /^(?:x-hop|keep-alive|proxy-.*|te|trailer|http2-settings|upgrade|expect)$/m)
   t.match(lastSeen().headers, { 'x-kept': 'yes', 'content-type': 'text/plain' })
+  t.equal(({} as Record<string, unknown>)['polluted'], undefined)
   const read = await sent('/api/plain', [alice, 'Content-Type: text/plain', 'Content-Length: 0'])
   t.notMatch(namesOf(read).join(), /content-/, 'length and type of a body go with a body only')
-})
-
-t.test('names of JavaScript’s own do no harm', async t => {
-  for (const fields of [
-    ...['__proto__', 'constructor', 'prototype'].map(name => [`${name}: polluted`]),
-    ['__proto__: a', '__proto__: b', 'constructor: c']
-  ]) {
-    await sent('/api/plain', [alice, ...fields])
-    const cookies = 'Cookie: __proto__=1; constructor=2; toString=3'
-    const nobody = await raw(gateway.url, request('GET /api/plain', [...fields, cookies]))
-    t.equal(nobody.status, 401)
-  }
-  t.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
 /** Of consoles and tenants, and what each browser sends. */
@@ -457,17 +421,6 @@ t.test('a route opens a refused field by its full name, for itself alone', async
     t.equal(Object.values(headers).filter(value => value === 'mallory').length, 2)
     t.equal('x-tenant-id' in headers, path === '/api/tenants')
   }
-})
-
-t.test('check says where a listed header is one too many', async t => {
-  const reports = (upstream: object, route: object) =>
-    reportsOf({
-      routes: {
-        upstreams: { b: { url, ...upstream } },
-        routes: { r: { path: '/api/r', upstream: 'b', ...route } }
-      }
-    }).join('\n')
-  t.match(reports({}, { passHeaders: ['accept'] }), '"accept" passes anyway')
 })
 
 t.end()

@@ -4,19 +4,13 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
 const form = 'application/x-www-form-urlencoded'
 const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
 const { url } = backend
-const route = (path: string, more: object = {}) => ({
-  path,
-  upstream: 'none',
-  access: 'public',
-  methods: ['GET', 'POST', 'PATCH'],
-  ...more
-})
+const open = { access: 'public', methods: ['GET', 'POST', 'PATCH'] }
+const atB = { ...open, upstream: 'listing' }
 /** Takes bodies of GET, and has no pipeline in mind. */
 const sockets = new Set<Socket>()
 const ignoring = await rawUpstream(t.after, socket => {
@@ -24,43 +18,38 @@ const ignoring = await rawUpstream(t.after, socket => {
   socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
 })
 const broken = await rawUpstream(t.after, socket => socket.destroy())
-const passGetBody = { methods: ['GET'], passGetBody: true }
-const config = {
-  gateway: signInAt(url, { upstream: 'api', format: 'form', token: 'token' }).gateway,
+const passing = { access: 'public', passGetBody: true }
+const gateway = await testGateway(t.after, {
+  backend: url,
+  source: { upstream: 'api', format: 'form', token: 'token' },
+  limits: { sizes: { shape: '10KiB' } },
   routes: {
     paging: { page: 'current', size: 'pageSize', defaultSize: 20 },
     upstreams: {
-      b: {
-        url,
-        paging: { offset: 'skip', size: 'limit' },
-        headers: { 'accept': 'application/vnd.orders+json', 'x-api-key': '${API_KEY}' }
-      },
+      listing: { url, paging: { offset: 'skip', size: 'limit' } },
       same: { url, paging: { page: 'current', size: 'pageSize' } },
-      none: { url },
       api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } },
       ignoring: { url: ignoring.url },
       broken: { url: broken.url }
     },
     routes: {
-      list: route('/api/list', { upstream: 'b', rewrite: '/orders' }),
-      renamed: route('/api/renamed', { upstream: 'b', query: { rename: { keyword: 'q' } } }),
-      off: route('/api/off', { upstream: 'b', query: { paging: false } }),
-      same: route('/api/same', { upstream: 'same' }),
-      none: route('/api/none'),
-      save: route('/api/save', { upstream: 'api' }),
-      mapped: route('/api/mapped', { body: { shape: 'order' } }),
-      form: route('/api/form', { body: { as: 'form' } }),
-      both: route('/api/both', { body: { shape: 'order', as: 'form' } }),
-      json: route('/api/json', { body: { as: 'json' } }),
-      passes: route('/api/passes', { ...passGetBody, maxBody: '1KiB' }),
-      ignoring: route('/api/ignoring', { ...passGetBody, upstream: 'ignoring' }),
-      broken: route('/api/broken', { ...passGetBody, upstream: 'broken' })
+      list: { ...atB, rewrite: '/orders' },
+      renamed: { ...atB, query: { rename: { keyword: 'q' } } },
+      off: { ...atB, query: { paging: false } },
+      same: { ...open, upstream: 'same' },
+      none: open,
+      save: { ...open, upstream: 'api' },
+      mapped: { ...open, body: { shape: 'order' } },
+      form: { ...open, body: { as: 'form' } },
+      both: { ...open, body: { shape: 'order', as: 'form' } },
+      json: { ...open, body: { as: 'json' } },
+      passes: { ...passing, maxBody: '1KiB' },
+      ignoring: { ...passing, upstream: 'ignoring' },
+      broken: { ...passing, upstream: 'broken' }
     },
     shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
-  },
-  limits: { sizes: { shape: '10KiB' } }
-}
-const gateway = await testGateway(t.after, config, { API_KEY: 'key of the back-end' })
+  }
+})
 t.beforeEach(() => {
   backend.seen.length = 0
 })
@@ -71,7 +60,6 @@ t.test('queries are renamed, and reads get the paging that both sides agree on',
     ['HEAD', '/api/list?current=2', '/orders?skip=20&limit=20'],
     ['POST', '/api/list?current=2&&x', '/orders?current=2&&x'],
     ['GET', '/api/renamed?keyword=a%20b&current=1', '/api/renamed?q=a%20b&skip=0&limit=20'],
-    ['POST', '/api/renamed?keyword=k&current=1', '/api/renamed?q=k&current=1'],
     ['POST', '/api/renamed?keyword=2&x=|1', '/api/renamed?q=2&x=|1'],
     ['GET', '/api/off?current=2', '/api/off?current=2'],
     ['GET', '/api/same?current=x&&', '/api/same?current=x&&'],
@@ -159,14 +147,6 @@ t.test('case 15: what cannot be read, or written as the back-end reads it, is re
     }
   }
   t.same(backend.seen, [], 'the back-end was not asked')
-})
-
-t.test('the fixed headers of an upstream replace the client’s', async t => {
-  const headers = { 'accept': 'text/html', 'x-api-key': 'of the client' }
-  await gateway.call('/api/list', { headers })
-  await gateway.call('/api/list', { json: {}, headers })
-  const fixed = { 'accept': 'application/vnd.orders+json', 'x-api-key': 'key of the back-end' }
-  t.match(backend.seen, [{ headers: fixed }, { headers: fixed }])
 })
 
 t.test('a fixed content type is for the bodies of clients, not for the sign-in', async t => {

@@ -1,7 +1,4 @@
-/**
- * Response headers: what the inside says of itself is not told, and policies and caching are the
- * gateway's.
- */
+/** Response headers: nothing of the inside is told; policies and caching are the gateway's. */
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
@@ -15,22 +12,21 @@ const backend = await testUpstream(t.after, (_request, response) => {
   response.writeHead(200, [['Content-Type', 'application/json'], ...fields].flat()).end('{"a":[1]}')
 })
 const origin = 'https://console.example.com'
-const route = (name: string, more: object = {}) => ({
-  [name]: { path: `/api/${name}`, upstream: 'b', ...more }
-})
+const open = { access: 'public' }
+const browser = { cache: 'browser' }
 const gateway = await testGateway(t.after, {
   gateway: { server: { origins: [origin] } },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     shapes: { s: [{ unwrap: 'a' }, { wrap: 'list' }] },
     routes: {
-      ...route('open', { access: 'public' }),
-      ...route('shaped', { access: 'public', shape: 's' }),
-      ...route('theme', { access: 'public', setCookies: ['theme'] }),
-      ...route('other'),
-      ...route('framed', { access: 'public', framedByConsole: true }),
-      ...route('kept', { cache: 'browser' }),
-      ...route('kept-shaped', { cache: 'browser', shape: 's' })
+      open,
+      'shaped': { ...open, shape: 's' },
+      'theme': { ...open, setCookies: ['theme'] },
+      'other': {},
+      'framed': { ...open, framedByConsole: true },
+      'kept': browser,
+      'kept-shaped': { ...browser, shape: 's' }
     }
   }
 })

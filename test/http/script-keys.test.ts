@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import { run } from '../support/command.ts'
-import { type CallOptions, configFolder, testGateway } from '../support/gateway.ts'
+import { audit, type CallOptions, configFolder, testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { testRedis } from '../support/redis.ts'
@@ -16,26 +16,20 @@ import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 const backend = await streamingBackend(t.after)
 const sockets = await webSocketUpstream(t.after)
 
+const opened = { passHeaders: ['authorization'] }
 const routes = {
   upstreams: {
-    b: { url: backend.url },
     w: { url: sockets.url },
     shop: { url: backend.url, credential: { as: 'bearer', from: 'shop' } }
   },
   endpoints: { check: { path: '/api/auth/check' } },
   routes: {
-    orders: {
-      ...{ path: '/api/orders/*', upstream: 'b', methods: ['GET', 'POST'], keys: true },
-      passHeaders: ['authorization']
-    },
-    admins: { path: '/api/admins', upstream: 'b', access: { roles: ['admin'] }, keys: true },
-    closed: { path: '/api/closed', upstream: 'b' },
-    shop: { path: '/api/shop', upstream: 'shop', keys: true },
-    open: {
-      ...{ path: '/api/open', upstream: 'b', access: 'public' },
-      passHeaders: ['authorization']
-    },
-    live: { path: '/api/live', upstream: 'w', websocket: {}, keys: true }
+    orders: { ...opened, path: '/api/orders/*', methods: ['GET', 'POST'], keys: true },
+    admins: { access: { roles: ['admin'] }, keys: true },
+    closed: {},
+    shop: { upstream: 'shop', keys: true },
+    open: { ...opened, access: 'public' },
+    live: { upstream: 'w', websocket: {}, keys: true }
   }
 }
 
@@ -47,22 +41,20 @@ const shop = {
 async function start(t: Test, redis?: string, limits = {}) {
   const folder = await configFolder({
     gateway: {
-      audit: { key: '${AUDIT_KEY}' },
+      audit,
       identity: { source: 'x-user-source' },
-      login: { sources: { 'users-file': { kind: 'users-file' }, shop } },
-      session: { secrets: ['${SECRET}'] },
-      ...(redis && { redis: { url: redis } })
+      login: { sources: { 'users-file': { kind: 'users-file' }, shop } }
     },
+    redis,
+    backend: backend.url,
     routes,
     limits: { limits }
   })
   return await startAt(t, folder)
 }
 
-async function startAt(t: Test, folder: string, secrets: Record<string, string> = {}) {
-  const env = { SECRET: 'a session secret of at least thirty-two', ...secrets }
-  const audit = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
-  const gateway = await testGateway(t.after, folder, { ...audit, ...env })
+async function startAt(t: Test, folder: string) {
+  const gateway = await testGateway(t.after, folder)
   /** `keys` of the command line. */
   const keys = async (...words: string[]) => await run(['keys', ...words, '-c', folder])
   const create = async (...words: string[]) => (await keys('create', ...words)).out.trim()
@@ -103,9 +95,9 @@ t.test('a script calls with its key as users do, and its key goes nowhere', asyn
   t.match(profile, { status: 200, json: { data: { name: 'nightly' } } })
   t.match(await gateway.logged(line => line['route'] === 'orders'), { user: 'key:nightly' })
   const lines = () => linesIn(gateway.folder)
-  await until('the request is in the ledger', () => lines().some(({ route }) => route === 'orders'))
-  const ofScript = lines().find(({ route }) => route === 'orders')
-  t.match(ofScript, { user: 'key:nightly', source: 'keys' })
+  await until('its request is in the ledger', () =>
+    lines().some(({ route, user }) => route === 'orders' && user === 'key:nightly')
+  )
   const detail = { name: 'nightly', createdBy: 'local' }
   const creation = lines().find(({ act }) => act === 'keys.create')
   t.match(creation, { operator: 'local', outcome: 'done', detail })
@@ -131,18 +123,14 @@ t.test('what a key may not do, and what is no key', async t => {
     [key, '/api/closed', 403, 'route.keys'],
     [key, '/api/closed', 403, 'route.keys', { cookie }],
     [key, '/api/auth/check', 403, 'route.keys'],
-    [key, '/api/session', 403, 'route.keys'],
-    [key, '/api/session/close', 403, 'route.keys', { json: { all: true } }],
     [key, '/api/account/logout', 403, 'route.keys', { method: 'POST' }],
     [key, '/api/auth/admin/login', 403, 'route.keys', { json: {} }],
     [key, '/api/open', 200],
-    [unknownKey, '/api/open', 200],
     [unknownKey, '/api/orders/1', 401, 'key.invalid'],
     [unknownKey, '/api/orders/1', 401, 'key.invalid', { cookie }],
     [`${key}a`, '/api/orders/1', 401, 'key.invalid'],
     [`${key.slice(0, -1)}?`, '/api/orders/1', 401, 'key.invalid'],
     [`cgk_${'-'.repeat(9000)}`, '/api/orders/1', 401, 'key.invalid'],
-    ['cgk_', '/api/orders/1', 401, 'key.invalid'],
     [`cgk_${inCookie}`, '/api/orders/1', 401, 'key.invalid'],
     [key.slice('cgk_'.length), '/api/orders/1', 401, 'session.none'],
     ['of-the-console', '/api/orders/1', 200, undefined, { cookie }]
@@ -166,7 +154,7 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     const nightly = await create('nightly', '--role', 'user', '--for', '1h')
     const short = await create('short', '--for', '1s')
     t.match(await keys('create', 'nightly'), { code: 1, out: '', err: /There is a key "nightly"/ })
-    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /Name the key/ })
+    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /name must match/ })
     t.match(await keys('create', 'ever', '--for', 'ever'), { code: 2, err: /no duration/ })
     t.match((await keys('list')).out, /^nightly +user +never +20\S+Z +local$/m, kind)
     t.equal(await statusOf(nightly), 200)
@@ -180,8 +168,11 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
     t.equal((await gateway.call('/api/account/profile', { cookie })).status, 401)
     t.equal(await statusOf(nightly), 200, 'a key is no session')
-    const sessions = await (await gateway.ops('/ops/api/sessions')).json()
-    t.match(sessions, { users: 0, sessions: [] }, 'nor is it listed as one')
+    t.match(
+      await gateway.opsJson('sessions'),
+      { users: 0, sessions: [] },
+      'nor is it listed as one'
+    )
     t.match(await keys('revoke', 'nightly'), { code: 0, out: 'revoked: nightly\n' })
     t.match(await keys('revoke', 'nightly'), { code: 3, out: '', err: /No such key/ })
     t.equal(await statusOf(nightly), 401)
@@ -244,20 +235,19 @@ t.test('a key that is used outlives the secret of its day', async t => {
   const { create, folder, stop } = await start(t, redis.url)
   const key = await create('old', '--role', 'user')
   await stop({ noticeMs: 0 })
-  const secretsAre = (secrets: readonly string[]) => {
+  const startWith = async (...names: readonly string[]) => {
     const file = join(folder, 'gateway.yaml')
     const content = parse(readFileSync(file, 'utf8')) as { session: object }
-    const session = { ...content.session, secrets }
+    const session = { ...content.session, secrets: names.map(name => `file:${name}`) }
     writeFileSync(file, stringify({ ...content, session }))
+    return await startAt(t, folder)
   }
-  const NEXT = 'another session secret of thirty-two'
-  secretsAre(['${NEXT}', '${SECRET}'])
-  const both = await startAt(t, folder, { NEXT })
+  writeFileSync(join(folder, 'next-secret'), 'another session secret of thirty-two')
+  const both = await startWith('next-secret', 'session-secret')
   t.equal(await both.statusOf(key), 200)
   await until('its use is listed', async () => !/never/.test((await both.keys('list')).out))
   await both.stop({ noticeMs: 0 })
-  secretsAre(['${NEXT}'])
-  const next = await startAt(t, folder, { NEXT })
+  const next = await startWith('next-secret')
   t.equal(await next.statusOf(key), 200)
 })
 

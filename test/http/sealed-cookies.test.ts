@@ -1,11 +1,10 @@
 /** Cookies of a back-end that the browser keeps sealed: a captcha's session comes back at sign-in. */
 import t, { type Test } from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 /** A back-end that sets a cookie with the picture and needs it at sign-in. */
-async function setUp(t: Pick<Test, 'after'>, more: object = {}, source: object = {}) {
+async function setUp(t: Pick<Test, 'after'>, more = {}, source = {}) {
   let pictures = 0
   const backend = await testUpstream(t.after, (request, response, seen) => {
     const { cookie = '' } = seen.headers
@@ -20,31 +19,26 @@ async function setUp(t: Pick<Test, 'after'>, more: object = {}, source: object =
     const isRight = /(?:^|; )SID=s\d+$/.test(cookie)
     json(isRight ? 200 : 401, { id: 1, token: 't-1' })(request, response, seen)
   })
-  const files = signInAt(backend.url, { passCookies: ['SID'], token: 'token', ...source })
   const SID = { name: 'SID', sealed: true }
-  const picture = (path: string, other: object = {}) => ({
-    path,
+  const picture = {
     rewrite: '/picture',
-    upstream: 'b',
     access: 'public',
     methods: ['GET', 'POST'],
     setCookies: [SID],
-    passCookies: ['SID'],
-    ...other
-  })
+    passCookies: ['SID']
+  }
   const plain = { setCookies: ['theme', SID], passCookies: ['theme', 'SID'] }
   const gateway = await testGateway(t.after, {
-    gateway: { ...files.gateway, ...more },
+    gateway: more,
+    backend: { url: backend.url, credential: 'bearer' },
+    source: { passCookies: ['SID'], token: 'token', ...source },
     routes: {
-      upstreams: {
-        b: { ...files.routes.upstreams.b, credential: 'bearer' },
-        other: { url: backend.url }
-      },
+      upstreams: { other: { url: backend.url } },
       routes: {
-        picture: picture('/api/picture'),
-        elsewhere: picture('/api/elsewhere', { upstream: 'other' }),
-        both: picture('/api/both', plain),
-        data: { path: '/api/data', rewrite: '/data', upstream: 'b' }
+        picture,
+        elsewhere: { ...picture, upstream: 'other' },
+        both: { ...picture, ...plain },
+        data: { rewrite: '/data' }
       }
     }
   })

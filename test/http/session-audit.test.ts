@@ -1,22 +1,23 @@
 /** The lines of the audit ledger for sessions that were ended without a sign-out or an operator. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
+import {
+  audit,
+  configFolder,
+  cookieOf,
+  type Files,
+  password,
+  testGateway
+} from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const env = {
-  AUDIT_KEY: 'an audit key of at least thirty-two bytes',
-  SESSION_SECRET: 'a session secret of at least thirty-two'
-}
-const audit = { key: '${AUDIT_KEY}' }
-const start = async (t: Test, gateway: object = {}, routes = {}) =>
-  await testGateway(t.after, { gateway: { audit, ...gateway }, routes }, env)
+const start = async (t: Test, files: Files = {}) =>
+  await testGateway(t.after, { ...files, gateway: { audit, ...files.gateway } })
 
 /** Waits for so many lines of ended sessions, which are all. */
 async function revokedIn(folder: string, count: number) {
@@ -33,7 +34,9 @@ function removeBob(folder: string): void {
 }
 
 t.test('sessions that a user closes, and those that a sign-in replaces, have a line', async t => {
-  const { folder, call, signIn, ops } = await start(t, { session: { perUser: { max: 2 } } })
+  const { folder, call, signIn, ops } = await start(t, {
+    gateway: { session: { perUser: { max: 2 } } }
+  })
   const idOf = async (cookie: string): Promise<string> =>
     (await call('/api/session', { cookie })).json.data.id
   const first = await idOf(await signIn())
@@ -43,8 +46,8 @@ t.test('sessions that a user closes, and those that a sign-in replaces, have a l
   for (let times = 0; times < 2; times++) {
     await call('/api/session/close', { cookie, json: { others: true } })
   }
-  const typed = { username: 'alice', password }
-  const again = await call('/api/auth/admin/login', { cookie, json: typed })
+  const json = { username: 'alice', password }
+  const again = await call('/api/auth/admin/login', { cookie, json })
   await call('/api/account/logout', { method: 'POST', cookie: cookieOf(again) })
   await signIn('bob')
   await ops('/ops/api/sessions/close', { json: { user: 'bob' } })
@@ -76,15 +79,12 @@ t.test('a change of the users file has lines for the sessions that it ends', asy
 
 t.test('users who were removed while the gateway did not run have a line at the start', async t => {
   const redis = await testRedis(t.after)
-  const folder = await configFolder({
-    gateway: { audit, redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } }
-  })
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const first = await testGateway(() => {}, folder, env)
+  const folder = await configFolder({ gateway: { audit }, redis: redis.url })
+  const first = await testGateway(() => {}, folder)
   await first.signIn('bob')
   await first.stop({ noticeMs: 0 })
   removeBob(folder)
-  await testGateway(t.after, folder, env)
+  await testGateway(t.after, folder)
   t.match(await revokedIn(folder, 1), [{ user: 'bob', detail: { by: 'users-file' } }])
 })
 
@@ -94,15 +94,15 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     const answer = exchange[2].url === '/login' ? json(200, signedIn) : json(401, {})
     answer(...exchange)
   })
-  const { gateway: login, routes } = signInAt(backend.url, {
-    token: 'token',
-    refreshToken: 'refresh',
-    expires: { path: 'expiresIn' },
-    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
-  })
-  const { folder, call, signIn } = await start(t, login, {
-    upstreams: { b: { ...routes.upstreams.b, credential: 'bearer' } },
-    routes: { orders: { path: '/api/orders', upstream: 'b' } }
+  const { folder, call, signIn } = await start(t, {
+    backend: { url: backend.url, credential: 'bearer' },
+    source: {
+      token: 'token',
+      refreshToken: 'refresh',
+      expires: { path: 'expiresIn' },
+      refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
+    },
+    routes: { routes: { orders: {} } }
   })
   const cookie = await signIn('carol')
   await until('the session has ended', async () => {

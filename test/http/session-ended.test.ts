@@ -1,7 +1,6 @@
 /** A back-end whose own session of the user has ended: the console's session ends with it. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 type Answer = readonly [status: number, headers: Record<string, string>, body: string]
@@ -15,23 +14,24 @@ const backend = await testUpstream(t.after, ({ url }, response) => {
     url === '/login' ? login : ((answers.length > 1 ? answers.shift() : answers[0]) ?? fine)
   response.writeHead(status, headers).end(body)
 })
+/** What says of each upstream that its session is over. */
 const tests = {
   code: { path: 'code', in: [401, 'EXPIRED'] },
   status: { status: [401, 419] },
   page: { status: [302], location: ['/login', '/sso/'] },
   none: undefined
 }
-const upstreamOf = (sessionEnded: object | undefined) => ({
-  url: backend.url,
-  credential: 'bearer',
-  ...(sessionEnded && { sessionEnded })
+const { url } = backend
+const upstreams = Object.entries(tests).map(([name, sessionEnded]) => {
+  return [name, { url, credential: 'bearer', sessionEnded }] as const
 })
-const routesOf = (upstream: string) => ({
-  [upstream]: { path: `/${upstream}`, upstream, methods: ['GET', 'POST'] },
-  [`${upstream}-shaped`]: { path: `/${upstream}-shaped`, upstream, shape: 'unwrapped' }
-})
+const routes = Object.keys(tests).flatMap(upstream => [
+  [upstream, { upstream, methods: ['GET', 'POST'] }] as const,
+  [`${upstream}-shaped`, { upstream, shape: 'unwrapped' }] as const
+])
 const gateway = await testGateway(t.after, {
-  gateway: signInAt(backend.url, {
+  backend: url,
+  source: {
     upstream: 'code',
     outcomes: [
       { is: 'refused', path: 'code', in: [1] },
@@ -39,25 +39,19 @@ const gateway = await testGateway(t.after, {
     ],
     token: 'token',
     user: { id: 'user.id', username: 'user.name' }
-  }).gateway,
+  },
   routes: {
-    upstreams: Object.fromEntries(
-      Object.entries(tests).map(([name, test]) => [name, upstreamOf(test)])
-    ),
+    upstreams: Object.fromEntries(upstreams),
     shapes: { unwrapped: [{ unwrap: 'data' }] },
-    routes: Object.assign({}, ...Object.keys(tests).map(routesOf)) as object
+    routes: Object.fromEntries(routes)
   },
   limits: {}
 })
 const signIn = async () => await gateway.signIn('anna')
 const calls = async (path: string, cookie: string, method = 'GET') => {
   const before = backend.seen.length
-  const answer = await gateway.call(path, {
-    method,
-    cookie,
-    ...(method === 'POST' && { json: {} })
-  })
-  const { status, json: body } = answer
+  const more = method === 'POST' && { json: {} }
+  const { status, json: body } = await gateway.call(`/api${path}`, { method, cookie, ...more })
   return { status, code: body?.errorCode, asked: backend.seen.length - before }
 }
 const over = { status: 401, code: 'session.upstream' }
@@ -129,14 +123,14 @@ t.test('case 8: without the key nothing is recognised: a 401 is the back-end’s
   const cookie = await signIn()
   const body = { code: 401, message: 'no such licence' }
   answers = [[401, json, JSON.stringify(body)]]
-  const passed = await gateway.call('/none', { cookie })
+  const passed = await gateway.call('/api/none', { cookie })
   t.match(passed, { status: 401, json: body })
   t.ok(passed.headers.get('x-session-idle-in'), 'what the session has left is told')
-  const shaped = await gateway.call('/none-shaped', { cookie })
+  const shaped = await gateway.call('/api/none-shaped', { cookie })
   t.match(shaped, { status: 401, json: { errorCode: 'upstream.error', showType: 2 } })
   answers = [fine]
   t.match(await calls('/none', cookie), kept)
-  for (const path of ['/none', '/none-shaped']) {
+  for (const path of ['/api/none', '/api/none-shaped']) {
     const signedOut = await gateway.call(path)
     t.match(signedOut, { status: 401, json: { errorCode: /^session\./, showType: 9 } })
     t.notOk(signedOut.headers.get('x-session-idle-in'))

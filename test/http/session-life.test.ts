@@ -11,14 +11,10 @@ const pass = stopClock(t.after)
 const backend = await testUpstream(t.after, json(200, {}))
 const files = (gateway: object = {}) => ({
   gateway: { session: { idle: '30m', absolute: '1h' }, ...gateway },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url } },
     endpoints: { refresh: { path: refreshPath } },
-    routes: {
-      notices: { path: '/api/notices', upstream: 'b' },
-      orders: { path: '/api/orders', upstream: 'b' },
-      open: { path: '/api/open', access: 'public', upstream: 'b' }
-    }
+    routes: { notices: {}, orders: {}, open: { access: 'public' } }
   }
 })
 const gateway = await testGateway(t.after, files())

@@ -1,6 +1,6 @@
 /** Bodies that are shaped: whatever coding, framing and size they come in, the answer is sound or 502. */
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import { get } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
@@ -32,16 +32,7 @@ const raws = await rawUpstream(t.after, socket => {
   socket.write(head, 'latin1')
   if (body !== undefined) socket.end(body)
 })
-const open = (name: string, more: object = {}) => ({
-  [name]: {
-    path: `/api/${name}`,
-    access: 'public',
-    upstream: 'b',
-    methods: ['GET', 'POST'],
-    shape: name,
-    ...more
-  }
-})
+const open = { access: 'public', methods: ['GET', 'POST'] }
 const shapes = parse(`
 list:
   - unwrap: items
@@ -56,25 +47,19 @@ missing: [{ unwrap: items }, { wrap: list }]
 unwrapped: [{ unwrap: data }]
 number: [{ unwrap: id.rawJSON }]
 numbers: [{ unwrap: list }, { each: [{ lift: id }] }]
-again: [{ use: lifted }]
-lifted:
-  - unwrap: data.list
-  - each: [{ rename: { at: attributes } }, { lift: attributes }]
-  - nest: { as: rows, count: n }
-  - wrap: envelope
 `) as object
 const gateway = await testGateway(t.after, {
   limits: { limits: {}, sizes: { shape: '2MiB' } },
+  backend: backend.url,
   routes: {
-    upstreams: { b: { url: backend.url }, raws: { url: raws.url } },
+    upstreams: { raws: { url: raws.url } },
     routes: {
-      ...Object.assign({}, ...Object.keys(shapes).map(name => open(name))),
-      ...open('raw', { upstream: 'raws', shape: 'list' }),
-      ...open('own', { access: undefined, shape: 'list' }),
-      ...open('plain', { shape: undefined }),
-      ...open('ok', { shape: 'page', errorStatus: 'ok' }),
+      ...Object.fromEntries(Object.keys(shapes).map(shape => [shape, { ...open, shape }])),
+      raw: { ...open, upstream: 'raws', shape: 'list' },
+      own: { shape: 'list' },
+      plain: open,
+      ok: { ...open, shape: 'page', errorStatus: 'ok' },
       parts: {
-        path: '/api/parts',
         access: 'public',
         parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
       }
@@ -92,11 +77,6 @@ async function when(
   return await gateway.call(path, options)
 }
 
-/** As they come: fetch would undo the coding. */
-const bytesOf = async (path: string) => {
-  const [came] = (await once(get(gateway.url + path), 'response')) as [IncomingMessage]
-  return { headers: came.headers, bytes: await buffer(came) }
-}
 const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }
 const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const codings: Record<string, (bytes: Bytes) => Buffer> = {
@@ -111,21 +91,21 @@ t.test('an answer compressed unasked is shaped; without a shape it passes', asyn
   for (const [coding, encode] of Object.entries(codings)) {
     for (const count of [1, 3000]) {
       const bytes = encode(items(count))
-      const fields = { 'content-encoding': coding, 'vary': 'Accept-Encoding, Accept-Language' }
+      const ofBytes = { 'content-encoding': coding, 'etag': '"raw"', 'accept-ranges': 'bytes' }
+      const length = count === 1 && { 'content-length': String(bytes.length) }
+      const fields = { ...ofBytes, ...length, vary: 'Accept-Encoding, Accept-Language' }
       const headers = { 'accept-encoding': 'gzip' }
-      const shaped = await when(sends(bytes, fields), '/api/list', { headers })
-      t.match(
-        shaped,
-        { status: 200, json: { total: count, data: rows(count).slice(0, 3) } },
-        coding
-      )
+      const { headers: told, ...shaped } = await when(sends(bytes, fields), '/api/list', {
+        headers
+      })
+      const json = { total: count, data: rows(count).slice(0, 3) }
+      t.match(shaped, { status: 200, json }, coding)
       t.equal(backend.seen.at(-1)?.headers['accept-encoding'], 'identity')
-      t.same(
-        ['content-encoding', 'vary', 'content-length'].map(name => shaped.headers.get(name)),
-        [null, 'Accept-Language', String(Buffer.byteLength(shaped.text))]
-      )
-      const came = await bytesOf('/api/plain')
-      t.ok(came.bytes.equals(bytes), coding)
+      for (const name of Object.keys(ofBytes)) t.equal(told.get(name), null, name)
+      t.equal(told.get('vary'), 'Accept-Language')
+      t.equal(told.get('content-length'), String(Buffer.byteLength(shaped.text)))
+      const [came] = await once(get(`${gateway.url}/api/plain`), 'response')
+      t.ok((await buffer(came)).equals(bytes), coding)
       t.equal(came.headers['content-encoding'], coding)
     }
   }
@@ -176,43 +156,20 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
 })
 
 t.test('a body beyond the bound is 502, and the back-end is not read to its end', async t => {
-  answer = (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' })
-    const more = (): void => {
-      while (!response.destroyed && response.write('[1,2,3],'.repeat(5000)));
-      response.once('drain', more)
-    }
-    more()
-  }
-  const endless = answer
-  const told: Answer = (_request, response) => {
-    const headers = { 'content-type': 'application/json', 'content-length': String(2 ** 40) }
-    response.writeHead(200, headers).write('[')
-  }
-  for (const each of [endless, told]) {
+  for (const length of [undefined, String(2 ** 40)]) {
     const closed = Promise.withResolvers<void>()
-    const refused = await when((incoming, response, seen) => {
+    const refused = await when((_request, response) => {
       response.once('close', closed.resolve)
-      each(incoming, response, seen)
+      const told = length !== undefined && { 'content-length': length }
+      response.writeHead(200, { 'content-type': 'application/json', ...told }).write('[')
+      const more = (): void => {
+        while (!response.destroyed && response.write('[1,2,3],'.repeat(5000)));
+        response.once('drain', more)
+      }
+      if (length === undefined) more()
     })
-    t.match(refused, { status: 502, json: { errorCode: 'shape.too-large' } })
+    t.match(refused, { status: 502, json: { errorCode: 'shape.too-large' } }, `told ${length}`)
     await closed.promise
-  }
-})
-
-t.test('a shaped body has none of the headers of its bytes, however these came', async t => {
-  for (const length of [undefined, 'told']) {
-    const bytes = gzipSync(items(10))
-    const fields = { 'etag': '"raw"', 'accept-ranges': 'bytes', 'content-encoding': 'gzip' }
-    answer = (_request, response) => {
-      const more = length && { 'content-length': bytes.length }
-      response.writeHead(200, { 'content-type': 'application/json', ...fields, ...more })
-      response.write(bytes.subarray(0, 10))
-      response.end(bytes.subarray(10))
-    }
-    const { headers, bytes: came } = await bytesOf('/api/list')
-    t.same((JSON.parse(String(came)) as { data: unknown }).data, rows(10), `length ${length}`)
-    for (const name of Object.keys(fields)) t.equal(headers[name], undefined, name)
   }
 })
 
@@ -220,16 +177,7 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
   const cases: Array<[Answer, RegExp]> = [
     [sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }), /begins as HTML .*text\/html/],
     [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
-    [sends('{"items":['), /it breaks off/],
-    [sends('{"items":[]} do-not-log'), /unexpected non-whitespace/],
-    [sends(Buffer.from('{"\xff\xfe":1}', 'latin1')), /is not utf-8/],
-    [sends('{"items":NaN}'), /unexpected token 'N'/],
-    [sends('items: []', { 'content-encoding': 'gzip' }), /coding gzip is not/],
     [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
-    [
-      sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
-      /content coding "gzip, br" is not known/
-    ],
     [sends('data: do-not-log\n\n', { 'content-type': 'text/event-stream' }), /stream of events/],
     [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
   ]
@@ -247,11 +195,8 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
 t.test('odd JSON is shaped as far as it goes', async t => {
   for (const [body, data] of [
     ['null', []],
-    ['7', []],
     ['[1,2]', []],
-    ['{"toString":1}', []],
     ['{"items":{"a":1}}', []],
-    ['\ufeff{"items":[{"id":1,"secret":2}]}', [{ id: 1 }]],
     ['{"items":[null,1,"x",[],{"id":1,"secret":"s"}]}', [null, 1, 'x', [], { id: 1 }]],
     ['{"items":[{"id":1,"__proto__":{"a":1}}],"__proto__":{"items":[{"id":9}]}}', [{ id: 1 }]]
   ] as const) {
@@ -260,22 +205,6 @@ t.test('odd JSON is shaped as far as it goes', async t => {
     t.same(shaped.json.data, data, body)
   }
   t.equal(({} as Record<string, unknown>)['a'], undefined)
-})
-
-t.test('an error’s message is found in whatever coding and charset it comes', async t => {
-  const message = 'Schließen Sie erst den Auftrag ab.'
-  const fields = {
-    'content-encoding': 'gzip',
-    'content-type': 'application/json; charset=iso-8859-1',
-    'content-digest': 'x'
-  }
-  const body = gzipSync(
-    Buffer.from(JSON.stringify({ msg: message, stack: 'at Dao.java:7' }), 'latin1')
-  )
-  const { headers, ...refused } = await when(sends(body, fields, 409))
-  t.notMatch(refused.text, 'Dao', 'and nothing beside it')
-  t.match(refused, { status: 409, json: { errorCode: 'upstream.error', message } })
-  t.same([headers.get('content-encoding'), headers.get('content-digest')], [null, null])
 })
 
 t.test('ids of more digits than JavaScript holds arrive as they were sent', async t => {
@@ -396,10 +325,13 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
   t.equal((await gateway.call('/api/nowhere')).status, 404)
   const everywhere = await testGateway(t.after, {
     gateway: { envelope: { errorStatus: 'ok' } },
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
       shapes: { page: [{ status: { path: 'code', ok: [0], statuses: { 40400: 404 } } }] },
-      routes: { ...open('page'), ...open('own', { shape: 'page', errorStatus: 'own' }) }
+      routes: {
+        page: { ...open, shape: 'page' },
+        own: { ...open, shape: 'page', errorStatus: 'own' }
+      }
     }
   })
   for (const [path, errorCode] of [
@@ -411,13 +343,6 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
     t.match(await everywhere.call(path), { status: 200, json }, path)
   }
   t.equal((await everywhere.call('/api/own')).status, 404)
-})
-
-t.test('the members of an object go up, and a bare list gets a name and a count', async t => {
-  const list = [{ id: 7, at: { id: 1, title: 'Hi', by: { id: 2 } } }, { id: 8, at: null }, 9]
-  const rows = [{ id: 7, title: 'Hi', by: { id: 2 } }, { id: 8, attributes: null }, 9]
-  const lifted = await when(page({ data: { list } }), '/api/again')
-  t.match(lifted, { status: 200, json: { data: { rows, n: 3 } } })
 })
 
 const labels: ReadonlyArray<Record<string, string>> = [

@@ -1,9 +1,8 @@
 /** Sign-in and sign-out: what they take, what they answer, and the cookies that they set. */
 import { Signer } from '@fastify/cookie'
 import t from 'tap'
-import { stopClock, wallClock } from '../support/clock.ts'
+import { wallClock } from '../support/clock.ts'
 import { type Called, cookieOf, password, testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { testUsers } from '../support/users.ts'
 
@@ -12,7 +11,6 @@ const logout = '/api/account/logout'
 const profile = '/api/account/profile'
 const right = { username: 'alice', password }
 const form = 'application/x-www-form-urlencoded'
-const week = 7 * 86_400_000
 
 const session = { remembered: { absolute: '7d', idle: '1d' } }
 const gateway = await testGateway(t.after, {
@@ -23,7 +21,6 @@ const secure = await testGateway(t.after, { gateway: { session: { cookie: { secu
 
 const written = ({ headers }: Called) =>
   headers.getSetCookie().find(each => each.split('=')[0]?.endsWith('console_sid')) ?? ''
-const expiresOf = (answer: Called) => Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
 
 t.test('a right password opens a session and answers as both kinds of console expect', async t => {
   const body = { ...right, type: 'mobile-or-so', autoLogin: false }
@@ -49,26 +46,6 @@ t.test('a right password opens a session and answers as both kinds of console ex
   t.match(line, { user: 'alice', source: 'users-file' })
 })
 
-t.test('the dialects have their members where their consoles look', async t => {
-  const none = { errorMessage: /\w/, showType: 9, data: { isLogin: false } }
-  for (const [envelope, success, error] of [
-    [
-      { dialect: 'ant-design-pro' },
-      { success: true, status: 'ok', type: 'account', currentAuthority: 'admin' },
-      { success: false, errorCode: 'session.none', ...none }
-    ],
-    [
-      { dialect: 'base-response', successCode: 200 },
-      { ok: true, code: 200, message: 'OK', data: { authToken: '' } },
-      { ok: false, code: 401, message: /\w/ }
-    ]
-  ] as const) {
-    const { call } = await testGateway(t.after, { gateway: { envelope } })
-    t.match((await call(path, { json: right })).json, success)
-    t.match((await call(profile)).json, error)
-  }
-})
-
 t.test('case U7: a dialect of the console’s own starts from nothing', async t => {
   const off = { errorCode: false, requestId: false }
   const members = { code: 'c', message: 'm', data: 'd', success: false, ...off }
@@ -90,10 +67,8 @@ t.test('case U7: a dialect of the console’s own starts from nothing', async t 
   for (const dialect of ['none', 'problem']) {
     const { call, signIn } = await testGateway(t.after, {
       gateway: { envelope: { dialect } },
-      routes: {
-        upstreams: { b: { url: backend.url } },
-        endpoints: { profile: { upstream: 'b' } }
-      }
+      backend: backend.url,
+      routes: { endpoints: { profile: { upstream: 'b' } } }
     })
     t.strictSame((await call(profile, { cookie: await signIn() })).json, user, 'as it says')
   }
@@ -138,38 +113,26 @@ t.test('over https it is __Host- and Secure, also when it is cleared', async t =
   t.match(written(await secure.call(logout, { cookie })), cleared)
 })
 
-t.test('who asks to be remembered gets a cookie that outlives the browser', async t => {
-  stopClock(t.after)
-  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
-  t.equal(expiresOf(answer), Math.floor((Date.now() + week) / 1000) * 1000)
-})
-
-t.test('a remembered cookie ends by the wall clock, also after that was set', async t => {
-  const setClock = wallClock(t.after)
-  setClock(30 * 86_400_000)
-  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
-  t.ok(Math.abs(expiresOf(answer) - Date.now() - week) < 60_000, written(answer))
-})
-
-t.test('a second sign-in ends the first session of this browser', async t => {
-  const first = await gateway.signIn()
-  const second = cookieOf(await gateway.call(path, { json: right, cookie: first }))
-  const old = await gateway.call(profile, { cookie: first })
-  t.match(old, { status: 401, json: { errorCode: 'session.replaced' } })
-  t.same(old.headers.getSetCookie(), [], 'the new cookie of another tab is not cleared')
-  t.equal((await gateway.call(profile, { cookie: second })).status, 200)
-})
+t.test(
+  'who asks to be remembered gets a cookie that ends by the wall clock, set or not',
+  async t => {
+    const setClock = wallClock(t.after)
+    for (const shift of [0, 30 * 86_400_000]) {
+      setClock(shift)
+      const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
+      const expires = Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
+      t.ok(Math.abs(expires - Date.now() - 7 * 86_400_000) < 10_000, written(answer))
+    }
+  }
+)
 
 t.test('a failed sign-in keeps a cookie that an older secret signed', async t => {
-  const environment = {
-    YOUNG: 'a newer secret of at least 32 characters',
-    OLD: 'an older secret of at least 32 characters'
-  }
-  const secrets = ['${YOUNG}', '${OLD}']
-  const rotated = await testGateway(t.after, { gateway: { session: { secrets } } }, environment)
+  const OLD = 'an older secret of at least 32 characters'
+  const session = { secrets: ['file:session-secret', '${OLD}'] }
+  const rotated = await testGateway(t.after, { gateway: { session } }, { OLD })
   const [, value = ''] = (await rotated.signIn()).split('=')
   const [id = ''] = decodeURIComponent(value).split('.')
-  const cookie = `console_sid=${encodeURIComponent(new Signer(environment.OLD).sign(id))}`
+  const cookie = `console_sid=${encodeURIComponent(new Signer(OLD).sign(id))}`
   const isIn = async () => (await rotated.call(profile, { cookie })).status === 200
   t.ok(await isIn())
   const wrong = await rotated.call(path, { json: { ...right, password: 'wrong' }, cookie })
@@ -188,16 +151,12 @@ t.test('fields have their names of config, and a faulty body is told what they n
   // Two units of JavaScript, one character of Unicode.
   const wide = '😀'
   for (const body of [
-    [],
-    'text',
     null,
-    {},
     right,
     { 'user/na~me': 5, 'keep it': 'x' },
     { ...whole, 'user/na~me': wide.repeat(128) },
     { ...named, 'keep it': 'x' },
     { ...whole, 'pass.word': wide.repeat(513) },
-    { ...whole, 'keep it': 1 },
     { ...whole, 'keep it': 'true' }
   ]) {
     t.match(
@@ -222,21 +181,21 @@ t.test('sources are asked in their order; a file decides on the names in it', as
     const user = { code: 200, user: { id: 7, roles: 'ADMIN' }, token: 'backend-token' }
     json(200, isRight ? user : { code: 401 })(...exchange)
   })
-  const { gateway: at, routes } = signInAt(backend.url, {
-    body: { login: '{username}', secret: '{password}' },
-    outcomes: [
-      { is: 'refused', path: 'code', in: [401] },
-      { is: 'success', path: 'code', in: [200] }
-    ],
-    user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
-    token: 'token'
-  })
   const { call } = await testGateway(t.after, {
     gateway: {
-      login: { sources: { 'users-file': { kind: 'users-file' }, ...at.login.sources } },
+      login: { sources: { 'users-file': { kind: 'users-file' } } },
       identity: { prefix: true }
     },
-    routes,
+    backend: backend.url,
+    source: {
+      body: { login: '{username}', secret: '{password}' },
+      outcomes: [
+        { is: 'refused', path: 'code', in: [401] },
+        { is: 'success', path: 'code', in: [200] }
+      ],
+      user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
+      token: 'token'
+    },
     users: { users: { ...testUsers, bob: { ...testUsers.bob, disabled: true } } }
   })
   const signIn = async (username: string, typed: string, more: object = {}) =>
@@ -262,29 +221,26 @@ t.test('a back-end gets the token of its own sessions, no other source’s', asy
   const of = async (name: string) =>
     await testUpstream(t.after, json(200, { id: '1', token: `of-${name}` }))
   const [orders, stock] = [await of('orders'), await of('stock')]
-  const source = (name: string) => ({
-    ...{ kind: 'upstream-login', upstream: name, path: '/login', user: { id: 'id' } },
-    token: 'token',
-    body: { user: `${name}:{username}`, password: '{password}' }
+  const source = (upstream: string) => ({
+    ...{ kind: 'upstream-login', upstream, path: '/login', user: { id: 'id' }, token: 'token' },
+    body: { user: `${upstream}:{username}`, password: '{password}' }
   })
-  const parts = {
-    own: { upstream: 'orders', rewrite: '/a' },
-    others: { upstream: 'stock', rewrite: '/b', required: false }
-  }
+  const others = { upstream: 'stock', rewrite: '/b', required: false }
   const { call, signIn } = await testGateway(t.after, {
     gateway: {
       login: { sources: { orders: source('orders'), stock: source('stock') } },
       identity: { prefix: true }
     },
+    backend: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
     routes: {
       upstreams: {
-        orders: { url: orders.url, credential: { from: 'orders', as: 'bearer' } },
+        orders: { url: orders.url },
         stock: { url: stock.url, credential: { from: 'stock', as: 'header:x-token' } }
       },
       routes: {
-        orders: { path: '/api/orders', upstream: 'orders', methods: ['GET', 'POST'] },
-        stock: { path: '/api/stock', upstream: 'stock' },
-        both: { path: '/api/both', parts }
+        orders: { methods: ['GET', 'POST'] },
+        stock: { upstream: 'stock' },
+        both: { parts: { own: { upstream: 'b', rewrite: '/a' }, others } }
       }
     }
   })

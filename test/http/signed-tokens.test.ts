@@ -19,13 +19,10 @@ async function start(t: Test, credential: object, gateway = {}, status = 200) {
   const backEnd = await testUpstream(t.after, json(status, { ok: 1 }))
   const files = {
     gateway,
+    backend: { url: backEnd.url, credential },
     routes: {
-      upstreams: { b: { url: backEnd.url, credential } },
       endpoints: { jwks: { path: '/keys' } },
-      routes: {
-        data: { path: '/api/data', upstream: 'b', shape: 's' },
-        open: { path: '/api/open', upstream: 'b', access: 'public' }
-      },
+      routes: { data: { shape: 's' }, open: { access: 'public' } },
       shapes: { s: [{ pick: ['ok'] }] }
     }
   }

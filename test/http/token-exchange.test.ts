@@ -1,6 +1,6 @@
 /** `credential: { exchange }`: users of a users file, before a back-end that takes its own tokens alone. */
 import t, { type Test } from 'tap'
-import { testGateway } from '../support/gateway.ts'
+import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, type Seen, testUpstream } from '../support/upstream.ts'
@@ -80,10 +80,8 @@ async function start(t: Test, redis?: string) {
   return { ...backEnd, other, replica, gateway: await replica() }
 }
 
-const get = async (
-  { call }: Pick<Awaited<ReturnType<typeof testGateway>>, 'call'>,
-  cookie: string
-) => await call('/api/data', { cookie })
+const get = async ({ call }: Pick<TestGateway, 'call'>, cookie: string) =>
+  await call('/api/data', { cookie })
 
 t.test('12 calls at once over two replicas: one exchange, each as that user', async t => {
   const redis = await testRedis(t.after)

@@ -1,7 +1,4 @@
-/**
- * Upgrades: none is served but a WebSocket's where a route takes it, none hangs, none is told to a
- * back-end.
- */
+/** Upgrades: none is served but a WebSocket's where a route takes it, none hangs, none is told. */
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
@@ -37,71 +34,61 @@ const h2c = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Setti
 const whole = { enough: () => false }
 
 /** One ordinary answer, the end of the connection, and no back-end that is told of the offer. */
-async function ignores(t: Test, title: string, bytes: string, statuses: readonly number[]) {
-  const answer = await raw(gateway.url, bytes, whole)
-  t.ok(statuses.includes(answer.status), `${title}: ${answer.status}`)
-  t.ok(answer.closed, `${title}: the connection ends`)
+async function ignores(t: Test, line: string, fields: string[], status: number, behind = '') {
+  const title = [line, ...fields.filter(each => each !== signedIn), behind].join(' | ').slice(0, 99)
+  const answer = await raw(gateway.url, request(line, fields, behind), whole)
+  t.match(answer, { status, closed: true }, title)
   t.equal(answersBegun(answer.whole), 1, `${title}: one answer`)
-  for (const { headers } of backend.seen.splice(0)) {
+  const bodies = []
+  for (const { headers, body } of backend.seen.splice(0)) {
     t.notOk(headers['upgrade'] ?? headers['http2-settings'], title)
     t.notMatch(headers['connection'], /upgrade/i, title)
+    bodies.push(String(body))
   }
+  return bodies
 }
 
-t.test('WebSocket handshakes are ignored where no route takes them', async t => {
-  for (const path of ['/api/notices', '/api/things/ws', '/api/open/ws', '/api/nothing', '/']) {
-    for (const origin of [[], ['Origin: https://evil.example'], [`Origin: ${gateway.url}`]]) {
-      const bytes = request(`GET ${path}`, [signedIn, ...webSocket, ...origin])
-      await ignores(t, path, bytes, [200, 404])
-    }
-  }
-  await ignores(t, 'no session', request('GET /api/notices', webSocket), [401])
-  await serves(t, wire)
-})
+/** What they get that offer something else than plain HTTP. */
+const anywhere: Readonly<Record<string, number>> = {
+  'GET /api/things/ws': 200,
+  'GET /api/open/ws': 200,
+  'GET /api/shaped': 200,
+  'GET /api/session': 200,
+  'GET /api/nothing': 404,
+  'GET /': 404,
+  'POST /api/things/1': 200,
+  'HEAD /api/things/1': 200,
+  'OPTIONS /api/things/1': 405
+}
+const keys = ['Sec-WebSocket-Key: twice', 'Sec-WebSocket-Key: short']
+const offers: readonly string[][] = [
+  [...webSocket, 'Origin: https://evil.example'],
+  ['Connection: upgrade, keep-alive', 'Upgrade: WEBSOCKET'],
+  ['Upgrade: websocket'],
+  ['Connection: keep-alive', 'Upgrade: websocket'],
+  ...['', 'a, b, c', 'TLS/1.2', 'h2'].map(offer => ['Connection: Upgrade', `Upgrade: ${offer}`]),
+  [...webSocket.slice(0, 3), 'Sec-WebSocket-Version: 99'],
+  ...keys.map(key => [...webSocket, key]),
+  [...webSocket, `Sec-WebSocket-Protocol: ${'a,'.repeat(1000)}`],
+  [...webSocket, 'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=999'],
+  [...h2c, 'Upgrade: TLS/1.2']
+]
 
-t.test('so are bogus handshakes, and offers of other protocols', async t => {
-  const keys = ['Sec-WebSocket-Key: twice', 'Sec-WebSocket-Key: short']
-  const bogus: string[][] = [
-    ['Connection: Upgrade', 'Upgrade: websocket'],
-    ['Connection: upgrade, keep-alive', 'Upgrade: WEBSOCKET'],
-    ['Upgrade: websocket'],
-    ['Connection: keep-alive', 'Upgrade: websocket'],
-    ['Connection: close', 'Upgrade: h2c'],
-    ...['', 'a, b, c', 'TLS/1.2', 'h2'].map(offer => ['Connection: Upgrade', `Upgrade: ${offer}`]),
-    [...webSocket.slice(0, 3), 'Sec-WebSocket-Version: 99'],
-    ...keys.map(key => [...webSocket, key]),
-    [...webSocket, `Sec-WebSocket-Protocol: ${'a,'.repeat(1000)}`],
-    [...webSocket, 'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=999'],
-    h2c,
-    [...h2c, 'Upgrade: TLS/1.2']
-  ]
-  for (const fields of bogus) {
-    const title = fields.join(' | ').slice(0, 80)
-    await ignores(t, title, request('GET /api/notices', [signedIn, ...fields]), [200])
-  }
-  for (const [path, status] of [
-    ['/api/shaped', 200],
-    ['/api/session', 200],
-    ['/nowhere', 404]
-  ] as const) {
-    for (const fields of [webSocket, h2c]) {
-      await ignores(t, path, request(`GET ${path}`, [signedIn, ...fields]), [status])
+t.test('what is offered is ignored where no route takes it', async t => {
+  for (const [line, status] of Object.entries(anywhere)) {
+    for (const offer of [webSocket, h2c]) {
+      await ignores(t, line, [signedIn, 'Content-Length: 0', ...offer], status)
     }
   }
+  for (const offer of offers) await ignores(t, 'GET /api/notices', [signedIn, ...offer], 200)
+  await ignores(t, 'GET /api/notices', webSocket, 401)
   for (const [framing, body] of [
     ['Content-Length: 2', '{}'],
     ['Transfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n']
   ] as const) {
     const fields = [signedIn, 'Content-Type: application/json', framing, ...h2c]
-    const answer = await raw(gateway.url, request('POST /api/things/1', fields, body), whole)
-    t.equal(answer.status, 200, framing)
-    t.equal(String(backend.seen.at(-1)?.body), '{}')
+    t.same(await ignores(t, 'POST /api/things/1', fields, 200, body), ['{}'])
   }
-  for (const method of ['POST', 'PUT', 'HEAD', 'DELETE']) {
-    const fields = [signedIn, ...webSocket, 'Content-Length: 0']
-    await ignores(t, method, request(`${method} /api/things/1`, fields), [200])
-  }
-  await ignores(t, 'OPTIONS', request('OPTIONS /api/things/1', [signedIn, ...webSocket]), [405])
   await serves(t, wire)
 })
 
@@ -157,24 +144,19 @@ t.test('odd targets of an upgrade are refused', async t => {
 
 t.test('what follows an upgrade is not read', async t => {
   const hidden = request('GET /api/things/hidden', [signedIn])
-  for (const [fields, status] of [
+  const first = request('GET /api/notices', [signedIn, ...webSocket])
+  for (const [offer, status] of [
     [webSocket, 400],
     [h2c, 200]
   ] as const) {
-    const first = request('GET /api/notices', [signedIn, ...fields])
     for (const behind of [hidden, first, 'no request at all']) {
-      await ignores(t, behind.slice(0, 20), first + behind, [status])
+      await ignores(t, 'GET /api/notices', [signedIn, ...offer], status, behind)
     }
   }
-  const behind = await raw(
-    gateway.url,
-    request('GET /api/notices', [signedIn]) +
-      request('GET /api/notices', [signedIn, ...webSocket]) +
-      hidden,
-    whole
-  )
-  t.ok(behind.closed)
-  t.ok(answersBegun(behind.whole) <= 1, 'at most the answer of the request before it')
+  const before = request('GET /api/notices', [signedIn])
+  const answer = await raw(gateway.url, before + first + hidden, whole)
+  t.ok(answer.closed)
+  t.ok(answersBegun(answer.whole) <= 1, 'at most the answer of the request before it')
   t.notOk(backend.seen.some(({ url }) => url.includes('hidden')))
   await serves(t, wire)
 })

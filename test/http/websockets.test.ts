@@ -1,15 +1,14 @@
 /** WebSocket through the gateway: bound to its session, relayed as it is, and bounded. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
-import { stringify } from 'yaml'
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { configFolder, type Files, testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
 import { freePort } from '../support/ports.ts'
 import { beginMaintenance } from '../support/ops.ts'
@@ -57,42 +56,34 @@ const odd = await rawUpstream(t.after, (socket, head) => {
 })
 
 const deadPort = await freePort()
-const route = (path: string, more: object = {}) => ({
-  path,
-  upstream: 'b',
-  websocket: {},
-  ...more
-})
-const anyone = (path: string, more: object) => route(path, { access: 'public', ...more })
-const routes = (more: object = {}, chat: object = {}) => ({
+const socket = { websocket: {} }
+const anyone = { ...socket, access: 'public' }
+const routes = (chat: object = {}) => ({
   upstreams: {
-    b: { url: backend.url, headers: { 'x-tenant': 'acme', 'x-api-key': '${API_KEY}' } },
     few: { url: backend.url, connections: 3 },
     two: { url: [`http://127.0.0.1:${deadPort}`, backend.url] },
     odd: { url: odd.url },
     dead: { url: `http://127.0.0.1:${deadPort}` }
   },
   routes: {
-    chat: { ...route('/api/chat'), rewrite: '/chat', ...chat },
-    admin: route('/api/admin', { access: { roles: ['admin'] } }),
-    open: anyone('/api/open/*', { rewrite: '/*' }),
-    small: anyone('/api/small', { rewrite: '/small', websocket: { maxMessage: '4KiB' } }),
-    few: route('/api/few', { upstream: 'few' }),
-    fewer: anyone('/api/fewer', { upstream: 'few' }),
-    any: anyone('/api/any/*', { upstream: 'two' }),
-    odd: anyone('/api/odd', { upstream: 'odd' }),
-    dead: anyone('/api/dead', { upstream: 'dead' }),
-    plain: { path: '/api/plain', upstream: 'b' }
-  },
-  ...more
+    chat: { ...socket, rewrite: '/chat', ...chat },
+    admin: { ...socket, access: { roles: ['admin'] } },
+    open: { ...anyone, path: '/api/open/*', rewrite: '/*' },
+    small: { ...anyone, rewrite: '/small', websocket: { maxMessage: '4KiB' } },
+    few: { ...socket, upstream: 'few' },
+    fewer: { ...anyone, upstream: 'few' },
+    any: { ...anyone, path: '/api/any/*', upstream: 'two' },
+    odd: { ...anyone, upstream: 'odd' },
+    dead: { ...anyone, upstream: 'dead' },
+    plain: {}
+  }
 })
-const environment = {
-  API_KEY: 'of the gateway',
-  SESSION_SECRET: 'a secret of at least thirty-two characters'
-}
-const start = async (gateway: Record<string, unknown> = {}) =>
-  await testGateway(t.after, { gateway, routes: routes() }, environment)
-const shared = await start({ server: { idleTimeout: '2s' } })
+const headers = { 'x-tenant': 'acme', 'x-api-key': '${API_KEY}' }
+const files = { backend: { url: backend.url, headers }, routes: routes() }
+const environment = { API_KEY: 'of the gateway' }
+const start = async (more: Files = {}) =>
+  await testGateway(t.after, { ...files, ...more }, environment)
+const shared = await start({ gateway: { server: { idleTimeout: '2s' } } })
 const cookie = await shared.signIn()
 const bobs = await shared.signIn('bob')
 const signedIn = `Cookie: ${cookie}`
@@ -107,7 +98,6 @@ async function connect(t: Test, path: string, options: DialOptions = {}, { url }
 
 const ended = (by: string, from = 0) =>
   shared.logged(line => line['event'] === 'websocket.closed' && line['by'] === by, from)
-const metricsOf = async (gateway: TestGateway) => await (await gateway.ops('/metrics')).text()
 
 t.test('a signed-in user’s messages pass both ways, and so does the close', async t => {
   // Case 9: a subprotocol as long as a token.
@@ -208,11 +198,8 @@ t.test('what the upstream answers instead of a sound 101 is an ordinary response
   type Case = readonly [answer: typeof oddAnswer, status: number, body: string]
   const cases: readonly Case[] = [
     [() => ['HTTP/1.1 404 Not Found', length], 404, 'no room'],
-    [() => ['HTTP/1.1 599 Odd', length], 599, 'no room'],
     [() => ['HTTP/1.1 600 Odd', length], 502, invalid],
-    [() => ['HTTP/1.1 999 Odd', length], 502, invalid],
     [() => ['HTTP/1.1 099 Odd', length], 502, invalid],
-    [() => ['HTTP/1.1 000 Odd', 'Content-Length: 9'], 502, invalid],
     [() => ['HTTP/1.1 403 Forbidden', 'Transfer-Encoding: gzip'], 502, invalid],
     [() => switching(...upgrade), 502, invalid],
     [() => switching(...upgrade, 'Sec-WebSocket-Accept: wrong'), 502, invalid],
@@ -248,7 +235,7 @@ t.test('caps by user and by upstream; a place is free again when a connection is
   for (let count = 11; count < 15; count++) await connect(t, '/api/few', { cookie: bobs })
   const full = { status: 503, body: /overloaded/, headers: { 'retry-after': '1' } }
   t.match(await refusal(url, { cookie: bobs }), full)
-  const metrics = await metricsOf(shared)
+  const metrics = await shared.metrics()
   t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.perUser"} 1\n')
   t.match(metrics, 'console_gateway_shed_total{reason="streams"} 1\n')
   t.equal((await shared.call('/api/plain', { cookie: bobs })).status, 200, 'the rest works')
@@ -355,7 +342,7 @@ t.test('300 upgrades that are reset leave nothing behind', async t => {
     await connect(t, '/api/chat', { cookie })
     return ++count === 10
   })
-  const metrics = await metricsOf(shared)
+  const metrics = await shared.metrics()
   t.match(metrics, /console_gateway_streams\{route="chat"\} 10\n/)
   t.match(metrics, /console_gateway_requests_in_flight 0\n/)
 })
@@ -364,23 +351,25 @@ t.test('new config counts for connections that are older, and they end in the en
   const gateway = await start()
   const cookie = await gateway.signIn('bob')
   const chat = async () => (await connect(t, '/api/chat', { cookie }, gateway)).client
-  const write = async (content: object) => {
-    writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(content))
+  const reloadWith = async (chat: object = {}, more = '') => {
+    const other = await configFolder({ ...files, routes: routes(chat) })
+    const text = readFileSync(join(other, 'routes.yaml'), 'utf8')
+    writeFileSync(join(gateway.folder, 'routes.yaml'), text + more)
     await gateway.reload('operator')
   }
   const first = Promise.all([closed(await chat()), closed(await chat())])
-  await write(routes({}, { access: { roles: ['admin'] } }))
+  await reloadWith({ access: { roles: ['admin'] } })
   t.same(await first, both({ code: 4403, reason: 'route.forbidden' }))
   const third = closed((await connect(t, '/api/few', { cookie }, gateway)).client)
   await beginMaintenance(gateway.opsUrl, { routes: ['few'] })
   t.same(await third, { code: 1013, reason: 'maintenance' })
   t.match(await refusal(`${gateway.url}/api/few`, { cookie }), { status: 503 })
-  await write(routes())
+  await reloadWith()
   const older = await chat()
   const told = closed(older)
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  await write(routes({ aliases: { '/api/other-chat': '/api/chat' } }))
+  await reloadWith({}, 'aliases: { /api/other-chat: /api/chat }\n')
   const { client: newer } = await connect(t, '/api/other-chat', { cookie }, gateway)
   older.send('still here')
   t.equal(await message(older), 'still here')
@@ -391,7 +380,7 @@ t.test('new config counts for connections that are older, and they end in the en
 })
 
 t.test('a stop tells all with 1012, over the drain, and waits for none too long', async t => {
-  const gateway = await start({ drain: { grace: '2s' } })
+  const gateway = await start({ gateway: { drain: { grace: '2s' } } })
   const cookies = [await gateway.signIn(), await gateway.signIn('bob')]
   const ends: Array<{ readonly code: number; readonly at: number }> = []
   for (let index = 0; index < 20; index++) {
@@ -416,13 +405,9 @@ t.test('a stop tells all with 1012, over the drain, and waits for none too long'
 })
 
 t.test('a sign-out ends connections with 4401, here and at another replica', async t => {
-  const redis = await testRedis(t.after)
-  const session = { secrets: ['${SESSION_SECRET}'] }
-  const replica = async () => await start({ redis: { url: redis.url }, session })
-  const [here, there] = await Promise.all([replica(), replica()])
-  for (const each of [here, there]) {
-    await until('ready', async () => (await each.ops('/readyz')).status === 200)
-  }
+  const { url: redis } = await testRedis(t.after)
+  const [here, there] = [await start({ redis }), await start({ redis })]
+  await Promise.all([here.ready(), there.ready()])
   const cookie = await there.signIn()
   const ends = []
   for (const at of [here, there]) ends.push(await connect(t, '/api/chat', { cookie }, at))
@@ -434,7 +419,7 @@ t.test('a sign-out ends connections with 4401, here and at another replica', asy
   t.same(await clients, both({ code: 4401, reason: 'session.revoked' }))
   const ms = performance.now() - startedAt
   t.ok(ms < 1000 + stoodStillMs(), `within ${Math.round(ms)} ms`)
-  t.match(await upstreams, [{ code: 1001 }, { code: 1001 }])
+  t.match(await upstreams, both({ code: 1001 }))
 })
 
 t.end()

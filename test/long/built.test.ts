@@ -1,4 +1,4 @@
-/** What is shipped: what `npm run build` makes, what npm packs, and what the image and the compose file run, on this machine. */
+/** What is shipped: what is built, what npm packs, what the image and the compose file run. */
 import { cpSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -29,61 +29,54 @@ async function ends(t: Test, gateway: Running): Promise<void> {
   t.same(await gateway.ended, { code: 0, signal: null })
 }
 
-t.test(
-  'what was built signs in, shapes, serves the console, reloads, tells operators, and ends well',
-  async t => {
-    await printed(t, ['build.js'])
-    const backend = await testUpstream(t.after, json(200, { list: ['a', 'b', 'c'] }))
-    const redis = await testRedis(t.after)
-    for (const format of ['json', 'pretty'] as const) {
-      const routes = (name: string) => ({
-        upstreams: { b: { url: backend.url } },
-        routes: { shaped: { path: '/api/shaped', upstream: 'b', shape: 'counted' } },
-        shapes: {
-          counted: [{ unwrap: 'list' }, { nest: { as: 'list', count: name } }, { wrap: 'envelope' }]
-        }
-      })
-      const folder = await configFolder({
-        gateway: {
-          redis: { url: redis.url, prefix: `${format}:`, commandTimeout: '20s' },
-          session: { secrets: ['${SESSION_SECRET}'] },
-          console: { root: 'console' },
-          log: { format }
-        },
-        routes: routes('before'),
-        code: { 'console/index.html': '<!doctype html><title>Console</title>' }
-      })
-      const words = ['dist/launch.js', 'start', '--config', folder]
-      const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-      const gateway = running(t.after, process.execPath, words, environment)
-      const said = await gateway.says('for operators on http://')
-      const [, url = '', ops = ''] =
-        /listening on (http:\S+?),? .*for operators on (http:\/\/[\d.:]+)/.exec(said) ?? []
-      await ready(ops)
-      const page = await callOnce(`${url}/`, { headers: { accept: 'text/html' } })
-      t.match(page.text, '<title>Console</title>')
-      const credentials = { username: 'alice', password }
-      const signedIn = await callOnce(`${url}/api/auth/admin/login`, { json: credentials })
-      const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
-      const shaped = async () => (await callOnce(`${url}/api/shaped`, { headers })).json
-      t.match(await shaped(), { data: { before: 3 } })
-      writeFileSync(join(folder, 'routes.yaml'), stringify(routes('after')))
-      gateway.signal('SIGHUP')
-      await gateway.says('config reloaded')
-      t.match(await shaped(), { data: { after: 3 } })
-      t.match(
-        await (await askOps(ops, '/metrics')).text(),
-        /^console_gateway_requests_total\{.*route="shaped".*\} \d/m
-      )
-      const { text } = await callOnce(`${ops}/ops/`)
-      t.match(text, /<script type="module" src="[^"]+\/live\.js"/)
-      for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]+)"/g)) {
-        t.match(await callOnce(ops + path), { status: 200 }, path)
+t.test('what was built signs in, shapes, serves console and operators, and ends well', async t => {
+  await printed(t, ['build.js'])
+  const backend = await testUpstream(t.after, json(200, { list: ['a', 'b', 'c'] }))
+  const redis = await testRedis(t.after)
+  for (const format of ['json', 'pretty'] as const) {
+    const routes = (name: string) => ({
+      upstreams: { b: { url: backend.url } },
+      routes: { shaped: { path: '/api/shaped', upstream: 'b', shape: 'counted' } },
+      shapes: {
+        counted: [{ unwrap: 'list' }, { nest: { as: 'list', count: name } }, { wrap: 'envelope' }]
       }
-      await ends(t, gateway)
+    })
+    const folder = await configFolder({
+      gateway: {
+        redis: { url: redis.url, prefix: `${format}:`, commandTimeout: '20s' },
+        console: { root: 'console' },
+        log: { format }
+      },
+      routes: routes('before'),
+      code: { 'console/index.html': '<!doctype html><title>Console</title>' }
+    })
+    const words = ['dist/launch.js', 'start', '--config', folder]
+    const gateway = running(t.after, process.execPath, words)
+    const said = await gateway.says('for operators on http://')
+    const [, url = '', ops = ''] =
+      /listening on (http:\S+?),? .*for operators on (http:\/\/[\d.:]+)/.exec(said) ?? []
+    await ready(ops)
+    const page = await callOnce(`${url}/`, { headers: { accept: 'text/html' } })
+    t.match(page.text, '<title>Console</title>')
+    const credentials = { username: 'alice', password }
+    const signedIn = await callOnce(`${url}/api/auth/admin/login`, { json: credentials })
+    const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
+    const shaped = async () => (await callOnce(`${url}/api/shaped`, { headers })).json
+    t.match(await shaped(), { data: { before: 3 } })
+    writeFileSync(join(folder, 'routes.yaml'), stringify(routes('after')))
+    gateway.signal('SIGHUP')
+    await gateway.says('config reloaded')
+    t.match(await shaped(), { data: { after: 3 } })
+    const metrics = await (await askOps(ops, '/metrics')).text()
+    t.match(metrics, /^console_gateway_requests_total\{.*route="shaped".*\} \d/m)
+    const { text } = await callOnce(`${ops}/ops/`)
+    t.match(text, /<script type="module" src="[^"]+\/live\.js"/)
+    for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]+)"/g)) {
+      t.match(await callOnce(ops + path), { status: 200 }, path)
     }
+    await ends(t, gateway)
   }
-)
+})
 
 t.test('its commands are those of the sources', async t => {
   t.equal(await printed(t, ['dist/launch.js', 'help']), (await run(['help'])).out)
@@ -166,31 +159,28 @@ async function machine(given: Readonly<Record<string, string>> = {}) {
   return { volume, container, ops: `http://${listens.OPS_LISTEN}` }
 }
 
-t.test(
-  'what `docker compose up` runs starts, is healthy, and refuses operators without the secret',
-  async t => {
-    const given = services['gateway']?.environment
-    t.match(given, { REDIS_URL: 'redis://redis:6379' })
-    t.match(dockerfile, 'ENV LISTEN=0.0.0.0:8080 OPS_LISTEN=0.0.0.0:9090')
-    const { url } = await testRedis(t.after)
-    const { volume, container, ops } = await machine({ ...given, REDIS_URL: url })
-    const of = (name: string) => [...entry, ...(services[name]?.command ?? defaults)]
-    const made = await container(t, of('session-secret')).ended
-    t.same(made, { code: 0, signal: null })
-    t.equal(statSync(join(volume, 'session-secret')).mode & 0o777, 0o600)
+t.test('what `docker compose up` runs is healthy, and wants a secret of operators', async t => {
+  const given = services['gateway']?.environment
+  t.match(given, { REDIS_URL: 'redis://redis:6379' })
+  t.match(dockerfile, 'ENV LISTEN=0.0.0.0:8080 OPS_LISTEN=0.0.0.0:9090')
+  const { url } = await testRedis(t.after)
+  const { volume, container, ops } = await machine({ ...given, REDIS_URL: url })
+  const of = (name: string) => [...entry, ...(services[name]?.command ?? defaults)]
+  const made = await container(t, of('session-secret')).ended
+  t.same(made, { code: 0, signal: null })
+  t.equal(statSync(join(volume, 'session-secret')).mode & 0o777, 0o600)
 
-    const gateway = container(t, of('gateway'))
-    await gateway.says('listening on')
-    await ready(ops)
-    t.match(await container(t, healthCheck).ended, { code: 0 }, 'HEALTHCHECK')
-    t.equal((await fetch(`${ops}/ops/api/status`)).status, 401)
-    const status = container(t, [...entry, 'status', ...defaults.slice(1)])
-    t.match(await status.ended, { code: 0 }, '`docker compose exec` asks the gateway by its socket')
-    t.match(status.written(), /^redis +up$/m)
-    await ends(t, gateway)
-    t.match(await container(t, healthCheck).ended, { code: 1 }, 'HEALTHCHECK can fail')
-  }
-)
+  const gateway = container(t, of('gateway'))
+  await gateway.says('listening on')
+  await ready(ops)
+  t.match(await container(t, healthCheck).ended, { code: 0 }, 'HEALTHCHECK')
+  t.equal((await fetch(`${ops}/ops/api/status`)).status, 401)
+  const status = container(t, [...entry, 'status', ...defaults.slice(1)])
+  t.match(await status.ended, { code: 0 }, '`docker compose exec` asks the gateway by its socket')
+  t.match(status.written(), /^redis +up$/m)
+  await ends(t, gateway)
+  t.match(await container(t, healthCheck).ended, { code: 1 }, 'HEALTHCHECK can fail')
+})
 
 t.test('with OPS_SECRET the same image takes that one', async t => {
   const secret = 'an-operators-secret-of-32-letters'

@@ -1,4 +1,4 @@
-/** Every console with every back-end and every way to sign in, and with the preset of every other console. */
+/** Every console with every back-end and way to sign in, and with every other preset. */
 import t from 'tap'
 import { backends } from '../consoles/backends.ts'
 import { consoles } from '../consoles/consoles.ts'

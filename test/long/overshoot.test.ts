@@ -1,4 +1,4 @@
-/** How much more than a limit passes over several processes, and that a Redis that stands still refuses nobody. */
+/** How much more than a limit passes over several processes; a still Redis refuses nobody. */
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { testUpstream } from '../support/upstream.ts'
 
 const windowMs = 60_000
 const limits = [600, 30, 5]
+const minutely = { by: 'address', window: `${windowMs}ms` }
 const routeOf = (max: number) => `most-${max}`
 
 /** Processes with one Redis; `call` gives the status of a client's request at one of the first of them. */
@@ -19,22 +20,12 @@ async function fleet(t: Test, size: number) {
   const byName = (entry: (max: number) => object) =>
     Object.fromEntries(limits.map(max => [routeOf(max), entry(max)]))
   const folder = await configFolder({
-    gateway: {
-      server: { trustedProxies: ['127.0.0.1'] },
-      redis: { url: redis.url },
-      session: { secrets: ['${SESSION_SECRET}'] }
-    },
-    routes: {
-      upstreams: { b: { url } },
-      routes: byName(max => ({ path: `/api/${max}`, access: 'public', upstream: 'b' }))
-    },
+    gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+    redis: redis.url,
+    backend: url,
+    routes: { routes: byName(max => ({ path: `/api/${max}`, access: 'public' })) },
     limits: {
-      limits: byName(max => ({
-        by: 'address',
-        max,
-        window: `${windowMs}ms`,
-        routes: [routeOf(max)]
-      }))
+      limits: byName(max => ({ ...minutely, max, routes: [routeOf(max)] }))
     }
   })
   const all: GatewayProcess[] = []

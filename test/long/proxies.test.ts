@@ -1,4 +1,4 @@
-/** The examples of docs/proxies.md: run with the programs that they are for, in front of a real gateway. */
+/** The examples of docs/proxies.md, run by their programs in front of a real gateway. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
@@ -124,33 +124,19 @@ interface Call {
 }
 type Caller = (path: string, call?: Call) => Promise<IncomingMessage>
 
-async function answerTo(
-  asked: ReturnType<typeof httpRequest>,
-  body = ''
-): Promise<IncomingMessage> {
-  asked.end(body)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  return response
-}
-
-/** A caller in clear. */
-const plain =
-  (port: number, name: string): Caller =>
-  async (path, { body, headers, ...more } = {}) => {
-    const sent = { headers: { host: name, ...headers }, ...more }
-    return await answerTo(
-      httpRequest({ host: '127.0.0.1', port, path, agent: false, ...sent }),
-      body
-    )
-  }
-
-/** A caller by https, as a browser of the public address. */
-const secure =
-  (port: number): Caller =>
-  async (path, { body, headers, ...more } = {}) => {
-    const sent = { headers: { host, 'sec-fetch-site': 'same-origin', ...headers }, ...more }
-    const to = { host: '127.0.0.1', port, path, agent: false, ca, servername: host }
-    return await answerTo(httpsRequest({ ...to, ...sent }), body)
+/** A caller in clear, or by https as a browser of the public address. */
+const callerOf =
+  (port: number, name: string, isSecure = false): Caller =>
+  async (path, { body = '', headers, ...more } = {}) => {
+    const site = isSecure && { 'sec-fetch-site': 'same-origin' }
+    const sent = { headers: { host: name, ...site, ...headers }, ...more }
+    const options = { host: '127.0.0.1', port, path, agent: false, ...sent }
+    const asked = isSecure
+      ? httpsRequest({ ...options, ca, servername: name })
+      : httpRequest(options)
+    asked.end(body)
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    return response
   }
 
 async function signIn(t: Test, call: Caller, username: string) {
@@ -199,16 +185,17 @@ for (const [name, prepare] of Object.entries(proxies)) {
         server: { ...server, listen: `127.0.0.1:${port}` },
         session: { cookie: { secure: true } }
       },
+      backend: backend.url,
       routes: {
-        upstreams: { b: { url: backend.url }, ws: { url: sockets.url } },
+        upstreams: { ws: { url: sockets.url } },
         routes: {
-          list: { path: '/api/list', upstream: 'b', methods: ['GET', 'POST'] },
-          events: { path: '/api/events', upstream: 'b' },
-          chat: { path: '/api/chat', upstream: 'ws', websocket: {} }
+          list: { methods: ['GET', 'POST'] },
+          events: {},
+          chat: { upstream: 'ws', websocket: {} }
         }
       }
     })
-    const call = secure(https)
+    const call = callerOf(https, host, true)
     await start(t, prepare, { http, https, gateway: port, backend: '' }, call)
     const { headers, cookie } = await signIn(t, call, 'alice')
     t.equal(headers['strict-transport-security'], 'max-age=31536000')
@@ -246,7 +233,7 @@ for (const [name, prepare] of Object.entries(proxies)) {
     client.close()
     await once(client, 'close')
 
-    const redirected = (await plain(http, host)('/a?b=c')).resume()
+    const redirected = (await callerOf(http, host)('/a?b=c')).resume()
     t.equal(redirected.statusCode, 308)
     t.match(redirected.headers.location, /^https:\/\/console\.example\.com(?::\d+)?\/a\?b=c$/)
   })
@@ -263,7 +250,7 @@ for (const [name, prepare] of Object.entries(checkingProxies)) {
       },
       routes: { endpoints: { check: {} } }
     })
-    const call = plain(proxy, `${host}:${proxy}`)
+    const call = callerOf(proxy, `${host}:${proxy}`)
     const ports = { http: 0, https: proxy, gateway: port, backend: new URL(backend.url).host }
     await start(t, prepare, ports, call)
     const { cookie: admin } = await signIn(t, call, 'alice')

@@ -1,4 +1,4 @@
-/** People who use their sessions while all kinds of things happen to Redis: nobody is told wrong. */
+/** People use their sessions while all happens to Redis: nobody is told wrong. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { faultyProxy } from '../support/faulty-proxy.ts'

@@ -1,7 +1,4 @@
-/**
- * `npm run test:long`: the tests that take long, one file at a time: all of them, a quarter, or those that are named.
- * A file of a quarter that fails is run once more, alone, and both outcomes are printed.
- */
+/** `npm run test:long`: all quarters, one, or files; what fails in a quarter is run once more. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'

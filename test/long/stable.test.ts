@@ -1,7 +1,4 @@
-/**
- * What is stable from 0.3.0 on: a rolling update to this version, and back, with one Redis, the same
- * folder and the ledger. Before 0.3.0 is released there is no tag, and this version stands for both.
- */
+/** Stable from 0.3.0 on: an update from its tag, and back. Before it this version is both. */
 import { execFile, execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +6,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { configFolder, password } from '../support/gateway.ts'
 import { callOnce } from '../support/call.ts'
-import { secrets, startGatewayProcess } from '../support/gateway-process.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
 import { cookieIn } from '../support/sign-in.ts'
@@ -19,7 +16,6 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 const tag = 'v0.3.0'
 const here = '.'
-const environment = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
 
 /** The folder of the released version. */
 function released(): string {
@@ -34,13 +30,12 @@ function released(): string {
 
 async function command(checkout: string, ...words: string[]): Promise<string> {
   const program = join(checkout, 'src/launch.js')
-  const env = { ...process.env, ...secrets, ...environment }
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], { env })
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words])
   return stdout
 }
 
 async function start(t: Test, checkout: string, folder: string) {
-  const gateway = await startGatewayProcess(t.after, { checkout, folder, environment })
+  const gateway = await startGatewayProcess(t.after, { checkout, folder })
   await gateway.ready()
   const call = async (path: string, headers: Record<string, string> = {}, json?: object) =>
     await callOnce(gateway.url + path, { headers, json })
@@ -68,18 +63,14 @@ for (const [way, [from, to]] of Object.entries(ways)) {
     const redis = await testRedis(t.after)
     const upstream = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 1 }))
     const folder = await configFolder({
-      gateway: {
-        redis: { url: redis.url },
-        session: { secrets: ['${SESSION_SECRET}'] },
-        audit: { key: '${AUDIT_KEY}' },
-        ops: { listen: '127.0.0.1:0', secret: '${OPS_SECRET}' }
-      },
+      gateway: { audit: { key: 'file:session-secret' } },
+      redis: redis.url,
+      backend: upstream.url,
       routes: {
-        upstreams: { b: { url: upstream.url } },
         routes: {
-          orders: { path: '/api/orders', upstream: 'b', shape: 'page', keys: true },
-          closed: { path: '/api/closed', upstream: 'b' },
-          admins: { path: '/api/admins', upstream: 'b', access: { roles: ['nobody'] } }
+          orders: { shape: 'page', keys: true },
+          closed: {},
+          admins: { access: { roles: ['nobody'] } }
         },
         shapes: { page: [{ paging: { list: 'rows', total: 'total' } }] }
       }

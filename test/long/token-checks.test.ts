@@ -1,4 +1,4 @@
-/** The programs of examples/check-token, which check the gateway's tokens, in each language that is there. */
+/** The programs of examples/check-token check the gateway’s tokens, in each language here. */
 import { execFile, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -64,10 +64,8 @@ t.test('the configs of the page are taken', async t => {
   const { url } = await testUpstream(t.after)
   for (const part of ['exchange:', 'jwt: { secret:', 'jwt: { keys:']) {
     const gateway = await testGateway(t.after, configOf(part, url), environment)
-    t.equal(
-      (await gateway.call('/.well-known/jwks.json')).status,
-      part === 'jwt: { keys:' ? 200 : 404
-    )
+    const { status } = await gateway.call('/.well-known/jwks.json')
+    t.equal(status, part === 'jwt: { keys:' ? 200 : 404)
   }
 })
 

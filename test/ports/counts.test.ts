@@ -135,7 +135,9 @@ function sharedMemory(now: () => number) {
       if (look(rate, before, now()).exceeded) return now() - before
       full.set(key, fullAfter(rate, before, 1, now()))
       return (full.get(key) ?? 0) - now()
-    }
+    },
+    ofCaller: async () => [],
+    forget: async () => {}
   }
   return { seen, store }
 }

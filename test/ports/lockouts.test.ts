@@ -17,7 +17,7 @@ const full = '{cg}:f:account x'
 async function connected(t: Test, commandTimeout = 30_000) {
   const server = await testRedis(t.after)
   const up = Promise.withResolvers<void>()
-  const redis = createRedisDialler(redisConfig({ url: server.url, commandTimeout }), '.').client(
+  const redis = createRedisDialler(redisConfig({ url: server.url, commandTimeout })).client(
     reason => void (reason === undefined && up.resolve())
   )
   t.after(() => redis.disconnect())

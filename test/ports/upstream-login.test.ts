@@ -46,8 +46,8 @@ const lastBody = () => String(last()?.body)
 
 interface Form {
   readonly url?: string
-  /** How the upstream takes credentials. */
-  readonly way?: Parameters<typeof createUpstreamLogin>[0]['credential']
+  /** Of the upstream. */
+  readonly credential?: unknown
   /** No call waits longer. */
   readonly maxMs?: number
   /** Gets how long each call would wait. */
@@ -56,18 +56,22 @@ interface Form {
 
 /** The source in front of a back-end, over the gateway's own way there. */
 function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
-  const { url = backend.url, way = { as: 'bearer' }, maxMs = Infinity, waits = [] } = form
-  const patient = { connectTimeout: '30s', responseTimeout: '30s' }
-  const upstream = createUpstream(upstreamConfig(t.after, { url, ...patient, credential: way }))
+  const { url = backend.url, credential: written = 'bearer', maxMs = Infinity, waits = [] } = form
+  const times = { connectTimeout: '30s', responseTimeout: '30s' }
+  const config = upstreamConfig(t.after, { url, ...times, credential: written })
+  const upstream = createUpstream(config)
   t.after(() => upstream.close())
   return createUpstreamLogin({
     name: 'backend',
     config: { ...base, ...over },
-    send: call => {
-      waits.push(call.timeoutMs)
-      return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
-    },
-    credential: way
+    backEnd: {
+      ...upstream,
+      send: call => {
+        waits.push(call.timeoutMs)
+        const timeoutMs = Math.min(call.timeoutMs, maxMs)
+        return upstream.send({ ...call, timeoutMs, totalMs: timeoutMs })
+      }
+    }
   })
 }
 
@@ -366,25 +370,25 @@ const calls: Record<string, [Over, sent: object, body: string, Form?]> = {
     { logout: get },
     { headers: { authorization: 'Bearer t-1' } },
     '',
-    { way: { as: 'none' } }
+    { credential: 'none' }
   ],
   'cookies alone': [
     { logout: { ...out, method: 'DELETE' } },
     { method: 'DELETE', headers: { cookie: 'sid=abc', authorization: undefined } },
     '',
-    { way: { as: 'cookies' } }
+    { credential: 'cookies' }
   ],
   'a token’s word is the one that the upstream wants, as DRF’s Token': [
     { logout: out },
     { headers: { authorization: 'Token t-1' } },
     '',
-    { way: { as: 'bearer', scheme: 'Token' } }
+    { credential: { as: 'bearer', scheme: 'Token' } }
   ],
   'a token in a header has the word that config names': [
     { logout: out },
     { headers: { 'x-token': 'JWT t-1', 'cookie': 'sid=abc', 'authorization': undefined } },
     '',
-    { way: { as: 'header:x-token', scheme: 'JWT' } }
+    { credential: { as: 'header:x-token', scheme: 'JWT' } }
   ]
 }
 const call = async (

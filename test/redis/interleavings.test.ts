@@ -80,10 +80,9 @@ async function replica(cleanUp: CleanUp, url: string, prefix: string) {
     return await touched.finally(() => running.delete(touched))
   }
   const remembered = { idle: hour, absolute: hour }
-  const lifeTimes = { idle, absolute, remembered }
-  const perUser = { max: 100, over: 'refuse' } as const
-  const sessions = sessionsOver(withMethods(store, { touch }), { lifeTimes, perUser })
-  await until('it follows', () => sessions.hasNews())
+  const config = { idle, absolute, remembered, perUser: { max: 100, over: 'refuse' } } as const
+  const sessions = sessionsOver(withMethods(store, { touch }), { config })
+  await until('it follows', () => sessions.store.isFollowed())
   return { sessions, running }
 }
 

@@ -47,7 +47,7 @@ interface Span extends Own {
 }
 
 /** @throws where the bytes are not exactly what the published protobuf describes */
-export function decode(bytes: Uint8Array) {
+function decode(bytes: Uint8Array) {
   const message = requestType.decode(bytes)
   assert.equal(requestType.verify(message), null)
   const options = { longs: String, enums: String, bytes: Buffer, defaults: true }

@@ -143,6 +143,37 @@ export function running(
   }
 }
 
+/** Starts a line of a shell in a process group of its own, which ends with the test; both its outputs count as one. */
+export function runningLine(
+  cleanUp: (undo: () => unknown) => void,
+  line: string,
+  options: { readonly cwd?: string; readonly env: NodeJS.ProcessEnv }
+) {
+  const child = spawn('sh', ['-c', `exec 2>&1; ${line}`], { ...options, detached: true })
+  const { pid = 0 } = child
+  let written = ''
+  let over = false
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    written += chunk
+  })
+  child.once('close', () => {
+    over = true
+  })
+  cleanUp(async () => {
+    try {
+      process.kill(-pid, 'SIGTERM')
+    } catch {
+      // All of the group have ended.
+    }
+    await until(`"${line}" ends`, () => over)
+  })
+  const says = async (part: string) => {
+    await until(`"${line}" prints "${part}"`, () => written.includes(part) || over)
+    if (!written.includes(part)) throw new Error(`"${line}" ended:\n${written}`)
+  }
+  return { child, pid, says, written: () => written }
+}
+
 export const start = (
   cleanUp: (undo: () => unknown) => void,
   folder: string,

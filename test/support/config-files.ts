@@ -1,7 +1,6 @@
 /** Config folders of raw text, for what no object could express, and the faults that loading them gives. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
-import { stringify } from 'yaml'
 import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
 import { loadConfig } from '../../src/config/read/load.ts'
 import type { Environment } from '../../src/config/read/references.ts'
@@ -51,20 +50,6 @@ export function faultsOf(folder: string, environment: Environment = {}): string[
     if (!(error instanceof ConfigError)) throw error
     return error.faults.map(show)
   }
-}
-
-export interface Trees {
-  readonly gateway?: object | undefined
-  readonly routes?: object | undefined
-  readonly limits?: object | undefined
-}
-
-/** The faults and warnings of files from objects, as `path: message`. */
-export function reportsOf(trees: Trees, environment: Environment = {}): string[] {
-  const given = Object.entries(trees).filter(([, tree]) => tree !== undefined)
-  const texts = Object.fromEntries(given.map(([name, tree]) => [`${name}.yaml`, stringify(tree)]))
-  const folder = textFolder(() => {}, texts)
-  return faultsOf(folder, environment).map(report => report.replace(/^\S+ /, ''))
 }
 
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -30,7 +30,7 @@ const watcher = join(import.meta.dirname, 'watch-process.js')
 const keptLines = 4000
 
 /** What config of a gateway in its own process may refer to. */
-export const secrets = {
+const secrets = {
   SESSION_SECRET: 'a secret of at least thirty-two characters',
   OPS_SECRET: testSecret
 }

@@ -30,13 +30,16 @@ export interface Files {
   readonly limits?: Tree
   readonly users?: Tree
   /** Own code and other files, by their names. */
-  readonly code?: Readonly<Record<string, string>>
+  readonly code?: Readonly<Record<string, string | Uint8Array>>
 }
 
 export { password }
 
 /** `session.secrets` of every config folder that tests write. */
 export const sessionSecret = 'the secret of sessions in every test'
+
+/** With a key that stands in every config folder. */
+export const audit = { key: 'file:session-secret' }
 
 /** Guessing may go on. */
 export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
@@ -72,15 +75,18 @@ function routesTree({ routes = {}, backend }: Files): Tree {
   return { ...routes, upstreams, routes: Object.fromEntries(named) }
 }
 
+type Content = Tree | string | Uint8Array
+
 /** Writes a file of a config folder. */
-export function writeConfig(folder: string, name: string, content: Tree | string): void {
-  writeFileSync(join(folder, name), typeof content === 'string' ? content : stringify(content))
+export function writeConfig(folder: string, name: string, content: Content): void {
+  const isText = typeof content === 'string' || content instanceof Uint8Array
+  writeFileSync(join(folder, name), isText ? content : stringify(content))
 }
 
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
   const folder = temporaryFolder()
-  const write = (name: string, content: Tree | string) => writeConfig(folder, name, content)
+  const write = (name: string, content: Content) => writeConfig(folder, name, content)
   write('gateway.yaml', gatewayTree(files))
   write('ops-secret', testSecret)
   write('session-secret', sessionSecret)

@@ -13,6 +13,8 @@ import { decodeJwt, importJWK, type JWK as JoseKey, SignJWT } from 'jose'
 import { listen } from './ports.ts'
 
 export const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
+/** Whose access tokens are in the group `importers`. */
+const machine = { client_id: 'importer', client_secret: 'a-secret-of-the-machine-32-bytes' }
 export const oidcSource = 'sso'
 /** Where the gateway's sign-in begins with a source of that name. */
 export const oidcPath = `/api/auth/oidc/${oidcSource}`
@@ -111,6 +113,16 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     /** That it gave, and those with which it called a gateway. */
     idTokens: [] as string[],
     logoutTokens: [] as string[],
+    /** An access token of the machine `importer`, for a resource. */
+    machineToken: async (resource: string): Promise<string> => {
+      const body = new URLSearchParams({
+        grant_type: 'client_credentials',
+        ...machine,
+        resource
+      })
+      const response = await fetch(`${issuer}/token`, { method: 'POST', body })
+      return ((await response.json()) as { access_token: string }).access_token
+    },
     /** The key that signs now. */
     key: () => keys[0] as JWK,
     /** The current instance: its events and stored models. */
@@ -165,8 +177,17 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
         id_token_signed_response_alg: 'ES256',
         backchannel_logout_session_required: true,
         ...client
-      } as ClientMetadata
+      } as ClientMetadata,
+      {
+        ...machine,
+        grant_types: ['client_credentials'],
+        response_types: [],
+        redirect_uris: [],
+        id_token_signed_response_alg: 'ES256'
+      }
     ],
+    extraTokenClaims: (_context, { kind }) =>
+      kind === 'ClientCredentials' ? { groups: ['importers'] } : undefined,
     scopes: ['openid', 'offline_access', 'profile', 'email'],
     claims: {
       openid: ['sub', 'groups', 'staff'],
@@ -203,6 +224,17 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     features: {
       devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: (_context, audience) => ({
+          scope: '',
+          audience,
+          accessTokenTTL: self.tokenSeconds,
+          accessTokenFormat: 'jwt',
+          jwt: { sign: { alg: 'ES256' } }
+        })
+      },
       backchannelLogout: { enabled: true },
       revocation: { enabled: true, allowedPolicy: () => true },
       rpInitiatedLogout: { enabled: true }

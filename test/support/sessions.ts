@@ -25,6 +25,13 @@ export const minute = 60_000
 export const hour = 60 * minute
 const seal = createSeal(['a secret of at least thirty-two characters'])
 
+export const usual: Options['config'] = {
+  idle: 30 * minute,
+  absolute: 8 * hour,
+  remembered: {},
+  perUser: { max: 5, over: 'evict-oldest' }
+}
+
 export const newSession = (user = 'u', more: Partial<NewSession> = {}): NewSession => ({
   identity: { id: user, username: user, name: user, roles: [], profile: {} },
   source: 's',
@@ -38,8 +45,7 @@ export const sessionsOver = (store: SessionStore, more: Partial<Options> = {}): 
   new Sessions({
     store,
     seal,
-    lifeTimes: { idle: 30 * minute, absolute: 8 * hour, remembered: {} },
-    perUser: { max: 5, over: 'evict-oldest' },
+    config: usual,
     ...more
   })
 
@@ -107,7 +113,7 @@ export async function redisStore(cleanUp: CleanUp, url: string, prefix = '{test}
 export async function storeAt(cleanUp: CleanUp, given: Partial<RedisConfig>, prefix = '{cg}:') {
   // In a Cluster, the slot of the keys says which primary announces their changes.
   const config = redisConfig({ ...given, prefix: prefix.replaceAll(/[{}]/g, '') })
-  const dialler = createRedisDialler(config, '.')
+  const dialler = createRedisDialler(config)
   const client = dialler.client()
   const refusals: Error[] = []
   const tracking = new Tracking({

@@ -3,7 +3,8 @@
  *
  *     $ users block alice              a command; `--config FOLDER` is added, ID is the last request,
  *                                  SESSION the first session that was last printed as JSON
- *     blocked: alice; sessions …       what it prints; `…` is any text, alone in its line any lines
+ *     blocked: alice; sessions …       what it prints; `…` is any text of a line, and alone in its
+ *                                  line, at the beginning and at the end of all, also any lines
  *     [3]                              its exit code, if that is not 0
  *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
  *     200, 429 limit.exceeded          its status, and the code of an error
@@ -79,12 +80,11 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 }
 
 async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
-  const { env = {}, replicas = 1 } = scene
   const { backend, says, texts, files } = await placed(t, scene)
+  const { env = {}, replicas = texts === undefined ? 1 : 0 } = scene
   const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateways: TestGateway[] = []
-  const count = texts === undefined ? replicas : 0
-  while (gateways.length < count) gateways.push(await testGateway(t.after, folder, env))
+  while (gateways.length < replicas) gateways.push(await testGateway(t.after, folder, env))
   for (const { ready } of gateways) await ready()
   const last = { id: '', session: '' }
   return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }
@@ -189,11 +189,17 @@ async function printedByRequest(stage: Stage, replica: number, line: string): Pr
 
 const plain = (text: string) => text.replaceAll(/ +/g, ' ').replaceAll(/^ | $/gm, '')
 
+/** Any lines, but the exit code at the end. */
+const anyLines = '(?:(?!\\[\\d+\\]\\n$).*\\n)*'
+
 function patternOf(wanted: string): RegExp {
-  const parts = wanted
-    .split('\n')
-    .map(line =>
-      line === '…' ? '(?:.*\n)*' : `${line.split('…').map(RegExp.escape).join('.*')}\n`
-    )
+  const lines = wanted.split('\n')
+  const last = lines.findLastIndex(line => !/^\[\d+\]$/.test(line))
+  const parts = lines.map((line, index) => {
+    if (line === '…') return anyLines
+    const text = `${line.split('…').map(RegExp.escape).join('.*')}\n`
+    const before = index === 0 && line.startsWith('…') ? anyLines : ''
+    return before + text + (index === last && line.endsWith('…') ? anyLines : '')
+  })
   return new RegExp(`^${parts.join('')}$`)
 }

@@ -1,8 +1,14 @@
-/** The names in answers of config. Where they stand: http/answers.test.ts. */
+/** Names in answers of config, and the current user. By HTTP: http/answers and http/profile. */
 import t from 'tap'
-import { type AnswerFacts, createAnswer } from '../../src/shaping/answer.ts'
+import {
+  type AnswerFacts,
+  authorityOf,
+  createAnswer,
+  fillCurrentUser
+} from '../../src/shaping/answer.ts'
 import type { Config } from '../../src/config/schema/config.ts'
 import { rawNumber } from '../../src/json/values.ts'
+import { steadyClock } from '../../src/steady-clock.ts'
 
 const config = {
   gateway: { envelope: { inertToken: 'inert' } },
@@ -33,8 +39,7 @@ const facts: AnswerFacts = {
   },
   idleEnd: 1_200_000,
   absoluteEnd: 1_500_999,
-  now: 1_000_000,
-  aheadMs: 0
+  now: 1_000_000
 }
 
 const render = (json: unknown, given = facts) => createAnswer(config, { json }).render(given)
@@ -76,10 +81,75 @@ t.test('a text that is exactly {name} becomes the value, with its type', async t
 t.test('the clock, the profile and the roles are those of the request', async t => {
   const times = ['{issuedAt}', '{idleEndsAt}', '{absoluteEndsAt}', '{expiresIn}']
   const wallClock = [1_000_000, 1_250_000, 1_550_999, 500]
-  t.strictSame(render(times, { ...facts, aheadMs: 50_000 }), wallClock)
+  const { aheadMs } = steadyClock
+  steadyClock.aheadMs = () => 50_000
+  t.after(() => (steadyClock.aheadMs = aheadMs))
+  t.strictSame(render(times), wallClock)
   const profile = { nick: 'al' }
   t.strictSame(render(['{profile.nick}'], { ...facts, profile }), ['al'])
   const identity = { ...facts.session.identity, roles: [] }
   const nobody = { ...facts, session: { ...facts.session, identity } }
   t.strictSame(render(['{role}', '{access}', '{permissions}'], nobody), ['', 'user', []])
+})
+
+const { identity } = facts.session
+const user = { ...identity, roles: ['user'] }
+/** The session’s user, for a back-end that says nothing: no console waits for a name. */
+const filled = {
+  id: identity.id,
+  userid: identity.id,
+  username: 'alice',
+  name: 'Alice',
+  avatar: '',
+  access: 'admin',
+  role: 'Admin'
+}
+const whole = {
+  id: 12,
+  userid: 'u12',
+  username: 'bob',
+  name: 'Bob',
+  avatar: '/b.png',
+  access: 'editor',
+  role: 'Writer',
+  tags: [{ key: '1' }]
+}
+const names = ['id', 'userid', 'username', 'name', 'access', 'role']
+const useless = [null, '', {}, [], true].map(value =>
+  Object.fromEntries(names.map(name => [name, value]))
+)
+
+const profiles: ReadonlyArray<readonly [profile: unknown, expected: object, of?: typeof identity]> =
+  [
+    ...[{}, null, 'text', [{ username: 'x' }], ...useless].map(each => [each, filled] as const),
+    ...[null, 5, {}].map(avatar => [{ avatar }, filled] as const),
+    [whole, whole],
+    [{ id: 12 }, { ...filled, id: 12, userid: '12' }],
+    [{ id: 0 }, { ...filled, id: 0, userid: '0' }],
+    [{ userid: 'u1' }, { ...filled, id: 'u1', userid: 'u1' }],
+    [{ role: 'Admin' }, filled, user],
+    [{ access: 'admin' }, filled, user],
+    [{ access: 'user' }, { ...filled, access: 'user', role: 'User' }],
+    // A word that is no plain role stays as it is in both.
+    [{ role: 'ORDER_READ' }, { ...filled, access: 'ORDER_READ', role: 'ORDER_READ' }],
+    [{ access: 'orders:read' }, { ...filled, access: 'orders:read', role: 'orders:read' }],
+    [{ role: '管理员' }, { ...filled, access: '管理员', role: '管理员' }]
+  ]
+
+t.test('either family’s name of a thing is filled from the other’s, else the session', async t => {
+  for (const [profile, expected, of = identity] of profiles) {
+    t.strictSame(fillCurrentUser(profile, of), expected, JSON.stringify(profile))
+  }
+})
+
+t.test('menus get admin where it is among the roles, else the first role, else user', async t => {
+  for (const [access, ...roles] of [
+    ['admin', 'user', 'admin'],
+    ['admin', 'ADMIN', 'x'],
+    ['clerk', 'clerk', 'user'],
+    ['administrator', 'administrator'],
+    ['user']
+  ]) {
+    t.equal(authorityOf({ ...identity, roles }), access)
+  }
 })

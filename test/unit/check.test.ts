@@ -1,7 +1,8 @@
+/** How an answer deviates from its schema. Faults of schemas: config/check/contracts.yaml. */
 import t from 'tap'
 import { parse } from 'yaml'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
-import { compileContract, type JsonSchema, schemaProblem } from '../../src/contract/schema.ts'
+import { compileContract, type JsonSchema } from '../../src/contract/schema.ts'
 
 const notices = parse(`
 type: array
@@ -154,36 +155,6 @@ const schemas: ReadonlyArray<readonly [JsonSchema, value: unknown, ...deviations
 t.test('schemas may lead to themselves, and hold for some values only', t => {
   for (const [schema, value, ...deviations] of schemas) {
     t.same(kinds(schema, value), deviations, JSON.stringify(schema))
-  }
-  t.end()
-})
-
-const draft = (version: string) => ({ $schema: `http://json-schema.org/${version}/schema#` })
-const ofA = (a: object) => ({ properties: { a } })
-
-const problems: ReadonlyArray<readonly [JsonSchema, problem?: string | RegExp]> = [
-  [notices],
-  [{ ...draft('draft-07'), $id: 'x', type: 'string' }],
-  [draft('draft-04'), /^\$schema: expected JSON Schema 2020-12/],
-  [ofA({ type: 'strng' }), 'properties.a.type: is not a type of JSON Schema'],
-  [ofA({ requird: ['b'] }), 'properties.a.requird: unknown keyword: "requird"'],
-  [
-    ofA({ $ref: '#/definitions/None' }),
-    "properties.a.$ref: can't resolve reference #/definitions/None"
-  ],
-  [ofA({ pattern: '(' }), /^properties\.a\.pattern: Invalid regular expression/],
-  [ofA({ format: 'dat' }), 'properties.a.format: unknown format "dat"'],
-  [{ items: [{ type: 'string' }] }, /^items: .*prefixItems/],
-  [{ properties: { toString: { requird: [] } } }, /^properties\.toString\.requird: unknown/],
-  [{ $ref: '#a', $defs: { A: { $anchor: 'a' } } }, '$defs.A.$anchor: unknown keyword: "$anchor"']
-]
-
-t.test('what is wrong with a schema is told with its place', t => {
-  for (const [schema, problem] of problems) {
-    const found = [schemaProblem(schema) ?? []].flat()
-    const told = found.map(({ path, message }) => `${path.join('.')}: ${message}`)
-    t.match(told, problem === undefined ? [] : [problem], JSON.stringify(schema))
-    t.equal(told.length, problem === undefined ? 0 : 1)
   }
   t.end()
 })

@@ -9,6 +9,12 @@ const schema = { type: 'object', required: ['id'], properties: { id: { type: 'st
 
 const watching = (t: Test) => {
   const pass = stopClock(t.after)
+  // A look takes no time, however busy the machine is: after a long one the next comes later.
+  const ticks = performance.now.bind(performance)
+  performance.now = () => 0
+  t.after(() => {
+    performance.now = ticks
+  })
   const lines: string[] = []
   const metrics = new Metrics()
   const line = (fields: object) => {
@@ -29,29 +35,25 @@ const watching = (t: Test) => {
     for (let index = 0; index < times; index++) {
       contract(() => answer)
       await turn()
-      // The first look compiles the schema, and after a long one the next comes later.
-      pass(60_000)
+      pass(1000)
     }
   }
   return { see, lines, counted, contractOf, pass }
 }
 
-t.test(
-  'what differs is counted in each answer, and logged when it begins and when it is over',
-  async t => {
-    const { see, lines, counted } = watching(t)
-    await see({ id: 'a' })
-    await see({ id: 1, fresh: 'secret' }, 3)
-    t.same(lines, ['contract.drift r retyped id', 'contract.drift r new fresh'])
-    t.same(await counted(), ['r kept: 1', 'r drifted: 3', 'r id retyped: 3', 'r fresh new: 3'])
-    await see({ id: 'a', fresh: 'secret' }, 9)
-    t.equal(lines.length, 2, 'nine good answers may be luck')
-    await see({ id: 'a', fresh: 'secret' })
-    t.same(lines.slice(2), ['contract.kept r retyped id'])
-    await see({ id: 1 })
-    t.same(lines.slice(3), ['contract.drift r retyped id'], 'it begins anew')
-  }
-)
+t.test('what differs is counted each time, and logged when it begins and is over', async t => {
+  const { see, lines, counted } = watching(t)
+  await see({ id: 'a' })
+  await see({ id: 1, fresh: 'secret' }, 3)
+  t.same(lines, ['contract.drift r retyped id', 'contract.drift r new fresh'])
+  t.same(await counted(), ['r kept: 1', 'r drifted: 3', 'r id retyped: 3', 'r fresh new: 3'])
+  await see({ id: 'a', fresh: 'secret' }, 9)
+  t.equal(lines.length, 2, 'nine good answers may be luck')
+  await see({ id: 'a', fresh: 'secret' })
+  t.same(lines.slice(2), ['contract.kept r retyped id'])
+  await see({ id: 1 })
+  t.same(lines.slice(3), ['contract.drift r retyped id'], 'it begins anew')
+})
 
 t.test('an answer is looked at after the request, and one a second at most', async t => {
   const { lines, contractOf, pass, see } = watching(t)
@@ -91,14 +93,11 @@ t.test('a back-end that makes up names fills neither log nor metrics', async t =
   t.ok((await counted()).includes('r other new: 30'))
 })
 
-t.test(
-  'case R5: a reload goes on with a schema that stays, and begins anew with another',
-  async t => {
-    const { see, lines, contractOf } = watching(t)
-    await see({}, 2, contractOf())
-    await see({}, 2, contractOf({ ...schema }))
-    t.same(lines, ['contract.drift r missing id'])
-    await see({}, 2, contractOf({ type: 'object', required: ['id'] }))
-    t.same(lines.slice(1), ['contract.drift r missing id'])
-  }
-)
+t.test('case R5: a reload goes on with a schema that stays, and anew with another', async t => {
+  const { see, lines, contractOf } = watching(t)
+  await see({}, 2, contractOf())
+  await see({}, 2, contractOf({ ...schema }))
+  t.same(lines, ['contract.drift r missing id'])
+  await see({}, 2, contractOf({ type: 'object', required: ['id'] }))
+  t.same(lines.slice(1), ['contract.drift r missing id'])
+})

@@ -1,9 +1,8 @@
+/** Errors in the forms of back-ends. In the console's envelope: http/error-bodies.test.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { type ErrorFormat, errorFormats, readErrorBody } from '../../src/json/error-body.ts'
-import { testGateway } from '../support/gateway.ts'
-import { json, testUpstream } from '../support/upstream.ts'
 import { seed } from '../support/seed.ts'
 
 type Format = keyof typeof errorFormats
@@ -102,25 +101,4 @@ t.test('any JSON is read without a throw, into texts by name', async () => {
     ),
     { seed, numRuns: 1000 }
   )
-})
-
-t.test('the console gets both, by its own names, with the true status', async t => {
-  const backend = await testUpstream(t.after, json(422, { title: ['Required.'] }))
-  const parts = { a: { upstream: 'b', rewrite: '/x', required: true } }
-  const routes = {
-    upstreams: { b: { url: backend.url, errors: 'drf' } },
-    routes: {
-      shaped: { path: '/api/shaped', upstream: 'b', access: 'public', shape: 'item' },
-      parts: { path: '/api/parts', access: 'public', parts }
-    },
-    shapes: { item: [{ wrap: 'envelope' }] }
-  }
-  for (const [dialect, member] of Object.entries({ dual: 'message', problem: 'detail' })) {
-    const envelope = { fieldErrors: 'errors', dialect }
-    const gateway = await testGateway(t.after, { gateway: { envelope }, routes })
-    const body = { errors: { title: ['Required.'] }, [member]: 'title: Required.' }
-    for (const path of ['/api/shaped', '/api/parts']) {
-      t.match(await gateway.call(path), { status: 422, json: body }, `${dialect} ${path}`)
-    }
-  }
 })

@@ -10,6 +10,7 @@ import {
 } from '../../src/errors/errors.ts'
 import en from '../../src/errors/texts.en.json' with { type: 'json' }
 import zh from '../../src/errors/texts.zh.json' with { type: 'json' }
+import { upstreamError } from '../../src/proxy/response.ts'
 import { run } from '../support/command.ts'
 import { seed } from '../support/seed.ts'
 
@@ -25,26 +26,6 @@ t.test('every code has a message in English and in Chinese, and advice', t => {
   }
   for (const texts of [en, zh, advice]) t.strictSame(Object.keys(texts), Object.keys(errorKinds))
   t.end()
-})
-
-t.test('each code has the status of the contract', async t => {
-  const contract = [
-    '400 login.challenge request.malformed request.path',
-    '401 session.none session.idle session.absolute session.revoked session.replaced login.refused',
-    '403 login.blocked login.blocked-by-operator login.expired-password route.forbidden origin.refused',
-    '404 route.unknown',
-    '405 route.method',
-    '413 request.too-large',
-    '415 request.type',
-    '429 limit.exceeded login.locked',
-    '431 request.headers',
-    '502 upstream.refused upstream.reset upstream.invalid shape.not-json shape.too-large',
-    '503 session.unavailable overloaded',
-    '504 upstream.timeout upstream.timeout.connect upstream.timeout.idle upstream.timeout.total'
-  ]
-  for (const [status, ...codes] of contract.map(line => line.split(' '))) {
-    for (const code of codes) t.equal(errorKinds[code as ErrorCode].status, Number(status), code)
-  }
 })
 
 t.test('only a session that is over sends the console to its sign-in page', async t => {
@@ -79,6 +60,29 @@ t.test('what Fastify and its plugins throw at a client’s mistake has a code of
   }
 })
 
+t.test('a failure on the way to a back-end has a code, and does not tell its address', async t => {
+  const names: Readonly<Record<string, string>> = {
+    'upstream.refused': 'ECONNREFUSED ENOTFOUND EHOSTUNREACH EPROTO CERT_HAS_EXPIRED',
+    'upstream.reset': 'ECONNRESET UND_ERR_SOCKET',
+    'upstream.timeout.connect': 'ETIMEDOUT UND_ERR_CONNECT_TIMEOUT',
+    'upstream.invalid': 'HPE_INVALID_CONSTANT UND_ERR_HEADERS_OVERFLOW SOMETHING_NEW toString',
+    'overloaded': 'EMFILE EADDRNOTAVAIL',
+    'gateway.stopping': 'UND_ERR_CLOSED',
+    'request.malformed': 'UND_ERR_INVALID_ARG'
+  }
+  for (const [code, each] of Object.entries(names)) {
+    for (const name of each.split(' ')) {
+      const failure = Object.assign(new Error('connect to 10.1.2.3:8080'), { code: name })
+      // A dial of several addresses fails by all of them.
+      for (const thrown of [failure, new AggregateError([failure])]) {
+        const error = upstreamError(thrown)
+        t.equal(error.code, code, name)
+        t.notMatch(error.message, '10.1.2.3')
+      }
+    }
+  }
+})
+
 t.test('anything at all can be thrown and becomes an error of ours', async t => {
   const isOurs = ({ code, status, message }: GatewayError) =>
     code in errorKinds && status >= 400 && message === errorKinds[code].en
@@ -92,7 +96,9 @@ t.test('anything at all can be thrown and becomes an error of ours', async t => 
       names,
       fc.anything(),
       (thrown, code, statusCode) =>
-        isOurs(toGatewayError(thrown)) && isOurs(toGatewayError({ code, statusCode }))
+        isOurs(upstreamError(thrown)) &&
+        isOurs(toGatewayError(thrown)) &&
+        isOurs(toGatewayError({ code, statusCode }))
     ),
     { seed }
   )

@@ -160,27 +160,24 @@ const bits = [
   ...'%u002e %ef%bc%8e %61 %E4%BD%A0'.split(' ')
 ]
 
-t.test(
-  'whatever is accepted stays under the upstream’s prefix, also for a back-end that decodes twice',
-  async t => {
-    const parts = fc.array(fc.constantFrom(...bits), { minLength: 1, maxLength: 8 })
-    let crossed = 0
-    const property = fc.property(parts, fc.constantFrom('', '/base'), (chosen, base) => {
-      const target = `/api/orders/${chosen.join('')}`
-      if (verdict(target) !== 'accepted') return
-      crossed++
-      const once = createRewrite(['/api/orders/*'], '/v1/orders/*', base).toUpstream(target)
-      for (const path of [once, decoded(once), decoded(decoded(once))]) {
-        const reached = resolved(path.split('?', 1)[0] ?? '')
-        if (!`${reached}/`.startsWith(`${base}/v1/orders/`)) {
-          throw new Error(`${target} reaches ${reached} by ${path}`)
-        }
+t.test('what is accepted stays under the upstream’s prefix, also if decoded twice', async t => {
+  const parts = fc.array(fc.constantFrom(...bits), { minLength: 1, maxLength: 8 })
+  let crossed = 0
+  const property = fc.property(parts, fc.constantFrom('', '/base'), (chosen, base) => {
+    const target = `/api/orders/${chosen.join('')}`
+    if (verdict(target) !== 'accepted') return
+    crossed++
+    const once = createRewrite(['/api/orders/*'], '/v1/orders/*', base).toUpstream(target)
+    for (const path of [once, decoded(once), decoded(decoded(once))]) {
+      const reached = resolved(path.split('?', 1)[0] ?? '')
+      if (!`${reached}/`.startsWith(`${base}/v1/orders/`)) {
+        throw new Error(`${target} reaches ${reached} by ${path}`)
       }
-    })
-    fc.assert(property, { numRuns: 30_000, seed })
-    t.ok(crossed > 500, `${crossed} targets crossed: the property is not empty`)
-  }
-)
+    }
+  })
+  fc.assert(property, { numRuns: 30_000, seed })
+  t.ok(crossed > 500, `${crossed} targets crossed: the property is not empty`)
+})
 
 t.test('any text at all is accepted or refused, and never anything else', async () => {
   const verdicts = new Set(['accepted', 'request.path 400'])

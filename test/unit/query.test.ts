@@ -1,4 +1,4 @@
-/** Queries as an upstream wants them. Which requests have theirs mapped: request-mapping.test.ts. */
+/** Queries as an upstream wants them. With requests: http/request-mapping.test.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { compileQuery } from '../../src/proxy/query.ts'

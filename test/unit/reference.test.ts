@@ -1,4 +1,4 @@
-/** Shapes against a plain reading of docs/shaping.md (`reference.ts`), on random shapes and bodies. */
+/** Shapes against a plain reading of docs/shaping.md, on random shapes and bodies. */
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'

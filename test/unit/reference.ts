@@ -1,9 +1,4 @@
-/**
- * What docs/shaping.md says of operations that take values from one place to another, plain and
- * slow; those that make a value of another are in the tables of shape.test.ts. Nothing changes its
- * input: every operation builds new objects along the path that it changes, by `{ ...object }` and
- * Object.fromEntries, which make own members of all names.
- */
+/** What docs/shaping.md says of operations that take values elsewhere, plain and slow. */
 
 export type Step = Record<string, any>
 type Members = Record<string, unknown>

@@ -22,25 +22,22 @@ t.test('the newest secret seals, older ones still open', async t => {
   t.throws(() => createSeal([]), { message: 'a seal needs a secret' })
 })
 
-t.test(
-  'a record does not open under the key of another, nor when a bit of it was changed',
-  async t => {
-    const seal = createSeal([young])
-    const sealed = seal.close('key', record)
-    t.equal(seal.open('other', sealed), undefined)
-    const [id, body = ''] = sealed.split('.')
-    const bytes = Buffer.from(body, 'base64url')
-    for (let at = 0; at < bytes.length; at += 5) {
-      const changed = Buffer.from(bytes)
-      changed[at] = (changed[at] ?? 0) ^ 1
-      t.equal(seal.open('key', `${id}.${changed.toString('base64url')}`), undefined, `byte ${at}`)
-    }
-    const others = ['', '.', 'x', 'garbage.garbage', '{"__proto__":{}}']
-    for (const nonsense of [...others, `${id}`, `${id}.`, `${id}.AAAA`]) {
-      t.equal(seal.open('key', nonsense), undefined, nonsense)
-    }
+t.test('a record opens under its own key alone, and with none of its bits changed', async t => {
+  const seal = createSeal([young])
+  const sealed = seal.close('key', record)
+  t.equal(seal.open('other', sealed), undefined)
+  const [id, body = ''] = sealed.split('.')
+  const bytes = Buffer.from(body, 'base64url')
+  for (let at = 0; at < bytes.length; at += 5) {
+    const changed = Buffer.from(bytes)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    t.equal(seal.open('key', `${id}.${changed.toString('base64url')}`), undefined, `byte ${at}`)
   }
-)
+  const others = ['', '.', 'x', 'garbage.garbage', '{"__proto__":{}}']
+  for (const nonsense of [...others, `${id}`, `${id}.`, `${id}.AAAA`]) {
+    t.equal(seal.open('key', nonsense), undefined, nonsense)
+  }
+})
 
 t.test('what is sealed for one purpose does not open for another', async t => {
   const [records, messages] = [createSeal([young]), createSeal([young], 'message')]

@@ -1,12 +1,10 @@
 /** Operations of shapes by example; reference.test.ts holds what they do to anything else. */
 import fc from 'fast-check'
 import t from 'tap'
-import { loadConfig } from '../../src/config/read/load.ts'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { isoDate } from '../../src/shaping/members.ts'
 import { compileShape, type ShapeContext } from '../../src/shaping/shape.ts'
-import { configFolder } from '../support/gateway.ts'
 import { seed } from '../support/seed.ts'
 
 const context: ShapeContext = {
@@ -199,11 +197,6 @@ t.test('open and status tell a failure, with its message and number', async t =>
   t.equal(refused({ open: 'code-data' }, { code: 20000 }), undefined)
   const why = { status: { ...status, message: 'a.why' } }
   t.equal(refused(why, { code: 1, a: { why: 'x'.repeat(900) } })?.message.length, 500)
-})
-
-t.test('config may map the empty text', async t => {
-  const shapes = { x: [{ map: { state: { '': 'none' } } }] }
-  t.same(loadConfig(await configFolder({ routes: { shapes } }), {}).routes.shapes, shapes)
 })
 
 t.test('what config wrote stays as it was', async t => {

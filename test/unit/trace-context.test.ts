@@ -1,6 +1,6 @@
-/** W3C Trace Context, by the cases of its Recommendation. */
+/** W3C Trace Context, by the cases of its Recommendation. Through HTTP: http/export.test.ts. */
 import t from 'tap'
-import { contextOf, readTraceparent, writeContext } from '../../src/observability/traces/context.ts'
+import { contextOf, readTraceparent } from '../../src/observability/traces/context.ts'
 import { samplerOf } from '../../src/observability/traces/tracer.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -52,56 +52,6 @@ t.test('a tracestate over 512 characters does not pass', async t => {
   const long = `k=${'y'.repeat(510)}`
   t.equal(stateOf(long), long)
   t.equal(stateOf(`${long}y`), undefined)
-})
-
-t.test('a caller’s trace goes on, with a span of the gateway’s own', async t => {
-  const context = contextOf({ traceparent: sampled, tracestate: 'foo=1' }, asByDefault, true)
-  t.match(context, { traceId, parentId: spanId, sampled: true, isRecorded: true, state: 'foo=1' })
-  t.match(context.spanId, /^[0-9a-f]{16}$/)
-  t.not(context.spanId, spanId)
-  const headers: Record<string, string> = { tracestate: 'foo=other' }
-  writeContext(headers, context, true)
-  t.same(headers, {
-    traceparent: `00-${traceId}-${context.spanId}-01`,
-    tracestate: 'foo=1'
-  })
-})
-
-t.test('without spans of its own the gateway names the caller’s span', async t => {
-  const headers: Record<string, string> = {}
-  for (const flags of ['00', '01']) {
-    const traceparent = `00-${traceId}-${spanId}-${flags}`
-    writeContext(headers, contextOf({ traceparent }, asByDefault, false), true)
-    t.equal(headers['traceparent'], traceparent)
-  }
-})
-
-t.test('a tracestate passes only with its traceparent, and where it may', async t => {
-  const headers: Record<string, string> = { tracestate: 'foo=1' }
-  writeContext(headers, contextOf({ tracestate: 'foo=1' }, asByDefault, true), true)
-  t.notOk('tracestate' in headers, 'no traceparent')
-  headers['tracestate'] = 'foo=1'
-  writeContext(
-    headers,
-    contextOf({ traceparent: sampled, tracestate: 'foo=1' }, asByDefault, true),
-    false
-  )
-  t.notOk('tracestate' in headers, 'not to this upstream')
-})
-
-t.test('a new trace has ids of its own, which never repeat', async t => {
-  const contexts = Array.from({ length: 2000 }, () =>
-    contextOf({ traceparent: 'x' }, asByDefault, true)
-  )
-  t.equal(new Set(contexts.map(context => context.traceId)).size, contexts.length)
-  t.equal(new Set(contexts.map(context => context.spanId)).size, contexts.length)
-  const headers: Record<string, string> = {}
-  for (const context of contexts.slice(0, 20)) {
-    writeContext(headers, context, true)
-    const { traceId, spanId } = context
-    t.same(readTraceparent(headers['traceparent'] ?? ''), { traceId, spanId, sampled: true })
-    t.equal(context.parentId, undefined)
-  }
 })
 
 t.test('samplers: of the parent, of all, of none, of a share of the traces', async t => {

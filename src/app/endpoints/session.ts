@@ -42,9 +42,8 @@ export function addSession(scope: FastifyInstance): void {
     handler: async request => {
       const { session } = mustLive(request)
       const listed = await sessions.list(signedInOf(session))
-      const times = sessions.times()
       const described = listed.map(each => ({
-        ...describeSession(each, times),
+        ...describeSession(each, sessions.now()),
         current: each.session.id === session.id
       }))
       return envelope.success(described, { total: listed.length })
@@ -70,11 +69,10 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const one = typeof id === 'string' && id !== '' ? id : undefined
   const except = one === undefined && others === true ? session.id : undefined
   const which = { ...(one && { only: one }), ...(except && { except }) }
-  const { closed } = await sessions.endOf(signedInOf(session), which, {
-    by: 'user',
-    address: clientAddress(request),
-    requestId: request.id
-  })
+  const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
+  const { closed } = await sessions.endOf(signedInOf(session), end, each =>
+    one === undefined ? each.id !== except : each.id === one
+  )
   const { id: userId, username: user } = session.identity
   const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
   // An id that matches no session may hold anything.
@@ -92,10 +90,10 @@ export function addRefresh(scope: FastifyInstance): void {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
       const live = liveIn(await sessions.read(mustLive(request).key))
-      const times = sessions.times()
-      setTimeLeft(reply, live, times.now)
-      if (answer === undefined) return envelope.success(timeLeft(live, times.now))
-      const value = answer.render({ ...live, ...times })
+      const now = sessions.now()
+      setTimeLeft(reply, live, now)
+      if (answer === undefined) return envelope.success(timeLeft(live, now))
+      const value = answer.render({ ...live, now })
       refuseLeak(value, live.session, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }

@@ -23,7 +23,7 @@ const ofRequests = [
 ] as const
 
 export function addAccessLog(app: FastifyInstance): void {
-  const { log, counters, rates, running, tracer, failures } = app.gateway
+  const { log, counters, metrics, running, tracer, failures } = app.gateway
   const aliases = aliasesOf(app.gateway)
   for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
@@ -42,10 +42,10 @@ export function addAccessLog(app: FastifyInstance): void {
     request.trail = trail
     request.routeConfig = routeConfig
     request.onResponseClose = endings
-    rates.inFlight++
+    metrics.inFlight++
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
-      rates.inFlight--
+      metrics.inFlight--
       complete(trail, reply)
       failures.add(trail)
       if (trace?.isRecorded === true) {

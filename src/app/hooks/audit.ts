@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { AuditConfig, HowToShow } from '../../config/schema/gateway.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { readJson } from '../../json/body.ts'
-import { type Json, textAt } from '../../json/values.ts'
+import { tryJson } from '../../json/body.ts'
+import { textAt } from '../../json/values.ts'
 import type { AuditEntry } from '../../observability/audit/line.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { toHundredths } from '../../observability/request-json.ts'
@@ -65,7 +65,8 @@ function createFields({ fields, key: [key = ''] }: AuditConfig) {
     if (members === undefined) return undefined
     // A larger body was streamed, and no part of it is in memory any more.
     if (!Buffer.isBuffer(body) || body.length > maxBodyBytes) return undefined
-    const value = valueOf(body, headers)
+    // Of a body that cannot be read the upstream decides what is wrong with it.
+    const value = tryJson(body, headers, maxBodyBytes)
     const shown = members.flatMap(({ name, show }) => {
       const text = textAt(value, name)
       return text === undefined ? [] : [[name, show(text)] as const]
@@ -78,13 +79,4 @@ function shownBy(how: HowToShow, key: string): (text: string) => string {
   if (how === 'plain') return text => text.slice(0, 256)
   if (how === 'last4') return text => (text.length > 8 ? `…${text.slice(-4)}` : '…')
   return text => createHmac('sha256', key).update(text).digest('base64url').slice(0, 16)
-}
-
-/** Null for a body that cannot be read: the upstream decides what is wrong with it. */
-function valueOf(body: Buffer, headers: FastifyRequest['headers']): Json {
-  try {
-    return readJson(body, headers, maxBodyBytes)
-  } catch {
-    return null
-  }
 }

@@ -68,8 +68,7 @@ export function closingOf(
 export function createMaintenance({ config, maintenance }: Gateway): RequestHook {
   return function refuseClosed(request, _reply, done) {
     const { trail, live } = request
-    const closings = maintenance?.current ?? []
-    const closing = closingOf(closings, config.routes.routes, trail, live?.session)
+    const closing = closingOf(maintenance.current, config.routes.routes, trail, live?.session)
     if (closing === undefined) return done()
     const { message, until } = closing
     const retryAfter = (Date.parse(until) - Date.now()) / 1000

@@ -138,11 +138,7 @@ function setLimitHeaders(reply: FastifyReply, all: readonly Counted[]): void {
 }
 
 /** @returns what gives the place back, once; undefined where none is free */
-export function takeSlot(
-  counts: Map<string, number>,
-  key: string,
-  max: number
-): (() => void) | undefined {
+export function takeSlot(counts: Map<string, number>, key: string, max: number) {
   const count = counts.get(key) ?? 0
   if (count >= max) return undefined
   counts.set(key, count + 1)

@@ -6,16 +6,9 @@ import { Html, html } from './html.ts'
 /** The standard headers forbid scripts, styles and frames. */
 function sendPage(reply: FastifyReply, head: Html, body: Html): void {
   const page = html`<!doctype html>
-    <html>
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width" />
-        ${head}
-      </head>
-      <body>
-        ${body}
-      </body>
-    </html> `
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    ${head}${body}`
   void reply
     .headers({ 'content-type': 'text/html; charset=utf-8', 'referrer-policy': 'no-referrer' })
     .send(page.text)

@@ -61,7 +61,7 @@ export function leavingOf(response: ServerResponse): AbortController {
   const end = new AbortController()
   const leave = () => {
     if (response.writableFinished) return
-    end.abort(new GatewayError('request.malformed', { cause: new Error('the client left') }))
+    end.abort(new GatewayError('request.malformed', { cause: 'the client left' }))
   }
   if (response.closed) leave()
   else response.once('close', leave)

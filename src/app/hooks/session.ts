@@ -2,7 +2,7 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { keyIn } from '../../login/keys.ts'
+import { keyIn } from '../../session/keys.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import {
   createSecretId,
@@ -12,6 +12,7 @@ import {
   publicId,
   signedInOf
 } from '../../session/types.ts'
+import { wallTime } from '../../steady-clock.ts'
 import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 
 const twoSessions =
@@ -127,7 +128,7 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   await request.session.regenerate()
   await request.session.save()
   if (session.remembered) {
-    request.session.cookie.expires = new Date(opened.absoluteEnd + sessions.times().aheadMs)
+    request.session.cookie.expires = new Date(wallTime(opened.absoluteEnd))
   }
   // As if the browser had sent it: else the plugin clears the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId

@@ -113,7 +113,7 @@ function compileProfile(gateway: Compiling): Route {
       const value =
         answer === undefined
           ? filledUser(gateway, user, live.session.identity)
-          : answer.render({ ...live, ...sessions.times(), profile: user })
+          : answer.render({ ...live, now: sessions.now(), profile: user })
       refuseLeak(value, live.session, 'endpoints.profile')
       const whole = envelope.success(value, undefined, placement)
       contract?.(() => whole)
@@ -190,7 +190,7 @@ function answerOf(
   const { placement, render } = createAnswer(config, written)
   return {
     status: written.status ?? 200,
-    initialValue: live => render(live && { ...live, ...sessions.times() }),
+    initialValue: live => render(live && { ...live, now: sessions.now() }),
     shaping: {
       shape: (value, live) => {
         refuseLeak(value, live?.session, `routes.${name}.answer`)

@@ -6,11 +6,12 @@ import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
-import { readJson } from '../../json/body.ts'
+import { tryJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
 import { cookiesAfter, matchesTest } from '../../login/login-response.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { Call } from '../../proxy/receiver.ts'
+import { headerText } from '../../proxy/request-headers.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Sessions } from '../../session/sessions.ts'
@@ -38,18 +39,13 @@ export function createCredentials(gateway: Gateway, name: string) {
 function createEnsuring(gateway: Gateway, name: string, isNeeded: boolean) {
   const { exchanges, tokenRefresh, sessions } = gateway
   const exchange = exchanges.get(name)
-  const ensure = async (live: Live, trail: Trail): Promise<Live> => {
-    try {
-      const fresh = await tokenRefresh.ensureFresh(live, trail)
-      return exchange ? await tokenRefresh.ensureToken(fresh, exchange, trail) : fresh
-    } catch (error) {
-      if (isNeeded || !isOfUpstream(error)) throw error
-      return live
-    }
-  }
   return (live: Live, trail: Trail): Live | Promise<Live> => {
     const isLasting = exchange === undefined && live.session.credential?.expiresAt === undefined
-    return isLasting ? sessions.credentials.withHeld(live) : ensure(live, trail)
+    if (isLasting) return sessions.credentials.withHeld(live)
+    return tokenRefresh.ensureFresh(live, trail, exchange).catch((error: unknown) => {
+      if (isNeeded || !isOfUpstream(error)) throw error
+      return live
+    })
   }
 }
 
@@ -60,9 +56,9 @@ const maxSuspects = 10_000
 /** @returns replaces a response to a refused token of the gateway's own (`exchange`, `jwt`) */
 function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
   const { exchanges, credentialFor, tokenRefresh } = gateway
-  const { credential, sessionEnded = { status: [401] } } = gateway.upstream(upstreamName).config
-  const form = credentialOf(credential)
-  if (!form.hasOwnToken) return undefined
+  const { config } = gateway.upstream(upstreamName)
+  const { sessionEnded = { status: [401] } } = config
+  if (!credentialOf(config.credential).hasOwnToken) return undefined
   const exchange = exchanges.get(upstreamName)
   const tokenOf = credentialFor(upstreamName)
   let refusedAt = -Infinity
@@ -83,7 +79,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
     const former = tokenOf(live.session)
     const { session } = await tokenRefresh.ensureToken(live, exchange, trail, former?.token)
     if (sendAgain === undefined) throw unconfirmed()
-    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, form))
+    const second = await sendAgain(credentialHeaders(tokenOf(session) ?? {}, config))
     if (!saysEnded(sessionEnded, second)) return second
     discard(second)
     refusedAt = performance.now()
@@ -92,7 +88,7 @@ function createOwnTokenReader(gateway: Gateway, upstreamName: string) {
 }
 
 function refused(): GatewayError {
-  const cause = new Error('the back-end refuses the token by which the gateway names the user')
+  const cause = 'the back-end refuses the token by which the gateway names the user'
   return new GatewayError('upstream.error', { cause })
 }
 
@@ -105,11 +101,7 @@ function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse)
   if (test.path === undefined) return matchesTest(test, { status, headers })
   if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
   if (!mayHold(test, headers, body)) return false
-  try {
-    return matchesTest(test, { status, headers }, readJson(body, headers, maxBytes))
-  } catch {
-    return false
-  }
+  return matchesTest(test, { status, headers }, tryJson(body, headers, maxBytes))
 }
 
 /** perf: most responses do not hold the value at all, so they need not be parsed for it. */
@@ -130,7 +122,7 @@ function unconfirmed(): GatewayError {
   return new GatewayError('upstream.error', {
     status: 503,
     retryAfter: 1,
-    cause: new Error('the response says that the back-end’s session has ended, once')
+    cause: 'the response says that the back-end’s session has ended, once'
   })
 }
 
@@ -215,15 +207,12 @@ function takeCredential(
   const { credential = {} } = live.session
   const before = credential.cookies ?? ''
   const cookies = cookiesAfter(before, setCookie, names)
-  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
-  const areNewCookies = cookies !== before && isSendable(cookies)
+  const isNewToken =
+    typeof token === 'string' && headerText.test(token) && token !== credential.token
+  const areNewCookies = cookies !== before && headerText.test(cookies)
   if (!isNewToken && !areNewCookies) return
   credentials.take(live, {
     ...(areNewCookies && { cookies }),
     ...(isNewToken && { token })
   })
-}
-
-function isSendable(value: string): boolean {
-  return /^[\x20-\x7e]+$/.test(value)
 }

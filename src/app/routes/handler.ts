@@ -9,7 +9,7 @@ import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream, toGatewayError } from '../../errors/errors.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/receiver.ts'
-import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/response.ts'
+import { discard, failureStatuses } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
@@ -24,10 +24,7 @@ import { createOpening } from './websocket.ts'
 const dropped = 'the body of the request was dropped: `passGetBody` of the route would send it'
 
 /** Adds those of `routes` that go to an upstream. */
-export async function addForwarded(
-  scope: FastifyInstance,
-  routes: readonly Route[]
-): Promise<void> {
+export async function addForwarded(scope: FastifyInstance, routes: readonly Route[]) {
   const { gateway } = scope
   for (const route of routes) {
     if (route.target === undefined) continue
@@ -146,10 +143,7 @@ function createHandler(route: ForwardedRoute, gateway: Gateway) {
 }
 
 /** @returns undefined where the upstream failed, and the fixed response is to be sent */
-async function sendUnlessFailed(
-  { send }: Upstream,
-  call: Call
-): Promise<UpstreamResponse | undefined> {
+async function sendUnlessFailed({ send }: Upstream, call: Call) {
   try {
     const response = await send(call)
     if (!failureStatuses.has(response.status)) return response

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isRecord, type Json, textOf } from '../../json/values.ts'
-import { compileQuery } from '../../proxy/query.ts'
+import { compileQuery, malformed } from '../../proxy/query.ts'
 import type { Call } from '../../proxy/receiver.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
@@ -150,7 +150,7 @@ function readForm(bytes: Buffer, headers: Headers): Json {
   // In another charset each letter would become this one.
   const holds = (each: string) => each.includes('\ufffd')
   if (!/%ef%bf%bd/i.test(text) && [...parameters].flat().some(holds)) {
-    throw new GatewayError('request.malformed', { cause: new Error('the form is not UTF-8') })
+    throw malformed('the form is not UTF-8')
   }
   const members = Map.groupBy(parameters, ([name]) => name)
   return Object.fromEntries(
@@ -163,20 +163,15 @@ function readForm(bytes: Buffer, headers: Headers): Json {
 
 /** @throws GatewayError `request.malformed` for what has no form: a list or text, nested objects */
 function writeForm(value: Json): string {
-  if (!isRecord(value)) throw noForm()
+  if (!isRecord(value)) throw malformed('the body does not fit a form')
   const form = new URLSearchParams()
   for (const [name, member] of Object.entries(value)) {
     for (const each of Array.isArray(member) ? (member as Json[]) : [member]) {
       if (each === null || each === undefined) continue
       const text = textOf(each)
-      if (text === undefined) throw noForm()
+      if (text === undefined) throw malformed('the body does not fit a form')
       form.append(name, text)
     }
   }
   return form.toString()
-}
-
-function noForm(): GatewayError {
-  const cause = new Error('the body does not fit a form')
-  return new GatewayError('request.malformed', { cause })
 }

@@ -5,12 +5,14 @@ import { pathsOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Live } from '../../session/types.ts'
 import type { Exchange } from '../../shaping/module.ts'
+import { withAt } from '../../shaping/shape.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
-import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
+import { isRecord, type Json, type JsonRecord } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
+import { fetchWhole } from '../../proxy/upstream.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { Compiling } from './credentials.ts'
@@ -74,7 +76,7 @@ function compileFetch(
     const caller = { ...forwardedForOf(request), session: live?.session }
     const passed = toHeaders(sent, caller, false, true)
     const ask = (token: Record<string, string> = {}) =>
-      upstream.fetchWhole({
+      fetchWhole(upstream, {
         method: 'GET',
         path: toUpstream(target),
         headers: { ...passed, ...token },
@@ -107,15 +109,17 @@ export async function fetchParts(
 ): Promise<Merge> {
   const results = await Promise.all(parts.map(part => fetchPart(request, part, signal)))
   return async (response, shape) => {
-    const whole: JsonRecord = {}
-    if (!place(whole, into, response ?? null)) {
+    const own = placed({}, into, response ?? null)
+    if (own === undefined) {
       throw invalid('the response is not an object to which parts can be added')
     }
+    let whole = own
     const missing: string[] = []
     for (const { part, value, error } of results) {
       const { name, written } = part
-      const hasPlace = place(whole, part.into, value)
-      if (hasPlace && error === undefined) continue
+      const next = placed(whole, part.into, value)
+      whole = next ?? whole
+      if (next !== undefined && error === undefined) continue
       const fault =
         error ?? invalid(`the part "${name}" has no place: what would hold it is not an object`)
       if (written.required) throw fault
@@ -153,26 +157,9 @@ function noteMissing(
   trail.reason = `part ${part}: ${code}${why}`
 }
 
-/**
- * Copies or creates the objects along the path; without one the members of the value are set.
- * @returns false where something along the path, or whose members are set, is no object
- */
-function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
-  const last = path.at(-1)
-  if (value === undefined || (value === null && last === undefined)) return true
-  if (last === undefined) {
-    if (!isRecord(value)) return false
-    for (const name of Object.keys(value)) put(target, name, value[name])
-    return true
-  }
-  let holder = target
-  for (const name of path.slice(0, -1)) {
-    const next = Object.hasOwn(holder, name) ? holder[name] : undefined
-    if (next !== undefined && next !== null && !isRecord(next)) return false
-    const copy = { ...next }
-    put(holder, name, copy)
-    holder = copy
-  }
-  put(holder, last, value)
-  return true
+/** Without a path the members of the value are added. Undefined where it has no place. */
+function placed(whole: JsonRecord, path: readonly string[], value: Json): JsonRecord | undefined {
+  if (value === undefined || (value === null && path.length === 0)) return whole
+  if (path.length > 0) return withAt(whole, path, value) as JsonRecord | undefined
+  return isRecord(value) ? { ...whole, ...value } : undefined
 }

@@ -11,12 +11,10 @@ type Headers = Record<string, string | string[]>
 export function createPlaces({ upstream, upstreamName, rewrite, written: { redirects } }: Target) {
   /** By this route, or by another one that leads to the place. */
   const toPublic = ({ server }: FastifyRequest, path: string): string | undefined => {
-    let found = rewrite.toPublic(path)
-    for (const { target: other } of server.routes) {
-      if (found !== undefined) break
-      if (other?.upstreamName === upstreamName) found = other.rewrite.toPublic(path)
-    }
-    return found
+    const others = server.routes.filter(({ target }) => target?.upstreamName === upstreamName)
+    const rewrites = [rewrite, ...others.flatMap(({ target }) => target?.rewrite ?? [])]
+    const places = rewrites.values().map(each => each.toPublic(path))
+    return places.find(place => place !== undefined)
   }
 
   /** @returns undefined for a place that is none of the upstream's, and does not pass */
@@ -28,7 +26,8 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
     const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
-    if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
+    const isWithin = upstream.addresses.some(({ origin }) => origin === url.origin)
+    if (isWithin) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
     const told = request.server.gateway.forwardedHost(request)
     if (url.host === told?.toLowerCase()) {

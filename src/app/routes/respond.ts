@@ -197,7 +197,7 @@ async function respondShaped(
 
 function readResponse({ headers, body }: UpstreamResponse, shaping: Shaping): unknown {
   if (isEventStream(headers)) {
-    const cause = new Error('the response is not valid JSON: it is a stream of events')
+    const cause = 'the response is not valid JSON: it is a stream of events'
     throw new GatewayError('shape.not-json', { cause })
   }
   if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')

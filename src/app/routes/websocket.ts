@@ -114,11 +114,7 @@ function protocolsOf({ headers }: IncomingMessage): string[] {
 }
 
 /** Sends the 101. @returns undefined where the client is gone */
-function accept(
-  reply: FastifyReply,
-  upgrade: UpgradeResponse,
-  options: ServerOptions
-): WebSocket | undefined {
+function accept(reply: FastifyReply, upgrade: UpgradeResponse, options: ServerOptions) {
   const { raw, request } = reply
   const fixed = { noServer: true, clientTracking: false, perMessageDeflate: false }
   const server = adopt(new WebSocketServer({ ...fixed, ...options }))

@@ -59,14 +59,14 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
     }
     const giveBack = async (those: readonly Bucket[]) => {
       await lockouts.giveBack(those, taken)
-      lines.end(buckets, those)
+      lines.end(buckets)
     }
     if (leaving.aborted) await giveBack(buckets)
     leaving.throwIfAborted()
     return {
       refused: () => {
         reportLocks()
-        lines.end(buckets, [])
+        lines.end(buckets)
       },
       /** The password was right, or was not judged. */
       refund: () => giveBack(buckets),
@@ -78,7 +78,7 @@ export function createSignInGuard(gateway: Gateway, apart = '', browsers?: Known
         const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }
         const isRefused = isFailure || !(await lockouts.take([bucket])).isTaken
         reportLocks(isRefused ? undefined : 'address')
-        if (isRefused) lines.end(buckets, [])
+        if (isRefused) lines.end(buckets)
         else await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
         return isRefused
       },

@@ -32,11 +32,7 @@ export function addLogin(scope: FastifyInstance): void {
   })
 }
 
-async function signIn(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  guard: SignInGuard
-): Promise<unknown> {
+async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignInGuard) {
   const { trail } = request
   const { gateway } = request.server
   const { envelope, sessions, sourceFaults } = gateway
@@ -68,7 +64,7 @@ async function signIn(
   recordSignedIn(request, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
-    const value = answer.render({ ...opened, ...sessions.times() })
+    const value = answer.render({ ...opened, now: sessions.now() })
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)

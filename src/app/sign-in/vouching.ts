@@ -1,6 +1,6 @@
 /** Asks the sources, in their order, who vouches, and opens the session or records the refusal. */
 import type { FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import {
   type ConsoleRequest,
   type PasswordSource,
@@ -92,11 +92,7 @@ const insecure =
  * @param leaving aborted when the client leaves: nobody would get the session
  * @throws StoreUnavailable; GatewayError `login.*`, `upstream.invalid` for a secret in the answer
  */
-export async function open(
-  request: FastifyRequest,
-  session: Session,
-  leaving: AbortSignal
-): Promise<Live> {
+export async function open(request: FastifyRequest, session: Session, leaving: AbortSignal) {
   const { gateway } = request.server
   const { sessions, cookie, answers, warnOnce } = gateway
   if (cookie.options.secure && request.protocol !== 'https') {
@@ -106,7 +102,7 @@ export async function open(
   try {
     leaving.throwIfAborted()
     const now = sessions.now()
-    const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
+    const facts = { session, idleEnd: now, absoluteEnd: now, now }
     refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
     const former = request.live
     // Its token may have been renewed while the password was checked.
@@ -135,19 +131,13 @@ export function recordSignedIn(request: FastifyRequest, opened: Live): void {
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
 }
 
-const outcomes: Partial<Record<ErrorCode, string>> = {
-  'login.refused': 'refused',
-  'login.challenge': 'challenge',
-  'login.blocked': 'blocked',
-  'login.blocked-by-operator': 'blocked',
-  'login.expired-password': 'expired-password'
-}
+const decided = /^login\.(refused|challenge|blocked|expired-password)/
 
 /** @throws `error` */
 export function refuse(request: FastifyRequest, error: unknown): never {
   const { trail } = request
   const { code, status } = toGatewayError(error)
-  const outcome = outcomes[code]
+  const [, outcome] = decided.exec(code) ?? []
   const other = status >= 500 || status === 409 ? 'failed' : 'malformed'
   const counted = outcome ?? (status === 429 ? 'limited' : other)
   request.server.gateway.counters.onSignIn(trail.source ?? '', counted)

@@ -1,10 +1,20 @@
+import type { FoundRequests } from '../../observability/failures.ts'
+import type { ReloadAnswer, ReplicasStatus, Status } from '../../ops/state-schemas.ts'
 import type { CliCommand } from '../cli-command.ts'
+import { addLimits, addLockouts } from './limits.ts'
+import { addMaintenance } from './maintenance.ts'
+import { addSessions } from './sessions.ts'
+import { addKeys, addUsers } from './users.ts'
 
 export function addDailyCommands(program: CliCommand): void {
   addFiles(program)
   addState(program)
   addMaintenance(program)
   addLimits(program)
+  addSessions(program)
+  addLockouts(program)
+  addUsers(program)
+  addKeys(program)
 }
 
 function addFiles(program: CliCommand): void {
@@ -12,24 +22,21 @@ function addFiles(program: CliCommand): void {
     .subcommand('start', 'run the gateway (the default)', { isDefault: true })
     .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
-    .checks(({ lastGood, state }) =>
-      lastGood === true && state === undefined ? '--last-good goes with --state.' : undefined
-    )
-    .runs(async () => (await import('../start.ts')).start).details(`
+    .details(`
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again.
-
-Examples:
-  console-gateway start -c /etc/console-gateway
-  LISTEN=127.0.0.1:3000 console-gateway`)
+the config again.`)
+    .examples(
+      'console-gateway start -c /etc/console-gateway',
+      'LISTEN=127.0.0.1:3000 console-gateway'
+    )
+    .runs(async () => (await import('../start.ts')).start)
   program
     .subcommand('demo [dir]', 'run an example console and back-end with a gateway between them')
-    .runs(async () => (await import('../demo.ts')).demo).details(`
+    .details(`
 Says what to try. Its config is in DIR, which is written if it is not there (default: a
-temporary folder, removed at the end), and may be changed while it runs.
-
-Examples:
-  console-gateway demo`)
+temporary folder, removed at the end), and may be changed while it runs.`)
+    .examples('console-gateway demo')
+    .runs(async () => (await import('../demo.ts')).demo)
   program
     .subcommand('check', 'report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
@@ -37,129 +44,83 @@ Examples:
     .option('--user <name>', 'with --live: look up a user in LDAP directories, without a password')
     .option('--no-code', 'load no own code, try no expectation')
     .json()
-    .runs(async () => (await import('../check.ts')).check).details(`
+    .details(`
 The config's own code (module) is loaded, and may do anything that you may: use --no-code
 for a config that you do not trust.
-
-Examples:
-  console-gateway check --live -c /etc/console-gateway
 Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`)
+    .examples('console-gateway check --live -c /etc/console-gateway')
+    .runs(async () => (await import('../check.ts')).check)
   program
     .subcommand('reload', 'make a running gateway read its config again, and print the changes')
     .option('--yes', 'allow the change to end most sessions of file users')
-    .asksGateway()
-    .runs(async () => (await import('../status.ts')).reload).details(`
-All or nothing; changes to gateway.yaml are listed and need a restart.
-
-Examples:
-  console-gateway check && console-gateway reload`)
+    .details('All or nothing; changes to gateway.yaml are listed and need a restart.')
+    .examples('console-gateway check && console-gateway reload')
+    .asks<ReloadAnswer, { readonly yes?: boolean }>(
+      ({ values: { yes = false } }) => ['/reload', { body: { yes } }],
+      async answer => (await import('../status.ts')).reloadOf(answer)
+    )
 }
 
 function addState(program: CliCommand): void {
   program
     .subcommand('status', 'show the state of a running gateway: its config and its faults')
     .option('--all', 'all replicas that were seen within 10 s: who runs what')
-    .asksGateway()
-    .runs(async () => (await import('../status.ts')).status).details(`
-Examples:
-  console-gateway status --all
-Exit codes: 3 if the config files were refused, or a replica does not answer.`)
+    .details('Exit codes: 3 if the config files were refused, or a replica does not answer.')
+    .examples('console-gateway status --all')
+    .asks<Status | ReplicasStatus, { readonly all?: boolean }>(
+      ({ values: { all } }) => [all === true ? '/replicas' : '/status'],
+      async answer => {
+        const { replicasOf, statusOf } = await import('../status.ts')
+        return 'replicas' in answer ? replicasOf(answer) : statusOf(answer)
+      }
+    )
   program
     .subcommand('health', 'say whether a running gateway takes requests, for health checks')
-    .asksGateway()
-    .runs(async () => (await import('../status.ts')).health).details(`
+    .details(`
 It takes them as long as the cookie's sessions can be found; a back-end that is down is
 shown, and is no reason.
-
-Examples:
-  console-gateway health -c /etc/console-gateway
 Exit codes: 1 if it is not ready, or none runs.`)
+    .examples('console-gateway health -c /etc/console-gateway')
+    .asksGateways()
+    .runs(async () => (await import('../status.ts')).health)
   program
     .subcommand('ops', 'print a link that opens the operators’ page of a running gateway')
-    .asksGateway()
-    .runs(async () => (await import('../status.ts')).ops).details(`
+    .details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
-gateway's socket (ops.socket) is an operator.
-
-Examples:
-  docker compose exec gateway console-gateway ops`)
+gateway's socket (ops.socket) is an operator.`)
+    .examples('docker compose exec gateway console-gateway ops')
+    .asks<{ readonly url: string }>(
+      () => ['/link', { body: {} }],
+      ({ url: local }, { gateway }) => {
+        const link = new URL(local)
+        // From afar, the gateway's own address is not the one by which it is reached.
+        const isHere = gateway?.socketPath !== undefined
+        const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
+        const note = 'It opens the operators’ page once, within two minutes.'
+        return { json: { url }, text: url, note }
+      }
+    )
   program
     .subcommand('why [request-id]', 'tell what became of a request, why, and what to do about it')
     .option('--user <name>', 'requests of this user name or id')
     .option('--last <n>', 'the newest N, at most 500 (default: 5)')
     .option('--status <status>', 'failed, 4xx or 404')
     .option('--route <route>', 'requests of this route')
-    .asksGateway()
-    .checks(({ user, last, status, route }, [id]) => {
-      const isSearch = (user ?? last ?? status ?? route) !== undefined
-      return id !== undefined && isSearch ? 'REQUEST-ID stands alone.' : undefined
-    })
-    .runs(async () => (await import('../why.ts')).why).details(`
+    .details(`
 The id is in X-Request-Id of every response, in the log and in error bodies. Kept are the
 last 2000 requests that failed, took more than a second or were no GET: in Redis, those of
 all replicas; without Redis, until the process ends. More than 10 have one line each.
-
-Examples:
-  console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11
-  console-gateway why --user alice --status failed
 Exit codes: 3 if no request was found.`)
-}
-
-function addMaintenance(program: CliCommand): void {
-  const maintenance = program.subcommand(
-    'maintenance',
-    'show what is closed, close routes for a time, and open them again'
-  ).details(`
-A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
-ahead. Without --route all routes are meant, without --method all methods. The same
-routes and methods again take the new end and message.
-
-Examples:
-  console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
-  console-gateway maintenance end --route orders`)
-  maintenance
-    .subcommand('show', 'what is closed (the default)', { isDefault: true })
-    .asksGateway()
-    .runs(async () => (await import('../maintenance.ts')).showMaintenance)
-  maintenance
-    .subcommand('begin', 'close routes')
-    .requiredOption('--until <time>', 'the end')
-    .option('--from <time>', 'the beginning; at once without it')
-    .option('--message <text>', 'the message for users')
-    .repeatable('--route <route>', 'a route to close')
-    .repeatable('--method <method>', 'a method to close')
-    .repeatable('--allow-role <role>', 'users with this role go on')
-    .asksGateway()
-    .runs(async () => (await import('../maintenance.ts')).beginMaintenance)
-  maintenance
-    .subcommand('end', 'open routes again')
-    .repeatable('--route <route>', 'a route to open')
-    .asksGateway()
-    .runs(async () => (await import('../maintenance.ts')).endMaintenance)
-}
-
-function addLimits(program: CliCommand): void {
-  const limits = program.subcommand(
-    'limits',
-    'show how limits are used; show or reset the counts of one caller'
-  ).details(`
-A caller is an IP address, or a user by name or id. Locks of sign-in are not limits: see
-lockouts.
-
-Examples:
-  console-gateway limits show anna
-  console-gateway limits reset 203.0.113.7
-Exit codes: 0 nobody is over a limit, 3 somebody is.`)
-  limits
-    .subcommand('use', 'how all limits are used (the default)', { isDefault: true })
-    .asksGateway()
-    .runs(async () => (await import('../limits.ts')).showUse)
-  limits
-    .subcommand('show <caller>', 'the counts of all limits for a caller')
-    .asksGateway()
-    .runs(async () => (await import('../limits.ts')).showCaller)
-  limits
-    .subcommand('reset <caller>', 'set them to zero, in all replicas within a second')
-    .asksGateway()
-    .runs(async () => (await import('../limits.ts')).resetCaller)
+    .examples(
+      'console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11',
+      'console-gateway why --user alice --status failed'
+    )
+    .asks<FoundRequests>(
+      ({ rest: [id], values }) => {
+        const last = id === undefined ? 5 : undefined
+        return ['/requests', { query: { id, last, ...values } }]
+      },
+      async (found, { rest: [id], io }) =>
+        (await import('../why.ts')).requestsOf(found, id, io.stdout)
+    )
 }

@@ -17,54 +17,52 @@ function addExplain(program: CliCommand): void {
     .option('--answer <file>', 'the back-end’s response; - is standard input')
     .option('--live', 'ask the back-ends')
     .json()
-    .runs(async () => (await import('../explain.ts')).explain).details(`
+    .details(`
 The real app of this config handles the request, as of a browser that shows the console:
 no Redis is called, and limits count from zero. The path has server.mount and query. With
 --answer (JSON) or --live the operations of the shape are shown (with --json what each made
 of the response), and the response. With --live, back-ends that take a credential get
 --header, too. Without --as and --role the caller is not signed in.
-
-Examples:
-  console-gateway explain GET /api/orders --as alice
-  curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -
 Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`)
+    .examples('console-gateway explain GET /api/orders --as alice')
+    .examples(
+      'curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -'
+    )
+    .runs(async () => (await import('../explain.ts')).explain)
 }
 
 function addPlan(program: CliCommand): void {
   program
     .subcommand('plan [new-dir]', 'list what a new config folder would change, and the risks of it')
-    .asksGateway(words => words.length === 0)
-    .checks(({ url }, [folder]) =>
-      folder !== undefined && url !== undefined ? 'Give NEW-DIR, or --url URL.' : undefined
-    )
-    .runs(async () => (await import('../plan.ts')).plan).details(`
+    .details(`
 Compares the config folder (--config) with the new one; without that, the running gateway
 with the files of the config folder.
-
-Examples:
-  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
+    .examples('console-gateway plan /etc/console-gateway.next -c /etc/console-gateway')
+    .asksGateways({ isAsked: words => words.length === 0 })
+    .runs(async () => (await import('../plan.ts')).plan)
 }
 
 function addDocuments(program: CliCommand): void {
   program
     .subcommand('openapi', 'write an OpenAPI 3.1 document of all that the console can call')
-    .runs(async () => (await import('../openapi.ts')).openapi).details(`
-Examples:
-  console-gateway openapi > openapi.json
-  npx openapi-typescript openapi.json -o src/services/gateway.d.ts`)
-  const audit = program.subcommand('audit', 'verify the audit ledger').details(`
-Examples:
-  console-gateway audit verify`)
+    .examples(
+      'console-gateway openapi > openapi.json',
+      'npx openapi-typescript openapi.json -o src/services/gateway.d.ts'
+    )
+    .runs(async () => (await import('../openapi.ts')).openapi)
+  const audit = program
+    .subcommand('audit', 'verify the audit ledger')
+    .examples('console-gateway audit verify')
   audit
     .subcommand('verify', 'say whether a line was changed, cut, moved or added, or a file is gone')
     .option('--folder <dir>', 'the folder of the ledger')
     .option('--key-file <file>', 'a file with the key, or with several in lines')
     .repeatable('--collected <file>', 'a log with lines of the ledger (audit.to: stdout)')
     .json()
-    .runs(async () => (await import('../audit.ts')).audit).details(`
+    .details(`
 Folder and key are those of gateway.yaml; on another machine name them.
-
 Exit codes: 0 as it was written, 1 changed or unreadable, 3 something cannot be shown
 (entries were lost, Redis cannot be asked).`)
+    .runs(async () => (await import('../audit.ts')).audit)
 }

@@ -36,43 +36,39 @@ function addInit(program: CliCommand): void {
     .repeatable('--route <path>', 'a GET path that the console needs; PUBLIC=PATH to rename it')
     .option('--allow-plain-http', 'send the password over http to another machine')
     .option('-y, --yes', 'write without asking')
-    .runs(async () => (await import('../init/init.ts')).init).details(`
+    .details(`
 Asks what it needs to know; each question has an option, for scripts. It signs in at the
 back-end once, with the account that you name, and finds out how sign-in, token, user and
 lists work. Besides sign-in and sign-out it only sends GET, 40 requests at most. It writes
-the folder (default: config), which starts in any case; TODO lines say what is left to do.
-
-Examples:
-  console-gateway init
-  console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
-    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`)
-  const routes = program.subcommand(
-    'routes',
-    'look at a GET call of a back-end, and print a route and a shape for it'
-  ).details(`
-Examples:
-  console-gateway routes add GET /api/returns=/v2/refunds --user dora`)
+the folder (default: config), which starts in any case; TODO lines say what is left to do.`)
+    .examples(
+      'console-gateway init',
+      `console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
+  --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`
+    )
+    .runs(async () => (await import('../init/init.ts')).init)
+  const routes = program
+    .subcommand('routes', 'look at a GET call of a back-end, and print a route and a shape for it')
+    .examples('console-gateway routes add GET /api/returns=/v2/refunds --user dora')
   routes
     .subcommand('add <method> <path>', 'make the call GET PATH, and print its route and its shape')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
     .passwordEnv()
-    .runs(async () => (await import('../routes-add.ts')).routes).details(`
+    .details(`
 Signs in at the back-end as the config says, makes the one call, and signs out. The path
 is that at the back-end; PUBLIC=PATH names that of the console, too. What it prints is for
 routes.yaml.`)
+    .runs(async () => (await import('../routes-add.ts')).routes)
 }
 
 function addPresets(program: CliCommand): void {
-  const presets = program.subcommand(
-    'presets',
-    'list and show the presets of consoles and back-ends'
-  ).details(`
+  const presets = program
+    .subcommand('presets', 'list and show the presets of consoles and back-ends')
+    .details(`
 gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
-the same name: console/NAME, backend/NAME.
-
-Examples:
-  console-gateway presets show ant-design-pro`)
+the same name: console/NAME, backend/NAME.`)
+    .examples('console-gateway presets show ant-design-pro')
   presets
     .subcommand('list', 'all presets (the default)', { isDefault: true })
     .json()
@@ -88,34 +84,29 @@ function addSecrets(program: CliCommand): void {
       'hash-password',
       'read a password (prompt or standard input), print its argon2 hash'
     )
-    .hidesWords()
-    .runs(async () => (await import('../secrets.ts')).hash).details(`
-Examples:
-  pass show console/alice | console-gateway hash-password`)
+    .examples('pass show console/alice | console-gateway hash-password')
+    .runs(async () => (await import('../secrets.ts')).hash)
   program
     .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
-    .runs(async () => (await import('../secrets.ts')).generateSecret).details(`
-32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.
-
-Examples:
-  console-gateway generate-secret /run/secrets/session`)
+    .details(
+      '32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.'
+    )
+    .examples('console-gateway generate-secret /run/secrets/session')
+    .runs(async () => (await import('../secrets.ts')).generateSecret)
 }
 
 function addForEditorsAndShells(program: CliCommand): void {
   program
     .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
-    .runs(async () => (await import('../schemas.ts')).schemas).details(`
+    .details(`
 Writes schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…". Run it again after an update of the gateway.
-
-Examples:
-  console-gateway schemas -c /etc/console-gateway`)
+"# yaml-language-server: $schema=…". Run it again after an update of the gateway.`)
+    .examples('console-gateway schemas -c /etc/console-gateway')
+    .runs(async () => (await import('../schemas.ts')).schemas)
   program
     .subcommand('completion', 'print a script that makes a shell complete commands and options')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
-    .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
-Print it again after an update of the gateway.
-
-Examples:
-  source <(console-gateway completion bash)   # in ~/.bashrc; likewise zsh`)
+    .details('Print it again after an update of the gateway.')
+    .examples('source <(console-gateway completion bash)   # in ~/.bashrc; likewise zsh')
+    .runs(async () => (await import('../completion.ts')).completionOf(program))
 }

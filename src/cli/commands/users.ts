@@ -1,97 +1,51 @@
-import { Option } from 'commander'
+import type { CreatedKey, KeyJson } from '../../ops/keys.ts'
+import type { BlockJson } from '../../ops/users.ts'
 import type { CliCommand } from '../cli-command.ts'
+import { type Columns, tableOf } from '../command.ts'
 
-export function addUserCommands(program: CliCommand): void {
-  addSessions(program)
-  addLockouts(program)
-  addUsers(program)
-  addKeys(program)
+const nobodyThere =
+  'Nobody with this name is signed in. It is the name that `sessions list` shows, which may not be ' +
+  'the one that is typed.'
+
+type Block = { readonly source?: string; readonly for?: string }
+
+const blockColumns: Columns<BlockJson> = {
+  USER: ({ name }) => name,
+  SOURCE: ({ source = 'any' }) => source,
+  UNTIL: ({ until = 'unblocked' }) => until
 }
 
-function addSessions(program: CliCommand): void {
-  const sessions = program.subcommand(
-    'sessions',
-    'list sessions, of a user or of all; close one, a user’s, or everyone’s'
-  ).details(`
-A user is a user name or an id. If several users match, nothing is done and they are
-listed. Who was signed out may sign in again: see users block.
-
-Examples:
-  console-gateway sessions close alice --source users-file
-Exit codes: 3 if no user or several users match.`)
-  const subcommand = (words: string, description: string) =>
-    sessions
-      .subcommand(words, description)
-      .addOption(
-        new Option('--by <what>', 'whether USER is an id or a name (default: either)').choices([
-          'id',
-          'name'
-        ])
-      )
-      .option('--source <name>', 'of this credential source')
-      .asksGateway()
-  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most')
-    .checks(({ by, source }, [user]) =>
-      user === undefined && (by ?? source) !== undefined ? 'Give USER.' : undefined
-    )
-    .runs(async () => (await import('../sessions.ts')).listSessions)
-  subcommand('close [user] [session-id]', 'close the sessions of a user, or one of them')
-    .option('--everyone', 'all sessions of all users')
-    .option('--yes', 'with --everyone: do not ask')
-    .checks(({ by, source, everyone, yes }, [user]) => {
-      const isOfUser = user !== undefined && (everyone ?? yes) === undefined
-      const isOfAll = (user ?? by ?? source) === undefined && everyone === true
-      return isOfUser || isOfAll ? undefined : 'Give USER, or --everyone.'
-    })
-    .runs(async () => (await import('../sessions.ts')).closeSessions)
+const keyColumns: Columns<KeyJson> = {
+  'KEY': ({ name }) => name,
+  'ROLES': ({ roles }) => roles.join(', '),
+  'LAST USED': ({ lastUsedAt = 'never' }) => lastUsedAt,
+  'EXPIRES': ({ expiresAt }) => expiresAt,
+  'CREATED BY': ({ createdBy }) => createdBy
 }
 
-function addLockouts(program: CliCommand): void {
-  const lockouts = program.subcommand(
-    'lockouts',
-    'list and lift locks of sign-in after too many failures'
-  ).details(`
-An address that tried many accounts is locked by itself: name both if both are locked.
-
-Examples:
-  console-gateway lockouts lift --account alice --address 203.0.113.7`)
-  const subcommand = (name: string, description: string) =>
-    lockouts
-      .subcommand(name, description)
-      .option('--account <name>', 'the user name, in any spelling')
-      .option('--address <ip>', 'an address; of an IPv6 address its whole network')
-      .asksGateway()
-  subcommand('list', 'the locks').runs(async () => (await import('../limits.ts')).listLockouts)
-  subcommand('lift', 'end a lock now, in all replicas, and forget the failures')
-    .checks(({ account, address }) =>
-      (account ?? address) === undefined ? 'Give --account NAME, or --address IP.' : undefined
-    )
-    .runs(async () => (await import('../limits.ts')).liftLockouts)
-}
-
-function addUsers(program: CliCommand): void {
+export function addUsers(program: CliCommand): void {
   const wrongWords =
     'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
-    .action((_values, command) => command.error(wrongWords)).details(`
+    .action((_values, command) => command.error(wrongWords))
+    .details(`
 The password is asked for without echo, or read from standard input. A new password ends
 the user's sessions.
 
 block ends the sessions of a user of any source, and refuses sign-ins: for a time, or
 until unblock. The user is a name or an id.
-
-Examples:
-  console-gateway users add alice --role admin -c /etc/console-gateway
-  pass show console/alice | console-gateway users set-password alice
-  console-gateway users block anna --for 2h
 Exit codes: 3 if there is no such block (unblock).`)
+    .examples(
+      'console-gateway users add alice --role admin -c /etc/console-gateway',
+      'pass show console/alice | console-gateway users set-password alice',
+      'console-gateway users block anna --for 2h'
+    )
   const ofFile = (words: string, description: string) =>
     users
       .subcommand(words, description)
       .option('--file <file>', 'the users file, if there are several')
       .passwordEnv()
-      .hidesWords()
   ofFile('add <user>', 'add a user to the users file')
     .repeatable('--role <role>', 'a role of the user')
     .option('--id <id>', 'the id that back-ends get (default: the name)')
@@ -100,39 +54,82 @@ Exit codes: 3 if there is no such block (unblock).`)
   ofFile('set-password <user>', 'set the password of a user').runs(
     async () => (await import('../users.ts')).setPassword
   )
-  const ofGateway = (words: string, description: string) =>
-    users.subcommand(words, description).asksGateway()
-  ofGateway('block <user>', 'refuse sign-ins of a user')
-    .option('--source <name>', 'at this credential source only')
-    .option('--for <duration>', 'such as 30m, 2h or 7d')
-    .runs(async () => (await import('../access.ts')).blockUser)
-  ofGateway('unblock <user>', 'allow them again')
-    .option('--source <name>', 'at this credential source only')
-    .runs(async () => (await import('../access.ts')).unblockUser)
-  ofGateway('blocked', 'list blocked users').runs(
-    async () => (await import('../access.ts')).listBlocked
-  )
+  addBlocks(users)
 }
 
-function addKeys(program: CliCommand): void {
-  const keys = program.subcommand('keys', 'create, list and revoke keys for scripts').details(`
+function addBlocks(users: CliCommand): void {
+  users
+    .subcommand('block <user>', 'refuse sign-ins of a user')
+    .option('--source <name>', 'at this credential source only')
+    .option('--for <duration>', 'such as 30m, 2h or 7d')
+    .asks<BlockJson & { readonly closed: number }, Block>(
+      async ({ rest: [name], values: { source, for: written } }) => {
+        const { forMs } = await import('../durations.ts')
+        return ['/users/block', { body: { name, source, forMs: forMs(written) } }]
+      },
+      ({ name, until, closed }) => {
+        const end = until === undefined ? '' : ` until ${until}`
+        const text = `blocked: ${name}${end}; sessions closed: ${closed}`
+        return { text: closed === 0 ? `${text}\n${nobodyThere}` : text }
+      }
+    )
+  users
+    .subcommand('unblock <user>', 'allow them again')
+    .option('--source <name>', 'at this credential source only')
+    .asks<{ readonly unblocked: number }, Block>(
+      ({ rest: [name], values }) => ['/users/unblock', { body: { name, ...values } }],
+      ({ unblocked }, { rest: [name] }) =>
+        unblocked === 0
+          ? { text: 'No such block: users blocked lists them.', isRefusal: true }
+          : { text: `unblocked: ${name}` }
+    )
+  users
+    .subcommand('blocked', 'list blocked users')
+    .asks<{ readonly blocked: readonly BlockJson[] }>(
+      () => ['/users/blocked'],
+      ({ blocked }) => ({ table: tableOf(blocked, blockColumns, 'nobody is blocked') })
+    )
+}
+
+export function addKeys(program: CliCommand): void {
+  const keys = program
+    .subcommand('keys', 'create, list and revoke keys for scripts')
+    .details(`
 A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. The key
 is printed once; the gateway keeps its hash alone. A revoked key ends within a second.
-
-Examples:
-  console-gateway keys create ci --role importer > ci.key
-  console-gateway keys revoke nightly-export
 Exit codes: 3 if there is no such key (revoke).`)
-  const subcommand = (words: string, description: string) =>
-    keys.subcommand(words, description).asksOneGateway()
-  subcommand('create <name>', 'print a new key')
+    .examples(
+      'console-gateway keys create ci --role importer > ci.key',
+      'console-gateway keys revoke nightly-export'
+    )
+  keys
+    .subcommand('create <name>', 'print a new key')
     .repeatable('--role <role>', 'a role of the key')
     .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')
-    .runs(async () => (await import('../access.ts')).createKey)
-  subcommand('list', 'the keys, with roles, last use and end').runs(
-    async () => (await import('../access.ts')).listKeys
-  )
-  subcommand('revoke <name>', 'end a key').runs(
-    async () => (await import('../access.ts')).revokeKey
+    .asks<CreatedKey, { readonly role?: readonly string[]; readonly for?: string }>(
+      async ({ rest: [name], values: { role: roles, for: written } }) => {
+        const { forMs } = await import('../durations.ts')
+        return ['/keys/create', { body: { name, roles, forMs: forMs(written) } }]
+      },
+      ({ key, expiresAt }) => ({
+        text: key,
+        note: `Keep this key now: it is not shown again. It expires ${expiresAt}.`
+      }),
+      { isOfOne: true }
+    )
+  keys
+    .subcommand('list', 'the keys, with roles, last use and end')
+    .asks<{ readonly keys: readonly KeyJson[] }>(
+      () => ['/keys'],
+      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') }),
+      { isOfOne: true }
+    )
+  keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
+    ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
+    ({ revoked }, { rest: [name] }) =>
+      revoked === 0
+        ? { text: 'No such key: keys list shows them.', isRefusal: true }
+        : { text: `revoked: ${name}` },
+    { isOfOne: true }
   )
 }

@@ -1,9 +1,9 @@
 /** Requests to a back-end: few, bounded, timed out, and no redirect is followed. */
-import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
+import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { readJson } from '../../json/body.ts'
 import type { Json } from '../../json/values.ts'
-import { type BackEnd, callWith, type Send } from '../../login/back-end-call.ts'
-import type { RawResponse } from '../../login/login-response.ts'
+import { type BackEnd, callWith } from '../../login/back-end-call.ts'
+import type { WholeResponse } from '../../proxy/response.ts'
 import type { Credential } from '../../session/types.ts'
 import { codeOf } from './detect.ts'
 
@@ -17,7 +17,7 @@ const maxBytes = 4 * 1024 * 1024
 export interface Reply {
   /** 0 without a response. */
   readonly status: number
-  readonly headers: RawResponse['headers']
+  readonly headers: WholeResponse['headers']
   /** Where it redirects: path and query, without a slash at the end. */
   readonly place?: string | undefined
   /** Undefined where it is not JSON. */
@@ -40,18 +40,21 @@ type Call = Omit<Parameters<typeof callWith>[1], 'timeoutMs' | 'purpose' | 'trai
 
 export type Client = ReturnType<typeof createClient>
 
-export function createClient(send: Send, fixedHeaders: Readonly<Record<string, string>>) {
+type Asked = Pick<BackEnd, 'base' | 'send'>
+
+export function createClient(
+  { base, send }: Asked,
+  fixedHeaders: Readonly<Record<string, string>>
+) {
   let requests = 0
   let silent = 0
 
   const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
     if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
-    const backEnd: BackEnd = {
-      // A list may be larger than a sign-in.
-      send: async request => await send({ ...request, maxBytes }),
-      credential: credentialOf(as)
-    }
+    // A list may be larger than a sign-in.
+    const sendAll: BackEnd['send'] = request => send({ ...request, collectBytes: maxBytes })
+    const backEnd = { base, send: sendAll, config: { credential: as } }
     const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
       return replyOf(await callWith(backEnd, { ...call, fixedHeaders, ...bounds }, credential))
@@ -71,12 +74,13 @@ export function createClient(send: Send, fixedHeaders: Readonly<Record<string, s
   }
 }
 
-export const fetchFrom = (backend: { readonly url: string }): Send =>
-  async function send({ method, path, headers, body = null }) {
+export const fetchFrom = (backend: { readonly url: string }): Asked => ({
+  base: '',
+  send: async ({ method, path, headers, body = null }) => {
     const response = await fetch(backend.url + path, {
       method,
-      headers,
-      body,
+      headers: headers as Record<string, string>,
+      body: body as string | null,
       // A redirect could take the password or token to another host.
       redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs)
@@ -96,8 +100,9 @@ export const fetchFrom = (backend: { readonly url: string }): Send =>
       body: Buffer.concat(chunks)
     }
   }
+})
 
-function replyOf({ status, headers, body: bytes }: RawResponse): Reply {
+function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
   const place = status >= 300 && status < 400 ? placeOf(headers['location']) : undefined
   try {
     const body = readJson(bytes, headers, maxBytes)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Document, visit } from 'yaml'
-import type { PresetChoice } from '../../config/schema/presets.ts'
+import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
 
@@ -103,7 +103,7 @@ export function filled<T extends object>(mapping: T): T | undefined {
 export function routeOf(
   { name, publicPath, path, upstream = 'backend', seen }: DraftRoute,
   shapes: Record<string, unknown>,
-  presets: PresetChoice
+  presets: Pick<GatewayConfig, 'extends' | 'backend'>
 ): object {
   const isList = seen?.isList !== false
   const rewrite = path === publicPath ? undefined : path

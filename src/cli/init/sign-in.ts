@@ -10,6 +10,8 @@ import { codeOf, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
 
+const likelyRefused = [400, 401, 403, 404, 422]
+
 /** The steps of `init` share the client, the user's answers and the draft of the files. */
 export interface Look {
   readonly client: Client
@@ -154,8 +156,6 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
     }
   }
 }
-
-const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
 function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {

@@ -33,8 +33,7 @@ const rules: readonly Rule[] = [
 ]
 
 export function checkConfig(config: CheckedConfig, report: Report): void {
-  const warn: Report = (path, message) => report(path, message, { warning: true })
-  for (const rule of rules) rule(config, report, warn)
+  for (const rule of rules) rule(config, report)
 }
 
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
@@ -93,19 +92,19 @@ export function checkNamed(named: readonly Named[], existing: Existing, report: 
     if (names.includes(name)) continue
     const [noun = ''] = what.split(/ (?:or|in) /)
     // The ledger's routes stand in gateway.yaml, which needs a restart; routes do not.
-    const how = { warning: what === 'route in the ledger' }
-    report(path, `there is no ${noun} "${name}".${nearest(name, names)}`, how)
+    const say = what === 'route in the ledger' ? report.warn : report
+    say(path, `there is no ${noun} "${name}".${nearest(name, names)}`)
   }
 }
 
-function checkReferences(config: CheckedConfig, report: Report, warn: Report): void {
+function checkReferences(config: CheckedConfig, report: Report): void {
   const { named, gateway, routes } = config
   const existing = { ...namesIn(routes), source: Object.keys(gateway.login.sources) }
   checkNamed(named, existing, report)
   for (const what of ['upstream', 'shape'] as const) {
     const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))
     for (const name of existing[what]?.filter(each => !used.has(each)) ?? []) {
-      warn([`${what}s`, name], `no route uses this ${what}`)
+      report.warn([`${what}s`, name], `no route uses this ${what}`)
     }
   }
 }

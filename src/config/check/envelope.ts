@@ -67,19 +67,19 @@ function isSuccess(code: ResponseCode, { successCode, custom }: Envelope): boole
 
 function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
   for (const [key, { code, status }] of Object.entries(custom.errors)) {
-    const place = ['envelope', 'custom', 'errors', key]
-    if (status === 200 && isBare(custom)) report([...place, 'status'], bareEnvelope)
+    const fault = report.at('envelope', 'custom', 'errors', key)
+    if (status === 200 && isBare(custom)) fault(['status'], bareEnvelope)
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
-      report(place, `no error code fits.${nearest(key, codes)}`)
+      fault([], `no error code fits.${nearest(key, codes)}`)
     }
     if (code !== undefined && isSuccess(code, envelope)) {
       const message =
         `${JSON.stringify(code)} reads as a code of success: ` +
         'the console would take the error for one'
-      report([...place, 'code'], message)
+      fault(['code'], message)
     }
     if (status !== undefined && status !== 200 && status < 400) {
-      report([...place, 'status'], 'expected 200, or 400 to 599')
+      fault(['status'], 'expected 200, or 400 to 599')
     }
   }
 }

@@ -6,7 +6,7 @@ import { usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
 
-const checkSession: Rule = ({ gateway }, report, warn) => {
+const checkSession: Rule = ({ gateway }, report) => {
   const { secrets, idle, absolute, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
@@ -15,7 +15,7 @@ const checkSession: Rule = ({ gateway }, report, warn) => {
     report(['session', 'secrets'], message)
   }
   if (idle > absolute) {
-    warn(['session', 'idle'], 'is longer than session.absolute, so it never applies')
+    report.warn(['session', 'idle'], 'is longer than session.absolute, so it never applies')
   }
   if (cookie.sameSite === 'none' && !cookie.secure) {
     const message = 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
@@ -23,18 +23,18 @@ const checkSession: Rule = ({ gateway }, report, warn) => {
   }
 }
 
-const checkOps: Rule = ({ gateway: { ops, server } }, report, warn) => {
+const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   const { host, port } = splitHostPort(ops.listen)
   if (server.listen === ops.listen && port !== 0) {
     const message = 'is the same as server.listen: the operators’ listener needs a port of its own'
-    report(['ops', 'listen'], message, { also: ['server', 'listen'] })
+    report(['ops', 'listen'], message, ['server', 'listen'])
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
     const message =
       `${ops.listen} can be reached from other machines, and ops.secret is empty: they get ` +
       'health checks only. Set ops.secret, or listen on 127.0.0.1'
-    warn(['ops', 'listen'], message)
+    report.warn(['ops', 'listen'], message)
   }
   if (ops.role === undefined || ops.tls !== undefined || ops.trustedProxies.length > 0) return
   const message =
@@ -43,22 +43,22 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report, warn) => {
   report(['ops', 'role'], message)
 }
 
-const checkOperators: Rule = ({ gateway: { ops, login } }, _, warn) => {
+const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
   ops.sources.forEach((name, index) => {
     const kind = login.sources[name]?.kind ?? 'users-file'
     if (kind === 'users-file') return
     const message =
       'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
       'they close sessions and reload config. Leave it out unless that is meant'
-    warn(['ops', 'sources', index], message)
+    report.warn(['ops', 'sources', index], message)
   })
   const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
   if (ops.role === undefined || ops.sources.length > 0 || hasUsersFile) return
   const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
-  warn(['ops', 'role'], message)
+  report.warn(['ops', 'role'], message)
 }
 
-const checkConsole: Rule = (config, report, warn) => {
+const checkConsole: Rule = (config, report) => {
   const { console: pages, login } = config.gateway
   if (pages === undefined) return
   const kind = login.sources[pages.signIn ?? '']?.kind ?? 'oidc'
@@ -74,7 +74,7 @@ const checkConsole: Rule = (config, report, warn) => {
       'hashes. Name only the folder of the built console'
     report(place, message)
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    warn(place, `there is no such folder: ${root}`)
+    report.warn(place, `there is no such folder: ${root}`)
   }
 }
 
@@ -95,35 +95,35 @@ const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
 
 const secretNames = /password|passwd|secret|token|credential|pwd/i
 
-const checkLedger: Rule = ({ gateway: { audit } }, _, warn) => {
+const checkLedger: Rule = ({ gateway: { audit } }, report) => {
   for (const [route, members] of Object.entries(audit?.fields ?? {})) {
     for (const [member, how] of Object.entries(members)) {
       if (!secretNames.test(member) || how === 'hash') continue
       const message = 'looks like a secret, which must not stand in a ledger'
-      warn(['audit', 'fields', route, member], message)
+      report.warn(['audit', 'fields', route, member], message)
     }
   }
 }
 
 /** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
-const adviseOnCookie: Rule = ({ gateway: { session, server } }, _, warn) => {
+const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   if (!session.cookie.secure) {
     const message = 'the session cookie travels without https; fine on loopback, nowhere else'
-    return warn(['session', 'cookie', 'secure'], message)
+    return report.warn(['session', 'cookie', 'secure'], message)
   }
   if (server.hosts.length === 0) {
     const message = 'is empty, so every well-formed Host is accepted: name your own'
-    warn(['server', 'hosts'], message)
+    report.warn(['server', 'hosts'], message)
   }
   if (server.tls !== undefined || server.trustedProxies.length > 0) return
   const message =
     'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
     'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +
     'development without one set session.cookie.secure: false'
-  warn(['server', 'trustedProxies'], message)
+  report.warn(['server', 'trustedProxies'], message)
 }
 
-const adviseOnProxies: Rule = ({ gateway: { server }, limits }, _, warn) => {
+const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
   server.trustedProxies.forEach((block, index) => {
     const [address = '', bits] = block.split('/')
     // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
@@ -132,7 +132,7 @@ const adviseOnProxies: Rule = ({ gateway: { server }, limits }, _, warn) => {
     const message =
       `${block} is a large part of the internet: clients there can forge the address ` +
       'that limits and lockouts count. Name only your load balancers'
-    warn(['server', 'trustedProxies', index], message)
+    report.warn(['server', 'trustedProxies', index], message)
   })
   const isCounted = Object.values(limits.limits).some(
     ({ by, mode }) => mode !== 'off' && by.includes('address')
@@ -141,10 +141,10 @@ const adviseOnProxies: Rule = ({ gateway: { server }, limits }, _, warn) => {
   if (server.trustedProxies.length > 0) return
   const message =
     'is empty: if a load balancer stands in front, all clients count as one address; name it'
-  warn(['server', 'trustedProxies'], message)
+  report.warn(['server', 'trustedProxies'], message)
 }
 
-const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, _, warn) => {
+const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
   const isAddressCounted = Object.values(limits).some(
     ({ mode, by, routes }) =>
       mode === 'enforce' && by.join() === 'address' && routes.includes('login')
@@ -152,7 +152,7 @@ const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, _, warn) => {
   for (const whom of ['address', 'account'] as const) {
     if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue
     const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
-    warn(['lockout', whom], message)
+    report.warn(['lockout', whom], message)
   }
 }
 

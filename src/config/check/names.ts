@@ -209,5 +209,6 @@ function reportReopened(path: Path, name: string, report: Report): void {
     ? `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
       'make sure that this upstream does not trust it'
     : `"${name}" passes anyway: remove it here; if the upstream has passHeaders, list it there`
-  report(path, message, { warning: isRefused })
+  const say = isRefused ? report.warn : report
+  say(path, message)
 }

@@ -1,6 +1,5 @@
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Report, Rule } from '../schema/config.ts'
-import type { Path } from '../schema/node.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import { checkRewrite } from './paths.ts'
@@ -8,37 +7,37 @@ import { checkRewrite } from './paths.ts'
 export const checkParts: Rule = ({ routes: { routes, endpoints } }, report) => {
   for (const [name, route] of Object.entries(routes)) {
     const { methods, websocket, contract, shape, parts = {} } = route
-    const place = ['routes', name]
+    const fault = report.at('routes', name)
     const hasParts = Object.keys(parts).length > 0
     if (hasParts && methods.some(method => method !== 'GET')) {
-      report([...place, 'methods'], 'a response made of parts can only be read: set methods: [GET]')
+      fault(['methods'], 'a response made of parts can only be read: set methods: [GET]')
     }
     if (hasParts && websocket !== undefined) {
-      report([...place, 'websocket'], 'cannot be combined with parts')
+      fault(['websocket'], 'cannot be combined with parts')
     }
     if (websocket !== undefined && !methods.includes('GET')) {
-      report([...place, 'websocket'], 'needs GET among the methods: a WebSocket begins as one')
+      fault(['websocket'], 'needs GET among the methods: a WebSocket begins as one')
     }
     if (contract?.mode === 'strict' && shape === undefined && !hasParts) {
       const message = '`strict` needs a shape: only a shaped response is read before it is sent'
-      report([...place, 'contract', 'mode'], message)
+      fault(['contract', 'mode'], message)
     }
-    checkPlaces(route, place, report)
+    checkPlaces(route, fault)
   }
-  checkPlaces(endpoints.profile, ['endpoints', 'profile'], report)
+  checkPlaces(endpoints.profile, report.at('endpoints', 'profile'))
 }
 
 type Aggregated = Pick<RouteConfig, 'path' | 'parts' | 'into'>
 
-function checkPlaces({ path: of, parts = {}, into }: Aggregated, place: Path, report: Report) {
-  const taken = [{ by: 'the response of the route’s own upstream', into, at: [...place, 'into'] }]
+function checkPlaces({ path: of, parts = {}, into }: Aggregated, report: Report): void {
+  const taken = [{ by: 'the response of the route’s own upstream', into, at: ['into'] }]
   for (const [name, part] of Object.entries(parts)) {
-    const where = [...place, 'parts', name]
-    checkRewrite(of, part.rewrite, [...where, 'rewrite'], report)
+    const where = ['parts', name]
+    checkRewrite(of, part.rewrite, report.at(...where, 'rewrite'))
     const each = { by: `the part "${name}"`, into: part.into, at: [...where, 'into'] }
     const other = taken.find(({ into: path }) => isWithin(path, each.into))
     if (other !== undefined) {
-      report(each.at, `"${other.into}" is taken by ${other.by}`, { also: other.at })
+      report(each.at, `"${other.into}" is taken by ${other.by}`, other.at)
     }
     taken.push(each)
   }

@@ -4,10 +4,8 @@ import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { oidcPath, oidcPaths } from '../schema/login.ts'
 import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
-import { templatePattern } from '../schema/primitives.ts'
 import {
   contains,
-  hasDotSegments,
   hasParameters,
   nearerFirst,
   overlapOf,
@@ -19,7 +17,6 @@ import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)
-  checkEndpoints(routes, report)
   checkRoutes(routes, report)
   checkAliases(routes, report)
   checkOwners(served, report)
@@ -82,7 +79,7 @@ function checkOwners(served: readonly Served[], report: Report): void {
       const request = `${method} ${each.path}`
       const other = owners.get(request)
       if (other === undefined) owners.set(request, each)
-      else report(each.where, `${request} is taken by ${other.owner}`, { also: other.where })
+      else report(each.where, `${request} is taken by ${other.owner}`, other.where)
     }
   }
 }
@@ -96,7 +93,7 @@ function checkClashes(served: readonly Served[], report: Report): void {
       const overlap = overlapOf(template.segments, other.segments)
       if (overlap === undefined) continue
       const message = clashOf(template.path, other.path, overlap, served)
-      if (message !== undefined) report(template.where, message, { also: other.where })
+      if (message !== undefined) report(template.where, message, other.where)
     }
   }
 }
@@ -127,69 +124,53 @@ function checkNearer({ routes }: RoutesConfig, report: Report): void {
     const message =
       `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
       `${around[1].path}: only the nearer path decides; name the methods here too`
-    report(['routes', name, 'methods'], message, { warning: true })
-  }
-}
-
-function checkEndpoints({ endpoints }: RoutesConfig, report: Report): void {
-  for (const [name, { path }] of Object.entries(endpoints)) {
-    if (!path.endsWith('*')) continue
-    report(['endpoints', name, 'path'], 'must not end in *: an endpoint has one path')
+    report.warn(['routes', name, 'methods'], message)
   }
 }
 
 function checkRoutes({ routes }: RoutesConfig, report: Report): void {
   for (const [name, { path, rewrite, access, keys }] of Object.entries(routes)) {
-    const place = ['routes', name]
+    const fault = report.at('routes', name)
     if (keys && access === 'public') {
-      report([...place, 'keys'], 'protects nothing on a public route: set access: session')
+      fault(['keys'], 'protects nothing on a public route: set access: session')
     }
     if (endpointNames.has(name)) {
-      report(place, `"${name}" is the name of an endpoint: choose another name`)
+      fault([], `"${name}" is the name of an endpoint: choose another name`)
     }
     const names = parametersOf(path)
     const twice = names.find((each, index) => names.indexOf(each) !== index)
-    if (twice !== undefined) report([...place, 'path'], `must not contain :${twice} twice`)
+    if (twice !== undefined) fault(['path'], `must not contain :${twice} twice`)
     if (rewrite !== undefined) {
-      checkRewrite(path, rewrite, [...place, 'rewrite'], report)
+      checkRewrite(path, rewrite, fault.at('rewrite'))
       if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
-        report([...place, 'rewrite'], 'must end in /*, as the public path does')
+        fault(['rewrite'], 'must end in /*, as the public path does')
       }
     }
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
       const message =
         'is public, although the path contains /admin: set access: session unless that is meant'
-      report([...place, 'access'], message, { warning: true })
+      fault.warn(['access'], message)
     }
   }
 }
 
 /** Reports a star or `:name` segments of a rewrite that its public path does not have. */
-export function checkRewrite(path: string, rewrite: string, place: Path, report: Report): void {
+export function checkRewrite(path: string, rewrite: string, report: Report): void {
   if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-    report(place, 'must not end in /*, since the public path does not')
+    report([], 'must not end in /*, since the public path does not')
   }
   const names = parametersOf(path)
   for (const name of parametersOf(rewrite)) {
     if (names.includes(name)) continue
-    report(place, `the public path has no :${name}.${nearest(name, names)}`)
+    report([], `the public path has no :${name}.${nearest(name, names)}`)
   }
 }
-
-// The schema's pattern for paths. Of an alias, which is a key, the schema checks the slash only.
-const publicPath = new RegExp(templatePattern)
 
 function checkAliases(routes: RoutesConfig, report: Report): void {
   const named = [...Object.values(routes.endpoints), ...Object.values(routes.routes)]
   const targets = new Set(named.map(({ path }) => path))
   for (const [alias, target] of Object.entries(routes.aliases)) {
     const place = ['aliases', alias]
-    if (!publicPath.test(alias) || hasDotSegments(alias)) {
-      const message =
-        'expected a path such as routes have: :name as a whole segment, * only as /* at the end, ' +
-        'no empty or dot segments'
-      report(place, message)
-    }
     if (!targets.has(target)) {
       report(place, `no route or endpoint has the path "${target}".${nearest(target, targets)}`)
     } else if (alias.endsWith('*') !== target.endsWith('*')) {

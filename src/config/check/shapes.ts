@@ -5,26 +5,18 @@ import type { Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-export function checkShapes({ routes }: CheckedConfig, report: Report, warn: Report): void {
+export function checkShapes({ routes }: CheckedConfig, report: Report): void {
   const { shapes } = routes
   checkBodies(routes, report)
-  const check = { shapes, report, warn, hasPaging: routes.paging !== undefined }
   for (const [name, steps] of Object.entries(shapes)) {
-    steps.forEach((step, index) => checkStep(step, ['shapes', name, index], check))
+    const ofShape = report.at('shapes', name)
+    steps.forEach((step, index) => checkStep(step, routes, ofShape.at(index)))
     const cycles: Array<readonly string[]> = []
     flatten([{ use: name }], shapes, [], names => cycles.push(names))
     const cycle = cycles.find(names => names.at(-1) === name)
-    if (cycle === undefined) checkOrder(steps, ['shapes', name], shapes, report)
-    else report(['shapes', name], `contains itself: ${cycle.join(' → ')}`)
+    if (cycle === undefined) checkOrder(steps, shapes, ofShape)
+    else ofShape([], `contains itself: ${cycle.join(' → ')}`)
   }
-}
-
-interface ShapesCheck {
-  readonly shapes: Shapes
-  readonly report: Report
-  readonly warn: Report
-  /** Whether config says how the console sends page number and size. */
-  readonly hasPaging: boolean
 }
 
 function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeStep[]]> {
@@ -35,19 +27,18 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
 
 const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
 
-function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
-  const { report } = check
-  if (step.echo !== undefined && !check.hasPaging) {
+function checkStep(step: ShapeStep, routes: RoutesConfig, report: Report): void {
+  if (step.echo !== undefined && routes.paging === undefined) {
     const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
-    report([...path, 'echo'], message)
+    report(['echo'], message)
   }
   if (step.nest?.countHeader !== undefined && step.nest.count === undefined) {
-    report([...path, 'nest', 'countHeader'], 'needs `count`, the member for that number')
+    report(['nest', 'countHeader'], 'needs `count`, the member for that number')
   }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
-    if (twice !== undefined) report([...path, key], `two members become "${twice}"`)
+    if (twice !== undefined) report([key], `two members become "${twice}"`)
   }
   for (const key of memberOperations) {
     const names = step[key] ?? []
@@ -55,29 +46,29 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
       name.includes('.')
     )
     const message = `"${dotted}" is the name of one member: for a member of an object, use \`at\``
-    if (dotted !== undefined) check.warn([...path, key], message)
+    if (dotted !== undefined) report.warn([key], message)
   }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
-      const place = [...path, ...where, index]
-      checkStep(each, place, check)
-      checkInner(each, place, check)
+      const ofInner = report.at(...where, index)
+      checkStep(each, routes, ofInner)
+      checkInner(each, routes.shapes, ofInner)
     })
   }
 }
 
 /** Operations for the whole response cannot stand within another one, nor come there by `use`. */
-function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck): void {
+function checkInner(step: ShapeStep, shapes: Shapes, report: Report): void {
   const misplaced = outermostOf(step)
   if (misplaced !== undefined) {
     const message = `\`${misplaced}\` is for the whole response: it cannot stand within another operation`
-    report(path, message)
+    report([], message)
   }
   if (step.use === undefined) return
   const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
   if (brought === undefined) return
   const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
-  report([...path, 'use'], message)
+  report(['use'], message)
 }
 
 function outermostOf(step: ShapeStep): string | undefined {
@@ -85,16 +76,16 @@ function outermostOf(step: ShapeStep): string | undefined {
 }
 
 /** `open` and `status` come first, `wrap` and `paging` last, also where `use` brings them. */
-function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, report: Report): void {
+function checkOrder(steps: readonly ShapeStep[], shapes: Shapes, report: Report): void {
   const all = steps.flatMap((step, index) =>
     flatten([step], shapes).map(each => ({ operation: outermostOf(each), index }))
   )
   all.forEach(({ operation, index }, position) => {
     if ((operation === 'open' || operation === 'status') && position > 0) {
-      report([...path, index], `\`${operation}\` has to be the first operation`)
+      report([index], `\`${operation}\` has to be the first operation`)
     }
     if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1) {
-      report([...path, index], `\`${operation}\` has to be the last operation`)
+      report([index], `\`${operation}\` has to be the last operation`)
     }
   })
 }

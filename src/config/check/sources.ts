@@ -3,32 +3,31 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import type { Path } from '../schema/node.ts'
 import { plainCookies } from '../schema/route.ts'
 import { credentialOf } from '../schema/routes.ts'
 
-export const checkSources: Rule = (config, report, warn) => {
+export const checkSources: Rule = (config, report) => {
   checkIdentities(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
-    const place = ['login', 'sources', name]
-    checkSecret(source, place, warn)
-    if (name === keySource) report(place, 'is the name of keys for scripts; choose another')
-    if (source.kind === 'ldap') checkDirectory(source, place, report, warn)
-    if (source.kind === 'oidc') checkOidc(source, place, report)
-    if (source.kind === 'upstream-login') checkTokens(source, place, report)
+    const ofSource = report.at('login', 'sources', name)
+    checkSecret(source, ofSource)
+    if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
+    if (source.kind === 'ldap') checkDirectory(source, ofSource)
+    if (source.kind === 'oidc') checkOidc(source, ofSource)
+    if (source.kind === 'upstream-login') checkTokens(source, ofSource)
   }
-  checkUnused(config, warn)
-  checkShown(config, warn)
+  checkUnused(config, report)
+  checkShown(config, report)
 }
 
 /** `init` writes the word where only an operator knows the secret. */
-function checkSecret(source: SourceConfig, place: Path, warn: Report): void {
+function checkSecret(source: SourceConfig, { warn }: Report): void {
   const message = 'is still TODO: nobody can sign in here'
   if (source.kind === 'oidc' && source.clientSecret === 'TODO') {
-    warn([...place, 'clientSecret'], message)
+    warn(['clientSecret'], message)
   }
   if (source.kind === 'ldap' && source.bind.password === 'TODO') {
-    warn([...place, 'bind', 'password'], message)
+    warn(['bind', 'password'], message)
   }
 }
 
@@ -38,13 +37,8 @@ const isTransferable = (id: string) =>
 /** Attributes that can be given to another person later, who would then have the same id. */
 const mutable = /^(?:uid|cn|sn|mail|displayname|samaccountname|userprincipalname)$/i
 
-function checkDirectory(
-  { urls, startTls, user }: LdapConfig,
-  place: Path,
-  report: Report,
-  warn: Report
-): void {
-  const where = [...place, 'user', 'id']
+function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): void {
+  const where = ['user', 'id']
   const id = user.id.toLowerCase()
   if (mutable.test(id) || id === user.username.toLowerCase()) report(where, isTransferable(user.id))
   if (id === 'objectguid' && user.id !== 'objectGUID') {
@@ -53,26 +47,23 @@ function checkDirectory(
   const plain = urls.find(url => url.startsWith('ldap:') && !isLoopback(new URL(url).hostname))
   if (startTls || plain === undefined) return
   const message = `passwords cross the network in clear, to ${plain}: use ldaps:// or StartTLS`
-  warn([...place, 'startTls'], message)
+  report.warn(['startTls'], message)
 }
 
 /** Claims that change, or may go to another person (OpenID Connect Core 1.0 §5.7). */
 const mutableClaims =
   /(?:^|\.)(?:email|preferred_username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
-function checkOidc(source: OidcConfig, place: Path, report: Report): void {
-  const { issuer, user, audience, clientId, path = '' } = source
+function checkOidc(source: OidcConfig, report: Report): void {
+  const { issuer, user, audience, clientId } = source
   if (audience === clientId) {
-    report([...place, 'audience'], 'is that of ID tokens, which are no access tokens')
-  }
-  if (path.endsWith('/')) {
-    report([...place, 'path'], 'must not end with a slash: others are below it')
+    report(['audience'], 'is that of ID tokens, which are no access tokens')
   }
   const { protocol, hostname } = new URL(issuer)
   if (protocol !== 'https:' && !isLoopback(hostname)) {
-    report([...place, 'issuer'], 'has to be https: whoever is in between could sign in as anyone')
+    report(['issuer'], 'has to be https: whoever is in between could sign in as anyone')
   }
-  if (mutableClaims.test(user.id)) report([...place, 'user', 'id'], isTransferable(user.id))
+  if (mutableClaims.test(user.id)) report(['user', 'id'], isTransferable(user.id))
 }
 
 type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
@@ -80,13 +71,13 @@ type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams, so their members must not hold a token. */
-function checkTokens(source: UpstreamLogin, place: Path, report: Report): void {
+function checkTokens(source: UpstreamLogin, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
   if (refresh !== undefined && expires === undefined) {
-    report([...place, 'refresh'], 'needs `expires`, the time when the token is renewed')
+    report(['refresh'], 'needs `expires`, the time when the token is renewed')
   }
   if (refresh !== undefined && token === undefined) {
-    report([...place, 'refresh'], 'needs `token`, the token to renew')
+    report(['refresh'], 'needs `token`, the token to renew')
   }
   const { roleMap: _, from, ...members } = user
   // The response of `from` is another one than that with the token.
@@ -97,7 +88,7 @@ function checkTokens(source: UpstreamLogin, place: Path, report: Report): void {
     )
     if (!isWithin && !namesToken.test(path)) continue
     const message = `"${path}" is or holds a token, which the browser and all upstreams would see`
-    report([...place, 'user', key], message)
+    report(['user', key], message)
   }
 }
 
@@ -129,7 +120,7 @@ export function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'
 }
 
 /** Warns of tokens that no upstream gets: the operator expects them to be sent. */
-function checkUnused({ gateway, routes }: CheckedConfig, warn: Report): void {
+function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void {
   const credentials = Object.values(routes.upstreams).map(each => credentialOf(each.credential))
   for (const [name, source] of Object.entries(gateway.login.sources)) {
     // An OpenID provider always gives a token.
@@ -150,7 +141,7 @@ function checkUnused({ gateway, routes }: CheckedConfig, warn: Report): void {
 }
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
-function checkShown({ gateway, routes }: CheckedConfig, warn: Report): void {
+function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue

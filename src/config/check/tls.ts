@@ -1,78 +1,52 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
 import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import { privateKeyIn } from '../schema/pem.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 
-export function checkTls(config: CheckedConfig, report: Report): void {
-  const { gateway, routes, authorities } = config
+export function checkTls({ gateway, routes }: CheckedConfig, report: Report): void {
   for (const name of ['server', 'ops'] as const) {
-    const pair = config[`${name}Tls`]
-    const certificate = pair && checkPair(pair, [name, 'tls'], report)
-    if (certificate) checkValidity(certificate, name, gateway[name].hosts, report)
+    const { tls, hosts } = gateway[name]
+    const ofPair = report.at(name, 'tls')
+    const certificate = tls && checkPair(tls, ofPair)
+    if (certificate) checkValidity(certificate, hosts, ofPair)
   }
   checkRedirect(gateway, report)
-  checkAuthority(['redis', 'ca'], config.redisCa, report)
-  const pemOf = (file = '') => ownMember(authorities, file)
-  for (const [name, source] of Object.entries(gateway.login.sources)) {
-    if (source.kind !== 'ldap') continue
-    checkAuthority(['login', 'sources', name, 'ca'], pemOf(source.ca), report)
-  }
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
-    const { ca, certificate, key } = upstream.tls ?? {}
-    const place = ['upstreams', name, 'tls']
-    checkAuthority([...place, 'ca'], pemOf(ca), report)
+    const { certificate, key } = upstream.tls ?? {}
+    const ofUpstream = report.at('upstreams', name, 'tls')
     if (upstream.tls !== undefined && urlsOf(upstream).some(url => url.startsWith('http:'))) {
-      report(place, 'has no effect: the address begins with http://, not https://')
+      ofUpstream([], 'has no effect: the address begins with http://, not https://')
     }
     if (certificate !== undefined && key !== undefined) {
-      checkPair({ certificate: pemOf(certificate) ?? '', key }, place, report)
+      checkPair({ certificate, key }, ofUpstream)
     } else if (certificate !== key) {
       const missing = key === undefined ? 'key' : 'certificate'
-      report(place, `the key "${missing}" is missing: a certificate needs its private key`)
+      ofUpstream([], `the key "${missing}" is missing: a certificate needs its private key`)
     }
   }
 }
 
-/** TLS itself takes any text, and then trusts nobody: each connection would fail. */
-function checkAuthority(place: Path, pem: string | undefined, report: Report): void {
-  if (pem === undefined || parsed(() => new X509Certificate(pem)) !== undefined) return
-  report(place, 'the file does not begin with a certificate: expected PEM')
-}
-
-function parsed<T>(parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch {
-    return undefined
+function checkPair(pair: ServerTls, report: Report): X509Certificate {
+  const certificate = new X509Certificate(pair.certificate)
+  const key = privateKeyIn(pair.key)
+  if (key === undefined) {
+    report(['key'], 'is not a private key: expected PEM without a password')
+    return certificate
   }
-}
-
-export const privateKeyOf = (pem: string) => parsed(() => createPrivateKey(pem))
-
-function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate | undefined {
-  const place = [...at, 'certificate']
-  const keyPlace = [...at, 'key']
-  const certificate = parsed(() => new X509Certificate(pair.certificate))
-  const key = privateKeyOf(pair.key)
-  if (certificate === undefined) {
-    report(place, 'the file does not begin with a certificate: expected PEM, the own one first')
-  }
-  if (key === undefined) report(keyPlace, 'is not a private key: expected PEM without a password')
-  if (certificate === undefined || key === undefined) return certificate
   if (!certificate.checkPrivateKey(key)) {
     const message = 'does not fit the certificate: it is the key of another one'
-    report(keyPlace, message, { also: place })
+    report(['key'], message, ['certificate'])
     return certificate
   }
   try {
     createSecureContext({ cert: pair.certificate, key: pair.key })
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-    report(place, `cannot be used with its key (${reason})`)
+    report(['certificate'], `cannot be used with its key (${reason})`)
   }
   return certificate
 }
@@ -80,11 +54,10 @@ function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate |
 /** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
 function checkValidity(
   certificate: X509Certificate,
-  name: string,
   hosts: readonly string[],
-  report: Report
-): void {
-  const warn = (message: string) => report([name, 'tls', 'certificate'], message, { warning: true })
+  { warn: at }: Report
+) {
+  const warn = (message: string) => at(['certificate'], message)
   const { validTo, validFrom } = certificate
   const now = Date.now()
   if (now > Date.parse(validTo)) warn(`expired on ${validTo}: browsers refuse it`)
@@ -94,7 +67,7 @@ function checkValidity(
     const address = host.replace(/^\[|\]$/g, '')
     const isNamed = isIP(address) === 0 ? certificate.checkHost(host) : certificate.checkIP(address)
     if (isNamed === undefined) {
-      warn(`does not name "${host}" of ${name}.hosts: browsers refuse it there`)
+      warn(`does not name "${host}" of \`hosts\`: browsers refuse it there`)
     }
   }
 }
@@ -102,11 +75,11 @@ function checkValidity(
 function checkRedirect({ server, ops }: GatewayConfig, report: Report): void {
   const redirect = server.tls?.redirect
   if (redirect === undefined) return
-  const place = ['server', 'tls', 'redirect']
+  const fault = report.at('server', 'tls', 'redirect')
   if (splitHostPort(redirect).port !== 0 && [server.listen, ops.listen].includes(redirect)) {
-    report(place, 'is the address of another listener: it needs a port of its own')
+    fault([], 'is the address of another listener: it needs a port of its own')
   }
   if (server.hosts.length > 0) return
   const message = 'needs `server.hosts`: with other names, clients could be led to another site'
-  report(place, message)
+  fault([], message)
 }

@@ -1,7 +1,7 @@
 /** A YAML file of config before any schema check: its value, and where each key stands. */
 import * as yaml from 'yaml'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
-import { displayName, type Fault, faultOfFile } from '../schema/faults.ts'
+import { displayName, type Fault, faultOfFile, reasonOf } from '../schema/faults.ts'
 import type { Path } from '../schema/node.ts'
 import type { Steps } from '../schema/steps.ts'
 import { faultOfReading, type Inputs } from './inputs.ts'
@@ -71,7 +71,7 @@ export function faultAt(
   severity: Fault['severity'] = 'fault'
 ): Fault {
   const own = layers.filter(({ preset }) => preset === undefined)
-  const above = path.map((_, index) => path.slice(0, -1 - index))
+  const above = path.slice(1).map((_, index) => path.slice(0, -1 - index))
   const place =
     placeAt({ layers }, path) ??
     above.map(each => placeAt({ layers: own }, each)).find(each => each !== undefined)
@@ -91,8 +91,7 @@ function readSource(file: string, name: string, { inputs, faults, namedBy, prese
     if (namedBy === undefined || error instanceof RangeError) {
       faults.push(faultOfReading(file, error))
     } else {
-      const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-      namedBy(`the file "${name}" cannot be read (${reason})`)
+      namedBy(`the file "${name}" cannot be read (${reasonOf(error)})`)
     }
     return undefined
   }
@@ -114,7 +113,7 @@ function* parse(
 ): Steps<Layer | undefined> {
   const lines = new yaml.LineCounter()
   const found: Fault[] = []
-  const lineOf = ({ range }: yaml.Node) => lines.linePos(range?.[0] ?? 0).line
+  const lineOf = (node: yaml.Node | null) => lines.linePos(node?.range?.[0] ?? 0).line
   const report = (line: number, message: string) => {
     // Of a file that is no config at all the first ones tell enough.
     if (found.length < maxMistakes) found.push(faultOfFile(file, message, line))
@@ -122,11 +121,10 @@ function* parse(
   const document = yield* yamlSteps(source, lines)
   const [error] = document.errors
   let value: unknown
-  let targets: Targets = new Map()
   if (error !== undefined) report(lines.linePos(error.pos[0]).line, syntaxFault(error, source))
   yield
   try {
-    if (error === undefined) targets = checkNodes(document, { report, lineOf, isJsonSchema })
+    if (error === undefined) checkNodes(document, { report, lineOf, isJsonSchema })
     if (found.length === 0) value = document.toJS({ maxAliasCount })
   } catch (thrown) {
     const { message } = thrown as Error
@@ -142,10 +140,10 @@ function* parse(
   if (found.length > 0 || !isRecord(value)) return undefined
   const name = displayName(file)
   const placeOf = (path: Path) => {
-    const member = memberAt(document.contents, path, targets)
+    const member = memberAt(value, path)
     if (member === undefined) return undefined
-    const line = lineOf(member.at)
-    return { file: name, preset, line, isEmpty: isEmpty(member.value) }
+    const line = lineOf(nodeOfKey(document.contents, path))
+    return { file: name, preset, line, isEmpty: member.value === undefined }
   }
   return { value, file: name, preset, placeOf }
 }
@@ -188,7 +186,6 @@ interface NodesCheck {
   readonly lineOf: (node: yaml.Node) => number
   readonly isJsonSchema: boolean
 }
-type Targets = Map<yaml.Alias, yaml.Node>
 
 /** Those of values that JSON has too; a single `!` says "text". */
 const plainTags = new Set([
@@ -199,21 +196,20 @@ const plainTags = new Set([
 /**
  * Reports what JSON does not have, and makes whole numbers and empty members what the readers of
  * the value expect.
- * @returns the node of each alias
  */
-function checkNodes(document: yaml.Document, check: NodesCheck): Targets {
+function checkNodes(document: yaml.Document, check: NodesCheck): void {
   const report = (node: yaml.Node, message: string) => check.report(check.lineOf(node), message)
   const anchors = new Map<string, yaml.Node>()
-  const targets: Targets = new Map()
   yaml.visit(document, (_, node, above) => {
     if (yaml.isPair(node)) {
       if (isEmpty(node.value)) node.value = new yaml.Scalar(undefined)
     } else if (yaml.isAlias(node)) {
       const target = anchors.get(node.source)
       if (target && above.includes(target)) throw new RangeError('an alias within its anchor')
-      if (target !== undefined) return void targets.set(node, target)
       const name = node.source
-      report(node, `the alias *${name} has no anchor: define &${name} above it`)
+      if (target === undefined) {
+        report(node, `the alias *${name} has no anchor: define &${name} above it`)
+      }
     } else if (yaml.isNode(node)) {
       const { anchor, tag = '!' } = node
       if (anchor !== undefined) anchors.set(anchor, node)
@@ -228,7 +224,6 @@ function checkNodes(document: yaml.Document, check: NodesCheck): Targets {
       report(node, 'this number is too long to be exact: write it as text, in quotes')
     }
   })
-  return targets
 }
 
 const isMerge = ({ key }: yaml.Pair): boolean =>
@@ -249,35 +244,33 @@ function reportTwice(pairs: readonly yaml.Pair[], { report, lineOf }: NodesCheck
   }
 }
 
-interface Member {
-  readonly at: yaml.Node
-  readonly value: unknown
-}
-
-function memberAt(root: unknown, [step, ...rest]: Path, targets: Targets): Member | undefined {
-  const member = step === undefined ? undefined : memberOf(root, String(step), targets)
-  return rest.length === 0 ? member : memberAt(member?.value, rest, targets)
-}
-
-/** As the library merges: own keys win, and earlier sources. */
-function memberOf(written: unknown, step: string, targets: Targets): Member | undefined {
-  const resolved = (node: unknown) => (yaml.isAlias(node) ? targets.get(node) : node)
-  const node = resolved(written)
-  if (yaml.isSeq(node)) {
-    const item = node.items[Number(step)] as yaml.Node | undefined
-    return item && { at: item, value: item }
+/** The node of a key. What an alias or `<<` brings stands where that does. */
+function nodeOfKey(root: yaml.Node | null, path: Path): yaml.Node | null {
+  let key = root
+  let value: unknown = root
+  for (const step of path) {
+    if (yaml.isSeq(value)) {
+      key = value.items[Number(step)] as yaml.Node
+      value = key
+    } else if (yaml.isMap<yaml.Scalar, yaml.Node>(value)) {
+      const { items } = value
+      const pair = items.find(each => each.key.value === String(step)) ?? items.find(isMerge)
+      key = pair?.key ?? key
+      value = pair && !isMerge(pair) && pair.value
+    }
   }
-  if (!yaml.isMap(node)) return undefined
-  const own = node.items.find(({ key }) => yaml.isScalar(key) && key.value === step)
-  if (own !== undefined) return { at: own.key as yaml.Node, value: resolved(own.value) }
-  return node.items
-    .filter(isMerge)
-    .flatMap(({ value }) => {
-      const sources = resolved(value)
-      return yaml.isSeq(sources) ? sources.items : [sources]
-    })
-    .map(source => memberOf(source, step, targets))
-    .find(each => each !== undefined)
+  return key
+}
+
+/** Its value, which is undefined for an empty one; undefined where there is no such key. */
+function memberAt(root: unknown, path: Path): { readonly value: unknown } | undefined {
+  let value = root
+  for (const step of path) {
+    const isInside = typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+    if (!isInside) return undefined
+    value = (value as JsonRecord)[step]
+  }
+  return { value }
 }
 
 const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"'

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { TSchema, Static } from 'typebox'
 import type { Named, Report } from '../schema/config.ts'
-import { ConfigError } from '../schema/faults.ts'
+import { ConfigError, reasonOf } from '../schema/faults.ts'
 import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
 import { asNode, type Node } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
@@ -23,6 +23,8 @@ export function readTree(schema: Node, tree: Tree, reading: FolderReading, named
     environment,
     fileOf: name => fileIn(reading, name),
     readText: inputs.read,
+    // Text around certificates is no part of them, in whatever encoding.
+    readPem: file => inputs.readBytes(file).toString('utf8'),
     report: (path, message) => faults.push(faultAt(tree, path, message)),
     named
   })
@@ -65,8 +67,7 @@ export function readTexts(
     try {
       texts[name] ??= readText(name)
     } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-      report(path, `the file cannot be read (${reason})`)
+      report(path, `the file cannot be read (${reasonOf(error)})`)
     }
   }
   return texts

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { ConfigError, type Fault, faultOfFile } from '../schema/faults.ts'
+import { ConfigError, type Fault, faultOfFile, reasonOf } from '../schema/faults.ts'
 import type { Environment } from './references.ts'
 
 const maxFileBytes = 1024 * 1024
@@ -54,10 +54,9 @@ export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
 }
 
 export function faultOfReading(file: string, error: unknown) {
-  const { code, message } = error as NodeJS.ErrnoException
   const line = error instanceof NotUtf8Error ? error.line : 0
   const isOfContent = error instanceof RangeError
-  const reason = isOfContent ? message : `the file cannot be read (${code ?? message})`
+  const reason = isOfContent ? error.message : `the file cannot be read (${reasonOf(error)})`
   return faultOfFile(file, reason, line)
 }
 

@@ -1,22 +1,22 @@
 /** Loads all config files: read, checked against each other and frozen. */
-import type { JsonRecord } from '../../json/values.ts'
+import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
 import { contractSteps } from '../check/parts.ts'
-import { installChanges } from '../diff.ts'
+import { gatewayChanges } from '../diff.ts'
 import {
   type Config,
   configSchema,
   fileOfKey,
+  schemaOf,
   type LoadedConfig,
   type Named,
-  type ServerTls,
   type CheckedConfig,
   type Report
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
-import type { GatewayConfig, SourceConfig } from '../schema/gateway.ts'
-import type { Path } from '../schema/node.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
+import { branchOf, memberSchema, type Node, ownMember, type Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
@@ -49,7 +49,7 @@ export function* loadSteps(
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
   const report = reporterOf(tree, faults)
-  const { users, schemas, pemTexts, modules } = yield* readNamedFiles(named, reading, report)
+  const { users, schemas, modules } = yield* readNamedFiles(named, reading, report)
   // Only values that fit their schema are checked further.
   if (faults.length > 0) {
     checkNamed(named, namesIn(tree.value), report)
@@ -57,10 +57,9 @@ export function* loadSteps(
   }
   const { folder, bases } = reading
   const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-  const contents = contentOf(sections.gateway, named, pemTexts)
   const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
   const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
-  const config = { folder, bases, named, ...sections, ...contents, users: ofUsers }
+  const config = { folder, bases, named, ...sections, users: ofUsers }
   const contracts = yield* contractSteps(config.routes, schemas, file =>
     reporterOf(file.tree, faults)
   )
@@ -68,18 +67,19 @@ export function* loadSteps(
   checkConfig(config, report)
   throwFaults(faults)
   yield
-  const restartNeeded = running ? checkForRunning(config, running.gateway, tree, faults) : []
+  const gateway = running
+    ? (withLive(schemaOf.gateway, running.gateway, config.gateway) as GatewayConfig)
+    : config.gateway
+  const restartNeeded = running ? checkForRunning(config, gateway, tree, faults) : []
   throwFaults(faults)
-  const kept = filesOfSources(running)
   return deepFreeze({
     ...config,
-    users: { ...kept.users, ...config.users },
-    authorities: { ...kept.authorities, ...config.authorities },
+    users: { ...runningUsers(running), ...config.users },
     contracts,
     modules,
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
-    gateway: running?.gateway ?? config.gateway,
+    gateway,
     restartNeeded,
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
@@ -96,63 +96,51 @@ function* readNamedFiles(named: readonly Named[], reading: FolderReading, report
   const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading, report)
   const schemas = yield* readMappings(of('contract file'), schemaFile, reading, report)
-  // Text around certificates is no part of them, in whatever encoding.
-  const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
   const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
     users,
     schemas,
-    pemTexts: readTexts(of('PEM file'), readPem, report),
     modules: readTexts(of('module'), readModule, report)
   }
 }
 
 /** What the sources of the running process need, whatever the files name now. */
-function filesOfSources(running: Config | undefined) {
+function runningUsers(running: Config | undefined): Config['users'] {
   const sources = Object.values(running?.gateway.login.sources ?? {})
-  const nameOf = (source: SourceConfig) => {
-    if (source.kind === 'users-file') return source.file
-    return source.kind === 'ldap' ? source.ca : undefined
-  }
-  const names = new Set(sources.map(nameOf))
-  const pick = <T>(all: Readonly<Record<string, T>> = {}) =>
-    Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)))
-  return { users: pick(running?.users), authorities: pick(running?.authorities) }
+  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
+  const usersOf = (file: string) => [file, running?.users[file] ?? { users: {} }] as const
+  return Object.fromEntries(files.map(usersOf))
 }
 
-/** What config has of the PEM files that it names. */
-function contentOf(
-  { server, ops, redis }: GatewayConfig,
-  named: readonly Named[],
-  pemTexts: Readonly<Record<string, string>>
-) {
-  const pairOf = (pair: ServerTls | undefined): ServerTls | undefined =>
-    pair && { certificate: pemTexts[pair.certificate] ?? '', key: pair.key }
-  const [serverTls, opsTls] = [pairOf(server.tls), pairOf(ops.tls)]
-  const redisCa = redis?.ca === undefined ? undefined : pemTexts[redis.ca]
-  const ofClients = named.filter(
-    ({ what, path: [section] }) =>
-      what === 'PEM file' && (section === 'upstreams' || section === 'login')
-  )
-  return {
-    authorities: Object.fromEntries(ofClients.map(({ name }) => [name, pemTexts[name] ?? ''])),
-    ...(serverTls && { serverTls }),
-    ...(opsTls && { opsTls }),
-    ...(redisCa !== undefined && { redisCa })
-  }
+/** The install config of the process, with what of the files needs no restart. */
+function withLive(schema: Node, running: unknown, files: unknown): unknown {
+  if (schema.restart === false) return files ?? running
+  if (!isRecord(running) || !isRecord(files)) return running
+  const branch = branchOf(schema, running)
+  const members = Object.entries(running).map(([key, value]) => {
+    const member = memberSchema(branch, key) ?? {}
+    return [key, withLive(member, value, ownMember(files, key))]
+  })
+  return Object.fromEntries(members) as unknown
 }
 
 /** @param note after each message; warnings were reported without it */
-function reporterOf(tree: Tree, faults: Fault[], note = ''): Report {
-  return (path, message, { warning = false, also } = {}) => {
-    // A warning is for the author of the key: operators cannot mend a preset.
-    if (warning && (note !== '' || placeAt(tree, path)?.preset !== undefined)) return
-    const other = also === undefined ? undefined : placeAt(tree, also)
+function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
+  const report = (path: Path, message: string, also?: Path) => {
+    const other = also && placeAt(tree, [...place, ...also])
     const isOwn = other !== undefined && other.preset === undefined
     const otherPlace = isOwn ? ` (line ${other.line})` : ''
-    const severity = warning ? 'warning' : 'fault'
-    faults.push(faultAt(tree, path, message + otherPlace + note, severity))
+    faults.push(faultAt(tree, [...place, ...path], message + otherPlace + note))
   }
+  return Object.assign(report, {
+    warn: (path: Path, message: string) => {
+      const where = [...place, ...path]
+      // A warning is for the author of the key: operators cannot mend a preset.
+      if (note !== '' || placeAt(tree, where)?.preset !== undefined) return
+      faults.push(faultAt(tree, where, message, 'warning'))
+    },
+    at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
+  })
 }
 
 /** @returns keys of `gateway.yaml` that differ from the install config of the process */
@@ -162,7 +150,9 @@ function checkForRunning(
   tree: Tree,
   faults: Fault[]
 ): string[] {
-  const restartNeeded = installChanges(running, config.gateway).map(({ path }) => path)
+  const restartNeeded = gatewayChanges(running, config.gateway)
+    .filter(({ restart }) => restart)
+    .map(({ path }) => path)
   for (const key of Object.values(presetKeys).filter(each => restartNeeded.includes(each))) {
     // Routes and limits are merged with the preset of the running process no more.
     faults.push(faultAt(tree, [key], 'another preset needs a restart of the process'))

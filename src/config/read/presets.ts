@@ -6,19 +6,16 @@ import { type ConfigFile, fileOfKey } from '../schema/config.ts'
 import { ConfigError } from '../schema/faults.ts'
 import { asNode } from '../schema/node.ts'
 import {
-  type PresetChoice,
-  presetChoiceSchema,
+  presetChoice,
   presetFile,
   presetKeys,
   type PresetKind,
-  presetKinds,
-  presetsOfKind
+  presetKinds
 } from '../schema/presets.ts'
 import type { Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, type Layer, placeAt, type Tree, treeOf } from './document.ts'
 import type { FolderReading } from './inputs.ts'
 import { read } from './read.ts'
-import type { Environment } from './references.ts'
 
 export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')
@@ -99,14 +96,21 @@ function* ownFiles(
   return layers
 }
 
-/** In the order of merging. An unknown name is left out: its schema reports it. */
+/** In the order of merging. */
 function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading): Steps<Layer[]> {
   const layers: Layer[] = []
-  const choice = choiceOf(own, environment)
+  const silent = {
+    environment,
+    fileOf: String,
+    readText: String,
+    readPem: String,
+    report: () => {}
+  }
   for (const kind of presetKinds) {
     const key = presetKeys[kind]
-    const name = choice[key]
-    if (name === undefined || !presetsOfKind(kind).includes(name)) continue
+    // What is wrong with the key is reported when the whole folder is read.
+    const name = read(asNode(presetChoice[key]), own.value[key], silent)
+    if (typeof name !== 'string') continue
     const layer = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
       inputs,
       faults,
@@ -120,15 +124,4 @@ function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading)
     }
   }
   return layers
-}
-
-/** Which presets the folder names; faults of the two keys are reported when it is read. */
-function choiceOf({ value }: Tree, environment: Environment): PresetChoice {
-  const choice = read(asNode(presetChoiceSchema), value, {
-    environment,
-    fileOf: path => path,
-    readText: () => '',
-    report: () => {}
-  })
-  return choice as PresetChoice
 }

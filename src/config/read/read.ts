@@ -161,12 +161,12 @@ function suggestion(schema: Node, value: unknown): string {
   return `. Write ${schema.instead.replace('VALUE', value)} for that.`
 }
 
-function faultOfKey({ properties, chosenBy }: Node, key: string): string {
+function faultOfKey({ properties, chosenBy, keysExpected }: Node, key: string): string {
   if (properties !== undefined) {
     const beside = chosenBy === undefined ? '' : ` beside \`${chosenBy}\``
     return `unknown key "${key}"${beside}.${nearest(key, Object.keys(properties))}`
   }
-  const rule = 'lower-case letters, digits and dashes; a path begins with /'
+  const rule = keysExpected ?? 'lower-case letters, digits and dashes'
   return `the name "${key}" is not allowed: ${rule}`
 }
 

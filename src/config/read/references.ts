@@ -1,5 +1,7 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
-import { branchOf, type Node, ownMember } from '../schema/node.ts'
+import { reasonOf } from '../schema/faults.ts'
+import { certificateIn } from '../schema/pem.ts'
+import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -8,6 +10,7 @@ export interface References {
   readonly fileOf: (path: string) => string
   /** @throws the system's error */
   readonly readText: (file: string) => string
+  readonly readPem: (file: string) => string
 }
 
 /** Stands for a value with a fault that was reported. */
@@ -21,7 +24,10 @@ function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 
-/** `file:` is for secrets only. @returns undefined for a value that counts as not set */
+/**
+ * `file:` is for secrets only.
+ * @returns the text of a PEM file, undefined for a value that counts as not set
+ */
 export function filledIn(
   schema: Node,
   written: string,
@@ -46,6 +52,7 @@ export function filledIn(
     const file = references.fileOf(filled.slice('file:'.length))
     return secretIn(file, references, report)
   }
+  if (schema.format === pemFormat) return pemIn(filled, references, report)
   return filled !== written && takesNumberOrFlag(schema) ? numberOrFlag(filled) : filled
 }
 
@@ -80,8 +87,19 @@ function secretIn(file: string, { readText }: References, report: (message: stri
     if (secret !== '') return secret
     report(`the secret's file is empty: ${file}`)
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-    report(`the secret's file cannot be read (${reason}): ${file}`)
+    report(`the secret's file cannot be read (${reasonOf(error)}): ${file}`)
+  }
+  return unusable
+}
+
+/** TLS itself takes any text, and then trusts nobody: each connection would fail. */
+function pemIn(name: string, { fileOf, readPem }: References, report: (message: string) => void) {
+  try {
+    const pem = readPem(fileOf(name))
+    if (certificateIn(pem) !== undefined) return pem
+    report('the file does not begin with a certificate: expected PEM')
+  } catch (error) {
+    report(`the file "${name}" cannot be read (${reasonOf(error)})`)
   }
   return unusable
 }

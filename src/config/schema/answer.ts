@@ -3,29 +3,15 @@ import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
 /** The names that a template may have, as `{name}`. None is a credential or the id of a session. */
-export const sessionNames = {
-  id: 'text',
-  username: 'text',
-  name: 'text',
-  roles: 'texts',
-  role: 'text',
-  access: 'text',
-  permissions: 'texts',
-  profile: 'object',
-  token: 'text',
-  refreshToken: 'text',
-  issuedAt: 'number',
-  idleEndsAt: 'number',
-  absoluteEndsAt: 'number',
-  expiresIn: 'number'
-} as const
-
-export type SessionName = keyof typeof sessionNames
-
 const ofUser = ['id', 'username', 'name', 'roles', 'role', 'permissions', 'profile'] as const
-export const userNames: readonly SessionName[] = ofUser
+const ofSession = ['access', 'token', 'refreshToken'] as const
+const times = ['issuedAt', 'idleEndsAt', 'absoluteEndsAt', 'expiresIn'] as const
+export type SessionName = (typeof ofUser | typeof ofSession | typeof times)[number]
 
-const placeholders = Object.keys(sessionNames).map(name => `\`{${name}}\``)
+export const userNames: readonly SessionName[] = ofUser
+export const sessionNames: readonly SessionName[] = [...ofUser, ...ofSession, ...times]
+
+const placeholders = sessionNames.map(name => `\`{${name}}\``)
 
 const answer = {
   json: s.maybe(
@@ -69,7 +55,8 @@ export function placeholderOf(value: unknown): string | undefined {
 /** A placeholder's name and the path below it; undefined for a name that is not in the list. */
 export function sessionNameOf(placeholder: string) {
   const [name = '', ...path] = placeholder.split('.')
-  if (!Object.hasOwn(sessionNames, name)) return undefined
+  const known = sessionNames.find(each => each === name)
+  if (known === undefined) return undefined
   if (path.length > 0 && (name !== 'profile' || path.includes(''))) return undefined
-  return { name: name as SessionName, path }
+  return { name: known, path }
 }

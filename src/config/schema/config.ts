@@ -49,15 +49,8 @@ export interface Config {
   readonly inputs: Readonly<Record<string, string>>
   /** The texts of YAML files but presets, and of own code, by absolute path. No secret is in them. */
   readonly documents: Readonly<Record<string, string>>
-  /** PEM texts of the authorities of upstreams and directories, by the name in config. */
-  readonly authorities: Readonly<Record<string, string>>
   /** The texts of own code (`module`), by the name in config. */
   readonly modules: Readonly<Record<string, string>>
-  /** The pair of `server.tls` as its files are now; in use, only where the listener has TLS. */
-  readonly serverTls?: ServerTls
-  readonly opsTls?: ServerTls
-  /** The text of `redis.ca` as its file is now; in use, as it was at the start. */
-  readonly redisCa?: string
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]
@@ -76,12 +69,13 @@ export interface LoadedConfig extends Config {
   readonly fault: (path: Path, message: string) => Fault
 }
 
-/** @param how `also`: the other place of a clash in the same file; the message names its line */
-export type Report = (
-  path: Path,
-  message: string,
-  how?: { readonly warning?: boolean; readonly also?: Path }
-) => void
+/** Takes faults of what stands at a place, or below it. */
+export interface Report {
+  /** @param also the other place of a clash in the same file, whose line the message names */
+  (path: Path, message: string, also?: Path): void
+  readonly warn: (path: Path, message: string) => void
+  readonly at: (...place: Path) => Report
+}
 
 /** As it is while its rules are checked. */
 export type CheckedConfig = Omit<
@@ -89,4 +83,4 @@ export type CheckedConfig = Omit<
   'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
 >
 
-export type Rule = (config: CheckedConfig, report: Report, warn: Report) => void
+export type Rule = (config: CheckedConfig, report: Report) => void

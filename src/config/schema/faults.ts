@@ -38,6 +38,12 @@ export function faultOfFile(file: string, message: string, line = 0): Fault {
   return { file: displayName(file), line, path: '', message, severity: 'fault' }
 }
 
+/** Why a file cannot be read: the system's code, where it has one. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code ?? message
+}
+
 /** ` Did you mean "x"?` with the most similar name; an empty string if none is similar. */
 export function nearest(written: string, names: Iterable<string>): string {
   let best = ''

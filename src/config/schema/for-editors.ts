@@ -40,7 +40,15 @@ function forEditors(schema: Node, definitions: Definitions): object {
 
 const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
 
-const ownKeywords = new Set(['expected', 'instead', 'restart', 'names', 'keysName', 'chosenBy'])
+const ownKeywords = new Set([
+  'expected',
+  'instead',
+  'restart',
+  'names',
+  'keysName',
+  'keysExpected',
+  'chosenBy'
+])
 
 function plainForEditors(schema: Node, definitions: Definitions): object {
   const { format, pattern, enum: values, minimum, maximum, required, ...others } = schema

@@ -1,10 +1,6 @@
 /** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
 import { isIP } from 'node:net'
-import { isPort, splitHostPort, splitPublicHost } from './host-port.ts'
-import { hasDotSegments } from './public-path.ts'
-
-const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
-const nameOfHost = 'a host name alone, without scheme, port or path'
+import { splitHostPort } from './host-port.ts'
 
 /** @returns what the text would have to be; undefined for one that has the format */
 type Format = (written: string) => string | undefined
@@ -12,27 +8,14 @@ type Format = (written: string) => string | undefined
 const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected)
 
 const formats: Readonly<Record<string, Format>> = {
-  'x-host': host => unless(hostPattern.test(host), nameOfHost),
-  'x-public-host': host => {
-    const { name, port } = splitPublicHost(host)
-    const isRight = hostPattern.test(name) && (port === undefined || isPort(port))
-    return unless(isRight, 'a host name, with a port at most, without scheme or path')
-  },
-  'x-port': address => {
-    const { port } = splitHostPort(address)
-    return unless(isPort(port), 'a port of at most 65535')
-  },
+  'x-port': address => unless(splitHostPort(address).port <= 65_535, 'a port of at most 65535'),
   'x-addresses': block => unless(isBlock(block), 'an address or a CIDR block such as 10.0.0.0/8'),
   'x-url': url => unless(url === '' || URL.canParse(url), 'a valid URL'),
   'x-origin': origin => {
     if (!URL.canParse(origin)) return 'a valid URL such as https://console.example.com'
     const canonical = new URL(origin).origin
     return unless(canonical === origin, `the origin as browsers write it: ${canonical}`)
-  },
-  'x-public-path': path => unless(!hasDotSegments(path), 'a path without empty or dot segments'),
-  'x-upstream-path': path =>
-    // As Django's do, it may end with a slash.
-    unless(!hasDotSegments(path.replace(/(?!^)\/$/, '')), 'a path without empty or dot segments')
+  }
 }
 
 export function expectationOfFormat(format: string | undefined, value: unknown) {

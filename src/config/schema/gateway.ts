@@ -12,9 +12,7 @@ const howToShow = s.oneOf(
 
 export const audit = s.optional(
   {
-    to: s.oneOf(['files', 'stdout'], 'Into `folder`, or into the log.', {
-      default: 'files'
-    }),
+    to: s.oneOf(['files', 'stdout'], 'Into `folder`, or into the log.', { default: 'files' }),
     folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
     key: s.oneOrMany<string>(
       s.signingSecret('At least 32 characters.'),
@@ -54,9 +52,7 @@ const session = s.section(
       'They sign cookies and encrypt data. Add a new one as the second, then make it the first.'
     ),
     idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
-    absolute: s.lifetime('A session ends this long after sign-in in any case.', {
-      default: '8h'
-    }),
+    absolute: s.lifetime('A session ends this long after sign-in in any case.', { default: '8h' }),
     remembered: s.section(
       {
         idle: s.may.lifetime('Default: `session.idle`.'),
@@ -86,9 +82,7 @@ const session = s.section(
           default: 'console_sid',
           expected: 'letters, digits, _ and -'
         }),
-        secure: s.flag('Send it over https only. `false` is for loopback only.', {
-          default: true
-        }),
+        secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
         sameSite: s.oneOf(
           ['strict', 'lax', 'none'],
           '`none` is for a console on another site; the cookie is then `Partitioned`.',
@@ -113,15 +107,13 @@ const redis = s.optional(
       description: 'One Redis server; `rediss://` uses TLS.'
     }),
     sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
-    primary: s.text('The name of the primary at the Sentinels.', {
-      default: 'mymaster'
-    }),
+    primary: s.text('The name of the primary at the Sentinels.', { default: 'mymaster' }),
     sentinelPassword: s.may.secret('The password of the Sentinels.'),
     cluster: s.list(s.hostPort('HOST:PORT.'), 'Nodes of a Redis Cluster: keys are on one shard.'),
     tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
     username: s.may.text('The user name of the Redis ACL.'),
     password: s.may.secret('The password of the Redis server.'),
-    ca: s.authorities,
+    ca: s.authorities(),
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',
@@ -143,9 +135,7 @@ const log = s.section(
       'The lowest level that is logged.',
       { default: 'info' }
     ),
-    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on terminals.', {
-      default: 'auto'
-    })
+    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on terminals.', { default: 'auto' })
   },
   'Logs are written to standard output.'
 )
@@ -166,9 +156,7 @@ const drain = s.section(
 
 const reload = s.section(
   {
-    watch: s.flag('Reload two seconds after a change of the files.', {
-      default: true
-    })
+    watch: s.flag('Reload two seconds after a change of the files.', { default: true })
   },
   'How changes are taken while the gateway runs.'
 )

@@ -5,8 +5,6 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
 
-export const isPort = (port: number): boolean => port <= 65_535
-
 /** @returns an IPv6 address without its brackets */
 export function splitHostPort(written: string) {
   const colon = written.lastIndexOf(':')

@@ -37,9 +37,7 @@ const limit = s.closed(
       { default: 'enforce' }
     ),
     routes: s.list(
-      s.name('A route, or an endpoint such as `login`.', {
-        names: 'route or endpoint'
-      }),
+      s.name('A route, or an endpoint such as `login`.', { names: 'route or endpoint' }),
       'Default: all public paths.'
     ),
     methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Default: all.'),

@@ -11,9 +11,7 @@ const claims = s.section(
     username: s.dotted('The user name. Without a value: the id.', {
       default: 'preferred_username'
     }),
-    name: s.dotted('The display name. Without a value: the user name.', {
-      default: 'name'
-    }),
+    name: s.dotted('The display name. Without a value: the user name.', { default: 'name' }),
     roles: s.may.dotted('Roles, also through lists. Default: none.', {
       examples: ['groups', 'realm_access.roles']
     }),
@@ -38,11 +36,7 @@ export const oidc = s.source('oidc', 'An OpenID Connect provider (code flow with
     'Beside `openid`. Some providers need `offline_access` for a refresh token.',
     { default: ['profile'] }
   ),
-  path: s.maybe(
-    s.path('Where sign-in begins. Default: `/api/auth/oidc/NAME`.', {
-      format: 'x-public-path'
-    })
-  ),
+  path: s.maybe(s.publicPath('Where sign-in begins. Default: `/api/auth/oidc/NAME`.')),
   userInfo: s.flag('Read claims from UserInfo too.', { default: true }),
   audience: s.may.text('Access tokens with this audience may call routes with `keys: true`.'),
   user: claims,
@@ -103,9 +97,7 @@ const entry = s.section(
 const groups = s.optional(
   {
     base: dn('Groups are searched below it.'),
-    member: attribute('Entries (`member`) or user names (`memberUid`).', {
-      default: 'member'
-    }),
+    member: attribute('Entries (`member`) or user names (`memberUid`).', { default: 'member' }),
     nested: s.flag('Members of a group in a group are members of both.'),
     required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
     roles: s.may.pairs(s.anyText, 'Roles by group, by name or DN. Default: each is a role.', {
@@ -122,7 +114,7 @@ export const ldap = s.source('ldap', 'An LDAP directory.', {
     { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
   ),
   startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
-  ca: s.authorities,
+  ca: s.authorities({ restart: false }),
   bind: s.closed(
     { dn: dn('The name of its entry.'), password: s.secret('Its password.') },
     'The account of the gateway, which reads users and groups.'

@@ -11,7 +11,6 @@ export type NamedThing =
   | 'route or login'
   | 'error code'
   | 'users file'
-  | 'PEM file'
   | 'module'
   | 'contract file'
 
@@ -39,6 +38,8 @@ export interface Node extends Plain {
   readonly restart?: boolean
   readonly names?: NamedThing
   readonly keysName?: NamedThing
+  /** Of a mapping whose keys are no names in lower case: what they are. */
+  readonly keysExpected?: string
   /** The key that of all branches of a union this one alone needs, and is chosen by. */
   readonly chosenBy?: string
   readonly recursive?: string
@@ -92,15 +93,7 @@ export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }
 
-export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
-  let at: Node | undefined = root
-  for (const step of path) {
-    if (at === undefined) return undefined
-    // All steps before the last are mappings or lists; only the value selects its own branch.
-    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(at, step)
-  }
-  return at === undefined ? undefined : branchOf(at, value)
-}
+export const pemFormat = 'x-pem-file'
 
 const secretFormats = new Set<string | undefined>(['x-secret', 'x-maybe-secret', 'x-hash'])
 
@@ -115,25 +108,4 @@ export function holdsSecret(schema: Node, above: readonly Node[] = []): boolean 
     ...(schema.items === undefined ? [] : [schema.items]),
     ...(schema.anyOf ?? [])
   ].some(inner => holdsSecret(inner, [...above, schema]))
-}
-
-/** A copy with each secret replaced, and also what stands in the place of one by mistake. */
-export function replaceSecrets(
-  schema: Node,
-  value: unknown,
-  replacement: (secret: unknown, schema: Node) => unknown
-): unknown {
-  const branch = branchOf(schema, value)
-  if (value === undefined || value === null) return value
-  if (branch.type === 'object' && isRecord(value)) {
-    const members = Object.entries(value).map(([key, member]) => {
-      const inner = memberSchema(branch, key)
-      return [key, inner === undefined ? member : replaceSecrets(inner, member, replacement)]
-    })
-    return Object.fromEntries(members) as unknown
-  }
-  if (branch.type === 'array' && Array.isArray(value)) {
-    return value.map(item => replaceSecrets(branch.items ?? {}, item, replacement))
-  }
-  return holdsSecret(branch) ? replacement(value, branch) : value
 }

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
 /** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
@@ -36,7 +35,3 @@ export const presetChoice = {
     'The preset of the upstream `backend`, after `extends`.'
   )
 }
-
-export const presetChoiceSchema = Type.Object(presetChoice)
-
-export type PresetChoice = Static<typeof presetChoiceSchema>

@@ -1,6 +1,6 @@
 /** Schemas that the config files share. `expected` describes the value in error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
-import type { Node } from './node.ts'
+import { type Node, pemFormat } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
@@ -65,6 +65,8 @@ function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maxi
   )
 }
 
+export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
+
 export const textOf =
   (kind: Keywords) =>
   (description: string, more: Keywords = {}) =>
@@ -94,6 +96,15 @@ export const hostPort = textOf({
   pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
   expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080'
 })
+const hostPattern = '(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])'
+export const host = textOf({
+  pattern: `^${hostPattern}$`,
+  expected: 'a host name alone, without scheme, port or path'
+})
+export const publicHost = textOf({
+  pattern: `^${hostPattern}(?::[0-9]{1,5})?$`,
+  expected: 'a host name, with a port at most, without scheme or path'
+})
 export const url = textOf({
   format: 'x-url',
   pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
@@ -104,26 +115,37 @@ export const origin = textOf({
   pattern: '^https?://[^\\s/?#@*]+$',
   expected: 'an origin such as https://console.example.com (no path, no wildcard)'
 })
-const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
-export const templatePattern =
-  "^(?=/)(?:/(?::[A-Za-z][A-Za-z0-9_]*|[A-Za-z0-9._~!$&'()+,=@-]*))*(?:/\\*)?$"
-/** A public or upstream path; `/*` at its end matches everything below. */
-export const path = textOf({
-  pattern: pathPattern,
-  expected: 'a path that begins with /, with /* at its end at most'
+/** Empty and dot segments are ambiguous: clients and servers resolve them differently. */
+const segment = "(?!\\.\\.?(?:/|$))[A-Za-z0-9._~!$&'()+,=@-]+"
+const anySegment = `(?::[A-Za-z][A-Za-z0-9_]*|${segment})`
+export const publicPath = textOf({
+  pattern: `^(?:/${segment})+$`,
+  expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
 })
-export const pathTemplate = textOf({
-  pattern: templatePattern,
-  expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most'
+/** Of a call at an upstream. As Django's do, it may end with a slash. */
+export const path = textOf({
+  pattern: `^(?:/${segment})*/?$`,
+  expected: 'a path that begins with /, with no empty or dot segments'
+})
+const template = {
+  expected:
+    'a path that begins with /, with :name as a whole segment, /* at its end at most, and no ' +
+    'empty or dot segments'
+}
+export const publicTemplate = { ...template, pattern: `^/$|^(?=/)(?:/${anySegment})*(?:/\\*)?$` }
+export const publicPathTemplate = textOf(publicTemplate)
+export const upstreamPathTemplate = textOf({
+  ...template,
+  pattern: `^(?=/)(?:/${anySegment})*(?:/\\*?)?$`
 })
 export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
   expected: 'names joined by dots, such as result.items'
 })
-export const pemFile = textOf({ minLength: 1, names: 'PEM file' })
-export const authorities = Type.Optional(
-  pemFile('A PEM file of authorities, in the place of those of the system.')
-)
+/** A file whose text is the value. */
+export const pemFile = textOf({ format: pemFormat })
+export const authorities = (more: Keywords = {}) =>
+  maybe(pemFile('A PEM file of authorities, in the place of those of the system.', more))
 /** A file of own code below the config folder. */
 const moduleFile = textOf({
   names: 'module',
@@ -136,13 +158,15 @@ export const header = textOf({
 })
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
-/** Headers whose values may be references to secrets. */
-export const headers = (description: string, more: Keywords = {}) =>
-  Type.Record(
-    Type.String({ pattern: headerName.source }),
-    headerValue('Its value.', { format: 'x-maybe-secret' }),
-    { description, ...more }
-  )
+/** Headers whose values may be references to secrets. A placeholder that is none would be sent. */
+export const headers = (description: string, more: Keywords = {}) => {
+  const value = headerValue('Its value.', {
+    format: 'x-maybe-secret',
+    pattern: '^\\{profile\\.[\\w.-]+\\}$|^(?!.*\\{\\s*\\w[^}]*\\})[\\x20-\\x7e]*$',
+    expected: '{profile.PATH} alone, or printable ASCII without placeholders'
+  })
+  return Type.Record(Type.String({ pattern: headerName.source }), value, { description, ...more })
+}
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
@@ -207,8 +231,6 @@ export const section = <T extends TProperties>(properties: T, description: strin
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, description))
 
-export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
-
 const orNone =
   <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>
   (...args: A) =>
@@ -226,7 +248,6 @@ export const may = {
   name: orNone(name),
   oneOf: orNone(oneOf),
   pairs: orNone(somePairs),
-  pathTemplate: orNone(pathTemplate),
   pemFile: orNone(pemFile),
   secret: orNone(secret),
   signingSecret: orNone(signingSecret),
@@ -235,6 +256,7 @@ export const may = {
   someOf: orNone(someOf),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
+  upstreamPathTemplate: orNone(upstreamPathTemplate),
   whole: orNone(whole)
 }
 

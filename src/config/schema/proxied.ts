@@ -3,9 +3,7 @@ import * as s from './primitives.ts'
 
 const contract = s.closed(
   {
-    file: s.text('A JSON Schema of `data`, or of the response.', {
-      names: 'contract file'
-    }),
+    file: s.text('A JSON Schema of `data`, or of the response.', { names: 'contract file' }),
     mode: s.oneOf(
       ['observe', 'strict', 'off'],
       '`observe`: differences are counted and logged. `strict`: they are 502 `contract.broken`.',
@@ -21,9 +19,8 @@ export const schemaFile = s.pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {
   upstream: s.upstreamName('An upstream of this file.'),
-  rewrite: s.may.pathTemplate(
-    'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.',
-    { format: 'x-upstream-path' }
+  rewrite: s.may.upstreamPathTemplate(
+    'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.'
   ),
   timeout: s.may.duration('How long the response may be silent. Default: as the upstream says.'),
   shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
@@ -33,9 +30,8 @@ export const proxied = {
 const part = s.closed(
   {
     upstream: s.upstreamName('An upstream of this file. It gets the identity, too.'),
-    rewrite: s.pathTemplate(
-      'The path at the upstream, called with GET; `*` and `:name` as in `path`.',
-      { format: 'x-upstream-path' }
+    rewrite: s.upstreamPathTemplate(
+      'The path at the upstream, called with GET; `*` and `:name` as in `path`.'
     ),
     shape: s.may.shapeName('A shape of this file, for this part only.'),
     into: s.may.dotted('Where its value goes, before the route’s shape. Default: all are added.'),

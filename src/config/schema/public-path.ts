@@ -85,11 +85,5 @@ export function pathsAround(path: string, maxSlashes = Infinity): string[] {
   return around.toReversed()
 }
 
-/** Empty and dot segments are ambiguous: clients and servers resolve them differently. */
-export function hasDotSegments(path: string): boolean {
-  const segments = path.split('/').slice(1)
-  return path !== '/' && segments.some(segment => ['', '.', '..'].includes(segment))
-}
-
 export const withHead = (methods: readonly string[]): string[] =>
   methods.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -13,9 +13,7 @@ const conditions = {
     'Values of it. Without `in` and `startsWith` it must be there, not null or false.',
     { examples: [[0, 200]] }
   ),
-  startsWith: s.may.someOf(s.anyText, 'Beginnings of it that match.', {
-    examples: [['captcha']]
-  }),
+  startsWith: s.may.someOf(s.anyText, 'Beginnings of it that match.', { examples: [['captcha']] }),
   location: s.may.someOf(s.anyText, 'Where a redirect leads: the beginnings of its path.')
 }
 

@@ -55,9 +55,9 @@ const access = s.either(
 )
 
 const common = {
-  path: s.pathTemplate(
+  path: s.publicPathTemplate(
     'The public path. `/*` takes all below, `:name` one segment. The nearest path decides.',
-    { format: 'x-public-path', examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
+    { examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
     s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
@@ -89,9 +89,7 @@ const fallback = s.closed(
 
 const websocket = s.optional(
   {
-    maxMessage: s.size('A larger message, either way, ends the connection.', {
-      default: '1MiB'
-    })
+    maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
   },
   'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
 )

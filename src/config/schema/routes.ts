@@ -15,7 +15,7 @@ const methods = (initial: string[]) =>
   })
 
 const publicPath = (description: string, initial?: string) =>
-  s.path(description, { format: 'x-public-path', default: initial })
+  s.publicPath(description, { default: initial })
 
 const endpoints = s.section(
   {
@@ -69,9 +69,9 @@ const endpoints = s.section(
     ),
     session: s.section(
       {
-        path: s.path(
+        path: s.publicPath(
           'GET tells how long it lasts. Below: `/extend` (POST), `/list` (GET), `/close` (POST).',
-          { format: 'x-public-path', default: '/api/session' }
+          { default: '/api/session' }
         )
       },
       'The session endpoint.'
@@ -86,9 +86,7 @@ const expectation = s.closed(
       pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
       expected: 'a method and a path, such as GET /api/orders?page=2'
     }),
-    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', {
-      minItems: 0
-    }),
+    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', { minItems: 0 }),
     headers: s.pairs(Type.String(), 'The request’s headers.'),
     body: s.may.anything('The request’s body. It is sent as JSON.'),
     times: s.whole('How often it is sent. The last response counts.', {
@@ -128,10 +126,11 @@ export const routesSchema = s.closed(
     upstreams: s.named(upstream, 'The back-ends, by name.'),
     endpoints,
     aliases: Type.Record(
-      Type.String({ pattern: '^/' }),
-      s.pathTemplate('The path of a route or endpoint.'),
+      Type.String({ pattern: s.publicTemplate.pattern }),
+      s.publicPathTemplate('The path of a route or endpoint.'),
       {
         default: {},
+        keysExpected: s.publicTemplate.expected,
         description: 'More public paths of a route or endpoint.',
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }

@@ -3,9 +3,7 @@ import * as s from './primitives.ts'
 
 /** Of a listener. A running one takes another pair. */
 const certificatePair = {
-  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', {
-    restart: false
-  }),
+  certificate: s.pemFile('A PEM file: the certificate, then its issuers.', { restart: false }),
   key: s.secret('Its private key, as PEM text without a password.', { restart: false })
 }
 
@@ -15,7 +13,7 @@ export const server = s.section(
       default: '127.0.0.1:8080'
     }),
     hosts: s.list(
-      s.text('A host name.', { format: 'x-public-host' }),
+      s.publicHost('A host name.'),
       'The host names of the console, with its public port if it has one. Empty: all.',
       { examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
@@ -26,12 +24,10 @@ export const server = s.section(
     exposeHeaders: s.headerNames('More response headers that pages of `origins` may read.'),
     compress: s.flag('Compress text of more than 1 KiB with br or gzip, if no proxy does.'),
     trustedProxies: s.addresses('The proxies in front. Only their `X-Forwarded-…` are used.'),
-    mount: s.may.text(
-      'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
-      {
-        pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",
-        expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
-      }
+    mount: s.maybe(
+      s.publicPath(
+        'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.'
+      )
     ),
     tls: s.optional(
       {
@@ -44,9 +40,7 @@ export const server = s.section(
       'How long a body of up to 64 KiB may take. A longer one: 1 KiB a second at least.',
       { default: '30s' }
     ),
-    idleTimeout: s.duration('How long a client may read nothing.', {
-      default: '30s'
-    }),
+    idleTimeout: s.duration('How long a client may read nothing.', { default: '30s' }),
     keepAlive: s.duration(
       'How long an unused connection stays open: longer than at the load balancer.',
       { default: '72s' }
@@ -67,9 +61,7 @@ export const consoleFiles = s.optional(
       'The `Content-Security-Policy` of its pages. The default works with every console.',
       { default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'" }
     ),
-    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', {
-      names: 'source'
-    })
+    signIn: s.may.name('A source of kind `oidc`, where visitors sign in.', { names: 'source' })
   },
   'Serves the built console. Unknown paths get `index.html`; hashed assets stay cached.'
 )
@@ -94,7 +86,7 @@ export const ops = s.section(
       )
     ),
     hosts: s.list(
-      s.text('A host name, without port.', { format: 'x-host' }),
+      s.host('A host name, without port.'),
       'More host names of this listener, beside IP addresses and `localhost`. Others get 421.'
     ),
     role: s.may.text('The role whose users, if they come from `ops.sources`, are operators.'),

@@ -3,9 +3,7 @@ import * as s from './primitives.ts'
 import { answerTest, outcomesOf } from './response-tests.ts'
 
 const placeholders = 'With `{token}` and `{refreshToken}`.'
-export const bodyFormat = s.oneOf(['json', 'form'], 'The format of the body.', {
-  default: 'json'
-})
+export const bodyFormat = s.oneOf(['json', 'form'], 'The format of the body.', { default: 'json' })
 
 const sendCredential = s.flag('Whether the session’s credential is sent too.', { default: true })
 
@@ -26,9 +24,7 @@ const userCall = s.optional(
     path: s.path('The call that tells who the user is.'),
     method: s.oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
     query: s.pairs(Type.String(), 'Members of the query.', { examples: [{ populate: 'role' }] }),
-    success: answerTest('How to recognise that it told the user.', {
-      default: { status: [200] }
-    })
+    success: answerTest('How to recognise that it told the user.', { default: { status: [200] } })
   },
   'A second call, with the credential of the sign-in: the other paths of `user` are of it.'
 )

@@ -49,41 +49,7 @@ export const jwt = s.closed(
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
-export interface CsrfConfig {
-  readonly header: string
-  readonly cookie?: string
-}
-export type CredentialConfig =
-  | string
-  | {
-      readonly from?: string
-      readonly as: string
-      readonly scheme?: string
-      readonly csrf?: CsrfConfig
-      readonly exchange?: ExchangeConfig
-      readonly jwt?: JwtConfig
-    }
-
 const styles = 'bearer, cookies or header:NAME'
-
-const common = {
-  from: s.maybe(
-    s.text('The token’s source; other sessions get 403 `route.credential`.', {
-      names: 'source'
-    })
-  ),
-  scheme: s.may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
-    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
-    expected: 'a word'
-  })
-}
-
-const form = (expected: string, pattern: string, more: object = {}) =>
-  s.text('How the upstream gets it. `bearer` by default with `exchange` or `jwt`.', {
-    pattern,
-    expected,
-    ...more
-  })
 
 const csrf = s.optional(
   {
@@ -95,29 +61,41 @@ const csrf = s.optional(
   'The back-end’s token against forged requests (CSRF), sent beside its cookies.'
 )
 
-const own = {
-  as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
-  ...common
-}
-
-const credential = Type.Unsafe<CredentialConfig>(
-  s.either(
-    [
-      Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
-      Type.Object(
-        { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common, csrf },
-        { additionalProperties: false }
-      ),
-      s.closed({ ...own, exchange }, 'A token by a call.', { chosenBy: 'exchange' }),
-      s.closed({ ...own, jwt }, 'A signed token.', { chosenBy: 'jwt' })
-    ],
-    'How it gets the token or cookies of a session, or, with `exchange` and `jwt`, its own.',
-    {
-      default: 'none',
-      expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
-    }
-  )
+const credential = s.either(
+  [
+    Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
+    s.closed(
+      {
+        as: s.text('How the upstream gets it.', {
+          pattern: '^(bearer|cookies|header:[a-z0-9-]+)$',
+          expected: styles,
+          default: 'bearer'
+        }),
+        from: s.maybe(
+          s.text('The token’s source; other sessions get 403 `route.credential`.', {
+            names: 'source'
+          })
+        ),
+        scheme: s.may.text(
+          'The word before the token. Default: `Bearer` for `bearer`, none in others.',
+          { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' }
+        ),
+        csrf,
+        exchange: s.maybe(exchange),
+        jwt: s.maybe(jwt)
+      },
+      'Which one, and how.'
+    )
+  ],
+  'How it gets the token or cookies of a session, or, with `exchange` or `jwt`, its own.',
+  {
+    default: 'none',
+    expected: `none, ${styles}, or { as: ${styles} } with \`from\`, \`exchange\` or \`jwt\``
+  }
 )
+
+export type CsrfConfig = NonNullable<Static<typeof csrf>>
+export type CredentialConfig = Static<typeof credential>
 
 const health = s.optional(
   {
@@ -165,7 +143,7 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
 
 const tls = s.optional(
   {
-    ca: s.authorities,
+    ca: s.authorities(),
     certificate: s.may.pemFile('A PEM file: the gateway’s certificate.'),
     key: s.may.secret('Its private key, as PEM text.'),
     serverName: s.may.text(

@@ -5,10 +5,6 @@ import { connect as connectTls } from 'node:tls'
 import { Client } from 'ldapts'
 import type { LdapConfig } from '../../config/schema/login.ts'
 
-export interface Directory extends Omit<LdapConfig, 'ca'> {
-  readonly ca?: string | undefined
-}
-
 export interface Server {
   readonly url: string
   readonly withinMs: number
@@ -23,7 +19,7 @@ const startTlsOperation = '1.3.6.1.4.1.1466.20037'
 
 /** The connection is anonymous. @throws Error with the reason, for the log */
 export async function withConnection<T>(
-  { startTls, ca }: Directory,
+  { startTls, ca }: LdapConfig,
   { url, withinMs }: Server,
   work: (client: Client) => Promise<T>
 ): Promise<T> {

@@ -7,14 +7,12 @@ import {
   PasswordPolicyError,
   ResultCodeError
 } from 'ldapts'
-import { accountKey, type Identity } from '../../session/types.ts'
+import { accountKey } from '../../session/types.ts'
 import type { Refusal, RefusalKind, SignInResult } from '../credential-source.ts'
-import { type Directory, type Server, withConnection } from './connection.ts'
+import type { LdapConfig } from '../../config/schema/login.ts'
+import { type Server, withConnection } from './connection.ts'
 
-interface User {
-  readonly dn: string
-  readonly identity: Identity
-}
+type User = NonNullable<Awaited<ReturnType<typeof findUser>>>
 
 /** Beyond it the sign-in fails: to leave some out could leave out a role. */
 const maxGroups = 500
@@ -50,7 +48,7 @@ interface Attempt {
 
 /** A sign-in at one server. @throws Error where it does not judge the password */
 export async function judge(
-  directory: Directory,
+  directory: LdapConfig,
   server: Server,
   { username, password, onAmbiguous }: Attempt
 ): Promise<SignInResult> {
@@ -69,11 +67,7 @@ export async function judge(
   })
 }
 
-export async function lookUp(
-  directory: Directory,
-  server: Server,
-  username: string
-): Promise<Identity | undefined> {
+export async function lookUp(directory: LdapConfig, server: Server, username: string) {
   return await withConnection(directory, server, async client => {
     const user = await findUser(client, directory, username, () => {})
     return user && { ...user.identity, roles: await rolesOf(client, directory, user) }
@@ -82,10 +76,10 @@ export async function lookUp(
 
 async function findUser(
   client: Client,
-  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: Directory,
+  { base, bind, user: { id: idAttribute, username: nameAttribute, name, profile } }: LdapConfig,
   typed: string,
   onAmbiguous: (username: string) => void
-): Promise<User | undefined> {
+) {
   await client.bind(bind.dn, bind.password)
   const { searchEntries } = await client.search(base, {
     filter: new EqualityFilter({ attribute: nameAttribute, value: typed }),
@@ -141,7 +135,7 @@ async function refusalOf(
 
 async function rolesOf(
   client: Client,
-  { bind, groups }: Directory,
+  { bind, groups }: LdapConfig,
   { dn: userDn, identity }: User
 ): Promise<string[]> {
   if (groups === undefined) return []

@@ -1,9 +1,9 @@
 /** Credential source: an LDAP directory, whose servers are asked in turn. */
+import type { LdapConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { Slots } from '../../limits/slots.ts'
 import { steadyNow } from '../../steady-clock.ts'
 import type { PasswordSource, SignInAttempt, SignInResult } from '../credential-source.ts'
-import type { Directory } from './connection.ts'
 
 const timeoutMs = 10_000
 const maxRunning = 20
@@ -12,7 +12,7 @@ const maxWaiting = 100
 /** @param onAmbiguous for a name of several entries: nobody knows whose password would be right */
 export function createLdap(
   name: string,
-  directory: Directory,
+  directory: LdapConfig,
   onAmbiguous: (username: string) => void
 ): PasswordSource {
   const { urls } = directory
@@ -39,7 +39,7 @@ export function createLdap(
           faults.push(`${url}: ${(error as Error).message}`)
         }
       }
-      const cause = new Error(faults.join('; '))
+      const cause = faults.join('; ')
       throw new GatewayError('upstream.refused', { status: 503, cause })
     })
   }

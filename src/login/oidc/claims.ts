@@ -1,7 +1,8 @@
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { invalid } from '../../proxy/response.ts'
 import type { Identity } from '../../session/types.ts'
-import { invalid, isWritable, userFrom, valuesAt } from '../login-response.ts'
+import { isWritable, userFrom, valuesAt } from '../login-response.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -21,7 +22,7 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
   }
   for (const [path, values] of Object.entries(require)) {
     if (at(path).some(value => (values as unknown[]).includes(value))) continue
-    const cause = new Error(`"${path}" has none of the values of \`require\``)
+    const cause = `"${path}" has none of the values of \`require\``
     throw new GatewayError('login.blocked', { message: notAllowed, cause })
   }
   const told = userFrom(user, path => at(path).filter(isExact))

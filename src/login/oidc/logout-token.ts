@@ -3,7 +3,6 @@ import type { JWTPayload } from 'jose'
 import { GatewayError } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { providerName } from '../../session/provider-sessions.ts'
-import type { ProviderSession } from '../../session/types.ts'
 import { clockTolerance, partOf, type Provider } from './provider.ts'
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
@@ -14,17 +13,8 @@ export const logoutTokenMs = (maxAgeSeconds + 2 * clockTolerance) * 1000
 /** Providers older than the standard send no `typ`, or that of any token. */
 const types = /^(?:undefined|jwt|(?:application\/)?logout\+jwt)$/i
 
-interface Logout {
-  readonly name: string
-  readonly issuedAt: number
-  readonly id: string
-}
-
 /** A logout token names a session by the provider's (`sid`), or by the user. */
-export function providerSession(
-  source: string,
-  { iss = '', sub = '', sid, iat = 0 }: JWTPayload
-): ProviderSession {
+export function providerSession(source: string, { iss = '', sub = '', sid, iat = 0 }: JWTPayload) {
   const names = [providerName(source, iss, 'sub', sub)]
   if (typeof sid === 'string') names.push(providerName(source, iss, 'sid', sid))
   return { names, issuedAt: iat }
@@ -35,7 +25,7 @@ export async function readLogout(
   source: string,
   provider: Pick<Provider, 'verify'>,
   token: string
-): Promise<Logout> {
+) {
   const rules = { requiredClaims: ['iat', 'exp', 'events'], maxTokenAge: maxAgeSeconds }
   const claims = await provider.verify(token, rules).catch((error: GatewayError) => {
     if (error.status >= 503) throw error

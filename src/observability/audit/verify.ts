@@ -103,10 +103,11 @@ export class Verification {
 
   /** @returns whether it follows the line before */
   #take(line: Line, file: string, number: number): boolean {
-    const { seq, chain, at, kind, mac, count = 0, others = {}, pruned = [] } = line
+    const { seq, chain, at, kind, mac, body, count = 0, others = {}, pruned = [] } = line
     const former = this.#chains.get(chain) ?? { file, seq: 0, mac: '', isFaulty: false }
     if (former.isFaulty) return false
-    const isFaulty = seq !== former.seq + 1 || !this.#isSigned(line, former.mac)
+    const isSigned = this.#options.keys.some(key => macOf(key, former.mac, body) === mac)
+    const isFaulty = seq !== former.seq + 1 || !isSigned
     this.#chains.set(chain, { file: former.file, seq, mac, kind, isFaulty })
     if (isFaulty) {
       const message = former.seq > 0 ? changed : `${changed}; or another key signed it`
@@ -134,10 +135,6 @@ export class Verification {
     const isElsewhere = by === ofRedis && this.#options.heads[chain]?.isHere !== true
     if (isElsewhere) this.#add('warning', file, elsewhere)
     else this.#add('fault', file, `it was deleted, as ${by} says`)
-  }
-
-  #isSigned({ body, mac }: Line, before: string): boolean {
-    return this.#options.keys.some(key => macOf(key, before, body) === mac)
   }
 
   #name(chain: string, mac: string, by: string): void {

@@ -2,7 +2,7 @@ import type { GatewayState } from '../../services/gateway-state.ts'
 import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
-import { act, card, facts, list, pill } from './parts.ts'
+import { act, card, list, pill } from './parts.ts'
 
 type Config = GatewayState['config']
 
@@ -12,13 +12,11 @@ export function configPage(config: Config, plan: PlanAnswer): Html {
     <div class="columns">
       ${card(
         { title: 'Running' },
-        facts([
-          ['Generation', generation],
-          ['Since', `${time(taken.at)} (${ago(taken.at)}), ${taken.by}`],
-          ['Hash', html`<code>${hash}</code>`],
-          ['Folder', html`<code>${folder}</code>`],
-          ['Restart needed', restartNeeded.join(', ')]
-        ]),
+        html`<ul class="mono">
+          <li>Generation ${generation}, since ${time(taken.at)} (${ago(taken.at)}), ${taken.by}</li>
+          <li>Folder ${folder}, hash ${hash}</li>
+        </ul>`,
+        list('Need a restart', restartNeeded),
         list('Changes of the last reload', taken.changes)
       )}
       ${filesCard(config, plan)}

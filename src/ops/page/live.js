@@ -26,6 +26,3 @@ address.searchParams.delete('done')
 history.replaceState(null, '', address)
 setInterval(() => void refresh(), everyMs)
 if (document.querySelector('#sign-in') !== null) void refresh()
-document.addEventListener('change', ({ target }) => {
-  if (target.matches('form:not([method]) select')) target.form.submit()
-})

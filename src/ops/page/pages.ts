@@ -6,7 +6,7 @@ import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { sendHop } from '../../app/hooks/pages.ts'
 import { createLanding, queryOf } from '../../app/sign-in/flows.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { listKeys } from '../../login/keys.ts'
+import { listKeys } from '../../session/keys.ts'
 import { isBlockOf } from '../../session/blocked-users.ts'
 import type { UserId } from '../../session/types.ts'
 import { countsOfUser, type LimitRow, limitsOf } from '../limits.ts'
@@ -81,21 +81,6 @@ const files = [
   ['icon.svg', 'image/svg+xml']
 ] as const
 
-/** By the path of an act, and its outcome where it has one: an address holds no text of its own. */
-const doneTexts: Readonly<Record<string, string>> = {
-  '/sessions/close': 'The sessions have ended.',
-  '/limits/caller/reset': 'The limits count anew.',
-  '/lockouts/lift': 'The lockout is lifted.',
-  '/users/block': 'The user is blocked.',
-  '/users/unblock': 'The user may sign in again.',
-  '/keys/revoke': 'The key is revoked.',
-  '/maintenance': 'The maintenance is begun.',
-  '/maintenance/end': 'What operators closed is open again.',
-  '/reload reloaded': 'The config of the files runs.',
-  '/reload unchanged': 'The files hold what runs: nothing to reload.',
-  '/reload refused': 'The files were refused: what ran before runs on.'
-}
-
 const linkOver = 'This link was used before, or is too old.'
 
 export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Desk): void {
@@ -131,7 +116,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Des
           const failure = searchParams.has('link') ? linkOver : undefined
           return signInPage(signIn, pageOf(request), failure).text
         }
-        const said = doneTexts[searchParams.get('done') ?? '']
+        // An address holds no text of its own.
+        const done = ops.acts.get(searchParams.get('done') ?? '')
+        const said = done && `Done: ${done.summary}`
         return frame(await view(desk, request), operator, await notices(desk), said).text
       })
       scope.post(path, { config }, async (_request, reply) => {
@@ -167,7 +154,7 @@ async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply):
     await signOut(reply)
   } else {
     const { outcome }: { readonly outcome?: string } = await runAct(act, bodyOf(form), request)
-    page.searchParams.set('done', outcome === undefined ? act : `${act} ${outcome}`)
+    if (outcome !== 'refused') page.searchParams.set('done', act)
   }
   return page.pathname + page.search
 }

@@ -55,17 +55,6 @@ export function table<T>(
   </div>`
 }
 
-export function facts(all: ReadonlyArray<readonly [name: string, value: Content]>): Html {
-  const known = all.filter(([, value]) => value !== undefined && value !== false && value !== '')
-  return html`<dl>
-    ${known.map(
-      ([name, value]) =>
-        html`<dt>${name}</dt>
-          <dd>${value}</dd>`
-    )}
-  </dl>`
-}
-
 export function list(title: string, lines: readonly Content[]): Html | false {
   return (
     lines.length > 0 &&
@@ -122,20 +111,6 @@ export function field(name: string, label: string, value = ''): Html {
     placeholder="${label}"
     aria-label="${label}"
   />`
-}
-
-export function select(
-  name: string,
-  label: string,
-  options: ReadonlyArray<readonly [value: string, text: string]>,
-  value = ''
-): Html {
-  return html`<select name="${name}" aria-label="${label}">
-    ${options.map(
-      ([each, text]) =>
-        html`<option value="${each}" ${each === value && html`selected`}>${text}</option>`
-    )}
-  </select>`
 }
 
 export function linkTo(path: string, query: Readonly<Record<string, string>>, text: Content): Html {

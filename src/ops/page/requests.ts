@@ -2,7 +2,7 @@ import type { FoundRequests, KeptRequest, RequestQuery } from '../../observabili
 import { storyOf, type Step } from '../../observability/request-story.ts'
 import { duration, time } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
-import { card, type Column, field, filters, linkTo, pill, select, table } from './parts.ts'
+import { card, type Column, field, filters, hidden, linkTo, pill, table } from './parts.ts'
 
 const statuses = [
   ['failed', 'Refused and failed'],
@@ -26,10 +26,11 @@ export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
   const { requests, hasMore, oldestAt, problem } = found
   return html`
     ${filters(
-      select('status', 'Status', statuses, query.status),
+      hidden('status', query.status ?? ''),
       field('route', 'Route, by its name', query.route),
       field('user', 'User, by name or id', query.user),
-      field('id', 'Request id')
+      field('id', 'Request id'),
+      statuses.map(each => ofStatus(query, each))
     )}
     ${problem !== undefined && html`<p class="notice warn">${problem}.</p>`}
     ${requestsCard(requests, hasMore)}
@@ -38,6 +39,14 @@ export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
       all.
     </p>
   `
+}
+
+function ofStatus(
+  { status: current, route = '', user = '' }: RequestQuery,
+  [status, text]: (typeof statuses)[number]
+): Html {
+  if (status === current) return html`<b>${text}</b>`
+  return linkTo('requests', { status, route, user }, text)
 }
 
 export function requestsCard(requests: readonly KeptRequest[], hasMore: boolean): Html {

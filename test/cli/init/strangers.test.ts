@@ -182,12 +182,6 @@ const strangers: Readonly<Record<string, Stranger>> = {
     calls: { 'GET /list': { json: rows } },
     notes: [/Who the user is: .*nobody can sign in/, /`logout`/]
   },
-  'a single endpoint for everything': {
-    options: '--route /orders',
-    signIn: '/graphql',
-    refused: { status: 400, json: { errors: [{ message: 'Syntax' }] } },
-    notes: [/nobody could be signed in/]
-  },
   'a wrong account': {
     options: '--route /orders',
     signIn: '/login',

@@ -1,12 +1,14 @@
-/** Several config folders, of which a later one wins. */
-import { writeFileSync } from 'node:fs'
+/** Several config folders, of which a later one wins, and the .env of a folder. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readOpsSocket } from '../../../src/config/read/files.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
+import { ConfigError } from '../../../src/config/schema/faults.ts'
 import { createGateway } from '../../../src/index.ts'
+import { testAuthority } from '../../support/authority.ts'
 import { run } from '../../support/command.ts'
-import { knownHash, textFolder } from '../../support/config-files.ts'
+import { faultsOf, knownHash, textFolder } from '../../support/config-files.ts'
 
 const base = textFolder(t.after, {
   'gateway.yaml': 'server: { hosts: [a, b], listen: 127.0.0.1:1 }\nlog: { level: "${LEVEL}" }',
@@ -97,15 +99,23 @@ t.test('a preset is below all of them', t => {
 
 t.test('a file that config names is that of the last folder that has it', t => {
   const users = (name: string) => `users: { ${name}: { password: "${knownHash}" } }`
-  const first = textFolder(t.teardown, { 'users.yaml': users('base'), 'secret': 'a'.repeat(32) })
+  const authority = readFileSync(testAuthority(t.teardown).certificate, 'utf8')
+  const first = textFolder(t.teardown, {
+    'users.yaml': users('base'),
+    'secret': 'a'.repeat(32),
+    'ca.pem': authority
+  })
   const last = textFolder(t.teardown, {
-    'gateway.yaml': 'session: { secrets: ["file:secret"] }',
+    'gateway.yaml':
+      'session: { secrets: ["file:secret"] }\nredis: { url: "rediss://h:1", ca: ca.pem }',
     'users.yaml': null
   })
   const userNames = () =>
     Object.keys(loadConfig([first, last], {}).users['users.yaml']?.users ?? {})
   t.same(userNames(), ['base'])
-  t.same(loadConfig([first, last], {}).gateway.session.secrets, ['a'.repeat(32)])
+  const { session, redis } = loadConfig([first, last], {}).gateway
+  t.same(session.secrets, ['a'.repeat(32)])
+  t.equal(redis?.ca, authority)
   writeFileSync(join(last, 'users.yaml'), users('prod'))
   t.same(userNames(), ['prod'])
   t.end()
@@ -148,4 +158,50 @@ t.test('a reload reads all of them again', async t => {
   t.teardown(() => gateway.stop({ noticeMs: 0 }))
   writeFileSync(join(below, 'limits.yaml'), 'inFlightPerUser: 8')
   t.match(JSON.stringify(await gateway.reload('operator')), /inFlightPerUser 7 → 8/)
+})
+
+const withSecrets =
+  'session: { secrets: ["${SESSION_SECRET}"], cookie: { secure: false } }\nops: { secret: "${OPS_SECRET}", socket: "${OPS_SOCKET:-}" }\n'
+const secret = 'a-secret-of-at-least-thirty-two-characters'
+
+t.test('.env of the folder has values for what the environment lacks', async t => {
+  const folder = textFolder(t.after, { 'gateway.yaml': withSecrets })
+  const file = join(folder, '.env')
+  t.match(faultsOf(folder)[0], /environment variable SESSION_SECRET is not set/)
+  const own = `OPS_SECRET="${secret}-too"\nOPS_SOCKET=/run/cg\n`
+  writeFileSync(file, `# Secrets\nSESSION_SECRET=${secret}\n${own}`)
+  const config = loadConfig(folder, {})
+  const values = { session: { secrets: [secret] }, ops: { secret: `${secret}-too` } }
+  t.match(config.gateway, values)
+  t.ok(Object.hasOwn(config.inputs, file), 'a change of it is seen')
+  t.equal(readOpsSocket(folder, {}), '/run/cg', 'commands read it, too')
+  const other = `${secret}-of-the-environment`
+  t.same(loadConfig(folder, { SESSION_SECRET: other }).gateway.session.secrets, [other])
+})
+
+t.test('a byte order mark belongs to no name and no secret', async t => {
+  const folder = textFolder(t.after, {
+    'gateway.yaml': withSecrets.replace('${OPS_SECRET}', 'file:secret'),
+    '.env': `\ufeffSESSION_SECRET=${secret}\n`,
+    'secret': `\ufeff${secret}-too\n`
+  })
+  const { session, ops } = loadConfig(folder, {}).gateway
+  t.same([session.secrets, ops.secret], [[secret], `${secret}-too`])
+})
+
+t.test('a .env that comes later is seen, and one that cannot be read is one fault', async t => {
+  const environment = { SESSION_SECRET: secret, OPS_SECRET: secret }
+  const folder = textFolder(t.after, { 'gateway.yaml': withSecrets })
+  t.match(loadConfig(folder, environment).inputs, { [join(folder, '.env')]: '' })
+  for (const [env, fault] of [
+    [{ '.env': '#'.repeat(1024 * 1024 + 1) }, '0 : the file is larger than 1 MiB'],
+    [{ '.env/x': '' }, '0 : the file cannot be read (EISDIR)'],
+    [{ '.env': Buffer.from('A=1\nB=\xfc\n', 'latin1') }, '2 : the file is not UTF-8 text: save it']
+  ] as const) {
+    const other = textFolder(t.after, { 'gateway.yaml': withSecrets, ...env })
+    const [first, ...others] = faultsOf(other, environment)
+    t.match(first, `.env:${fault}`)
+    t.same(others, [])
+    t.throws(() => readOpsSocket(other, environment), ConfigError)
+  }
 })

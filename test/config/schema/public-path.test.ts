@@ -8,8 +8,7 @@ import {
   parametersOf,
   pathsAround,
   takes,
-  toRouterPath,
-  withHead
+  toRouterPath
 } from '../../../src/config/schema/public-path.ts'
 import { seed } from '../../support/seed.ts'
 
@@ -33,14 +32,6 @@ t.test('no more slashes are looked at than paths of interest have', async t => {
   t.same(pathsAround('/a/b/c/d', 2), ['/a/*', '/*'])
   const target = '/x'.repeat(1_000_000)
   t.equal(pathsAround(target, 3).length, 3)
-})
-
-t.test('of several stems the longer one comes first', async t => {
-  t.same(['/', '/api/v1/', '/api/'].toSorted(nearerFirst), ['/api/v1/', '/api/', '/'])
-})
-
-t.test('GET brings HEAD, and nothing else does', async t => {
-  t.same(withHead(['POST', 'GET', 'DELETE']), ['POST', 'GET', 'HEAD', 'DELETE'])
 })
 
 t.test('a :name takes one segment that is not empty, a * what is left', async t => {

@@ -1,7 +1,4 @@
-/**
- * Directus. True statuses; errors are a list in `errors`, each with a code in its `extensions`. Files
- * are those of api/src and packages/errors/src.
- */
+/** Directus. True statuses; errors are a list. Files: api/src and packages/errors/src. */
 import type { BackendSpec } from '../backend.ts'
 import { admin, bearerIn, type Grant, type Response, type Visit } from '../server.ts'
 

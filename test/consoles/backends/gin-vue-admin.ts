@@ -1,6 +1,4 @@
-/**
- * gin-vue-admin, server/. Business errors have status 200 and code 7, want of a session has status 401.
- */
+/** gin-vue-admin, server/. Business errors have status 200 and code 7; no session has 401. */
 import type { BackendSpec } from '../backend.ts'
 import { admin, captchaPicture, captchaText } from '../server.ts'
 

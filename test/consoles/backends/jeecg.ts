@@ -1,7 +1,4 @@
-/**
- * JeecgBoot, jeecg-boot/. Business errors have status 200 with a code in the body, want of a session
- * has status 401.
- */
+/** JeecgBoot, jeecg-boot/. Business errors have status 200 and a code; no session has 401. */
 import { createDecipheriv, createHash } from 'node:crypto'
 import type { BackendSpec } from '../backend.ts'
 import { admin, captchaPicture, type Response, type Visit } from '../server.ts'

@@ -1,6 +1,4 @@
-/**
- * Strapi 5 with its plugin users-permissions. True statuses; errors stand in `error`, data in `data`.
- */
+/** Strapi 5, users-permissions. True statuses; errors stand in `error`, data in `data`. */
 import type { BackendSpec } from '../backend.ts'
 import { admin, type Response } from '../server.ts'
 

@@ -1,7 +1,4 @@
-/**
- * The consoles of the kind `{ok, code, message, data}`. Files are those of apps/admin/src. Requests
- * go through the plug-in of Umi.
- */
+/** Consoles of `{ok, code, message, data}`, apps/admin/src; requests by the plug-in of Umi. */
 import type { ConsoleSpec, Json } from '../console.ts'
 
 const tokenLifetimeMs = 14 * 86_400_000

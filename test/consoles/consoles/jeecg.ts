@@ -1,4 +1,4 @@
-/** JeecgBoot, folder jeecgboot-vue3. Its request layer is utils/http/axios. Files are those of src. */
+/** JeecgBoot, jeecgboot-vue3/src. Its request layer is utils/http/axios. */
 import { createCipheriv, createHash } from 'node:crypto'
 import { type ConsoleSpec, type Json, type Place, titlesOf } from '../console.ts'
 

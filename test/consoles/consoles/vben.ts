@@ -1,7 +1,4 @@
-/**
- * Vben Admin 5. Requests go through `@vben/request`, a package of its workspace. Files are those of
- * apps/web-antd/src, and of packages/effects/request/src/request-client.
- */
+/** Vben Admin 5, apps/web-antd/src, and packages/effects/request/src/request-client. */
 import { type ConsoleSpec, type Place, titlesOf } from '../console.ts'
 
 /** packages/stores/src/modules/access.ts:51 and :102-111 */

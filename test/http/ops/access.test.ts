@@ -1,5 +1,9 @@
-/** Who is answered by the operators' listener: by the secret, by the cookie, by which names. */
+/** Who is answered by the operators' listener: by the secret, by the cookie, by which names, over TLS. */
+import { once } from 'node:events'
+import { copyFileSync } from 'node:fs'
+import { connect } from 'node:tls'
 import t from 'tap'
+import { testAuthority } from '../../support/authority.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { callOps, signInToOps } from '../../support/operator.ts'
 import { testSecret } from '../../support/ops.ts'
@@ -79,9 +83,7 @@ t.test('an act by the cookie needs the own origin exactly, and JSON', async t =>
     ['another site', 'https://evil.example'],
     ['the console on another port of this host', url],
     ['another name of this host', `http://localhost:${port}`],
-    ['no port', 'http://127.0.0.1'],
     ['a frame without origin', 'null'],
-    ['two origins', `${opsUrl}, https://evil.example`],
     ['none', undefined]
   ] as const
   for (const [name, origin] of foreign) {
@@ -174,37 +176,107 @@ t.test('no answer may be framed, sniffed, stored or read by another site', async
   t.match(page.text, /<title>Sign in/, 'a link from anywhere leads to the form')
 })
 
-t.test('long bodies are refused, and any expectation but 100-continue', async t => {
-  const body = { json: { user: 'a'.repeat(70_000) } }
-  t.equal((await ops('/ops/api/sessions/close', body)).status, 413)
-  for (const expected of ['200-ok', '100-continue, x', 'x 100-continue']) {
-    const refused = await raw(opsUrl, rawRequest('GET /healthz', [`expect: ${expected}`]))
-    t.match(refused, { status: 417, head: /^cache-control: no-store\r$/im }, expected)
+t.test('what is no sound request is refused, with a code and an id, and not framed', async t => {
+  const own = `host: ${ownHost}`
+  const get = `GET ${me} HTTP/1.1`
+  const many = Array.from({ length: 2100 }, () => 'x:')
+  const rows: ReadonlyArray<readonly [status: number, code: string, ...requests: string[][]]> = [
+    // What two programs could read in two ways.
+    [400, 'request.malformed', [get, own, 'host: evil.example'], [get, own, own]],
+    [400, 'request.malformed', [get, own, ...many, 'host: evil.example']],
+    [400, 'request.malformed', [`GET ${me} HTTP/2.0`, own], ['nothing of HTTP']],
+    [400, 'request.malformed', [`GET http://${ownHost}${me} HTTP/1.1`, own]],
+    [400, 'request.malformed', [`GET http://evil.example${me} HTTP/1.1`, own]],
+    [
+      400,
+      'request.malformed',
+      ['POST /ops/api/reload HTTP/1.0', own, 'transfer-encoding: chunked']
+    ],
+    [400, 'request.malformed', ['GET /%ff HTTP/1.1', own], ['GET /ops/assets/%zz/x HTTP/1.1', own]],
+    [414, 'request.uri-too-long', [`GET /ops/requests/${'a'.repeat(200)} HTTP/1.1`, own]],
+    [431, 'request.headers', ['GET / HTTP/1.1', own, `x: ${'y'.repeat(20_000)}`]],
+    [405, 'route.method', ['CONNECT a:1 HTTP/1.1', 'host: a:1']],
+    [
+      417,
+      'request.expectation',
+      [get, own, 'expect: 200-ok'],
+      [get, own, 'expect: 100-continue, x']
+    ]
+  ]
+  for (const [status, code, ...requests] of rows) {
+    for (const lines of requests) {
+      const title = lines.slice(0, 3).join(' ').slice(0, 80)
+      const bytes = `${[...lines, `cookie: ${cookie}`, 'connection: close'].join('\r\n')}\r\n\r\n`
+      const { head, body, ...answer } = await raw(opsUrl, bytes, { enough: () => false })
+      t.match(answer, { status, closed: true }, title)
+      const told = JSON.parse(body) as Record<string, string>
+      t.match(told, { code, error: /^[A-Z]/ }, title)
+      for (const field of [
+        `x-request-id: ${told['requestId']}`,
+        'cache-control: no-store',
+        /frame-ancestors 'none'/,
+        /nosniff/,
+        /x-frame-options: DENY/
+      ]) {
+        t.match(head, field, title)
+      }
+      t.notMatch(body, /%|a{20}|assets/, 'the path does not come back')
+    }
   }
+  const plain = await raw(opsUrl, 'GET /healthz HTTP/1.0\r\n\r\n')
+  t.equal(plain.status, 200, 'a plain probe')
   const continued = await raw(opsUrl, rawRequest('GET /healthz', ['expect: 100-Continue']), {
     enough: received => answers(received) >= 2
   })
   t.match(continued.whole, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
+  const body = { json: { user: 'a'.repeat(70_000) } }
+  t.equal((await ops('/ops/api/sessions/close', body)).status, 413)
 })
 
-t.test('what two programs could read in two ways is refused, whoever sends it', async t => {
-  const own = `host: ${ownHost}`
-  const ask = async (lines: readonly string[]) =>
-    await raw(opsUrl, `${[...lines, `cookie: ${cookie}`].join('\r\n')}\r\n\r\n`)
-  const many = Array.from({ length: 2100 }, () => 'x:')
-  for (const request of [
-    [`GET ${me} HTTP/1.1`, own, 'host: evil.example'],
-    [`GET ${me} HTTP/1.1`, own, own],
-    [`GET ${me} HTTP/1.1`, own, ...many, 'host: evil.example'],
-    [`GET ${me} HTTP/2.0`, own],
-    [`GET http://${ownHost}${me} HTTP/1.1`, own],
-    [`GET http://evil.example${me} HTTP/1.1`, own],
-    ['POST /ops/api/reload HTTP/1.0', own, 'transfer-encoding: chunked']
-  ]) {
-    const answer = await ask(request)
-    t.match(answer, { status: 400, head: /^connection: close$/im }, request.slice(0, 3).join(' '))
-    t.match(answer.body, /"code":"request.malformed"/)
+t.test('a renewed certificate is taken by a reload, and half of one changes nothing', async t => {
+  const { certificate, key } = testAuthority(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { ops: { role: 'admin', tls: { certificate, key: `file:${key}` } } }
+  })
+  const { hostname, port } = new URL(gateway.opsUrl)
+  const fingerprint = async () => {
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerCertificate()
+    socket.destroy()
+    return fingerprint256
   }
-  t.equal((await ask([`GET ${me} HTTP/1.1`, own])).status, 200)
-  t.equal((await raw(opsUrl, 'GET /healthz HTTP/1.0\r\n\r\n')).status, 200, 'a plain probe')
+  const before = await fingerprint()
+  const signedIn = await signInToOps(gateway.opsUrl)
+  const written = /^__Host-console_ops=.*; Path=\/; HttpOnly; .*; Secure$/
+  t.match(signedIn, { status: 303, headers: { 'set-cookie': [written] } })
+  const next = testAuthority(t.after)
+  for (const [renewed, file, outcome] of [
+    [next.certificate, certificate, 'refused'],
+    [next.key, key, 'reloaded']
+  ] as const) {
+    copyFileSync(renewed, file)
+    t.match(await gateway.reload('operator'), { outcome })
+    t.equal((await fingerprint()) === before, outcome === 'refused', outcome)
+  }
+})
+
+t.test('the origin that a trusted proxy tells is believed from it alone', async t => {
+  const headers = {
+    'x-forwarded-proto': 'https',
+    'x-forwarded-host': 'ops.example.com',
+    'origin': 'https://ops.example.com'
+  }
+  const signInBehind = async (proxy: string, more: Record<string, string> = {}) => {
+    const trusting = { role: 'admin', hosts, trustedProxies: [proxy] }
+    const behind = await testGateway(t.after, { gateway: { ops: trusting } })
+    const signIn = { headers: { ...headers, ...more } }
+    return { ...(await signInToOps(behind.opsUrl, 'alice', signIn)), behind }
+  }
+  const { behind, ...signedIn } = await signInBehind('127.0.0.1')
+  t.match(signedIn, { status: 303, headers: { 'set-cookie': [/^__Host-.*Secure$/] } })
+  t.equal((await signInToOps(behind.opsUrl)).status, 403, 'past the proxy, in clear')
+  const evil = { 'x-forwarded-host': 'evil.example', 'origin': 'https://evil.example' }
+  t.equal((await signInBehind('127.0.0.1', evil)).status, 421)
+  t.equal((await signInBehind('192.0.2.1')).status, 403)
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { testGateway } from '../../support/gateway.ts'
 import { standstill } from '../../support/machine.ts'
 import { callOps, signInToOps } from '../../support/operator.ts'
-import { raw } from '../../support/raw.ts'
+import { open } from '../../support/raw.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testRedis } from '../../support/redis.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -13,20 +13,17 @@ import { closed, dial, webSocketUpstream } from '../../support/websocket.ts'
 
 const ops = { role: 'admin' }
 const me = '/ops/api/me'
-const { opsUrl, ops: ask } = await testGateway(t.after, { gateway: { ops } })
+const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
 
 /** What a client gets that sends a byte each half second, and when the connection is closed. */
 async function drip(start: string, more = 'a') {
-  const { hostname, port } = new URL(opsUrl)
-  const socket = connect(Number(port), hostname).on('error', () => {})
-  let received = ''
-  socket.setEncoding('latin1').on('data', (text: string) => (received += text))
   const began = performance.now()
+  const { socket, closed: isOver, received } = await open(t.after, opsUrl)
   socket.write(start)
   const timer = setInterval(() => socket.write(more), 500)
-  await new Promise(resolve => void socket.on('close', resolve))
+  await isOver
   clearInterval(timer)
-  return { seconds: (performance.now() - began) / 1000, status: received.slice(9, 12) }
+  return { seconds: (performance.now() - began) / 1000, status: received().slice(9, 12) }
 }
 
 t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
@@ -62,60 +59,25 @@ t.test('an address that opens all connections it can leaves some to others', asy
   t.ok(sockets.filter(({ destroyed }) => !destroyed).length >= 250)
 })
 
-t.test('what is refused at once has a code and an id, and may not be framed', async t => {
-  const paths = ['/%', '/%ff', `/ops/requests/${'a'.repeat(200)}`, '/ops/assets/%zz/x']
-  const ofPath = paths.map(
-    path =>
-      [`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close`, '4', 'request.'] as const
-  )
-  for (const [line, status, code] of [
-    ...ofPath,
-    ['nothing of HTTP', '400', 'request.malformed'],
-    [`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}`, '431', 'request.headers'],
-    ['CONNECT a:1 HTTP/1.1\r\nhost: a:1', '405', 'route.method'],
-    ['GET / HTTP/1.1\r\nhost: a\r\nexpect: much', '417', 'request.expectation']
-  ] as const) {
-    const { head, body } = await raw(opsUrl, `${line}\r\n\r\n`, { enough: () => false })
-    t.match(head, `HTTP/1.1 ${status}`, line.slice(0, 30))
-    const answered = JSON.parse(body) as Record<string, string>
-    t.match(answered, { code, error: /^[A-Z]/ })
-    t.match(head, `x-request-id: ${answered['requestId']}`)
-    for (const fence of [/frame-ancestors 'none'/, /nosniff/, /x-frame-options: DENY/]) {
-      t.match(head, fence, line.slice(0, 30))
-    }
-    t.notMatch(body, /%|a{20}|assets/, 'the path does not come back')
-  }
-  const unknown = await ask('/nothing')
-  t.match(await unknown.json(), {
-    code: 'route.unknown',
-    requestId: unknown.headers.get('x-request-id')
-  })
-})
-
 t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket', async t => {
   const whole = await testUpstream(t.after)
   const part = await testUpstream(t.after, json(200, { p: 1 }))
   const socket = await webSocketUpstream(t.after)
-  const route = (name: string, more: object = {}) => ({
-    [name]: { path: `/api/${name}`, upstream: 'whole', passCookies: ['theme'], ...more }
-  })
+  const themed = { passCookies: ['theme'] }
   const gateway = await testGateway(t.after, {
     gateway: { ops },
+    backend: whole.url,
     routes: {
-      upstreams: {
-        whole: { url: whole.url },
-        part: { url: part.url },
-        socket: { url: socket.url }
-      },
+      upstreams: { part: { url: part.url }, socket: { url: socket.url } },
       shapes: { same: [{ rename: { other: 'another' } }] },
       routes: {
-        ...route('plain', { methods: ['GET', 'POST'] }),
-        ...route('open', { access: 'public' }),
-        ...route('parts', {
-          shape: 'same',
+        plain: { ...themed, methods: ['GET', 'POST'] },
+        open: { ...themed, access: 'public' },
+        parts: {
+          ...{ ...themed, upstream: 'b', shape: 'same' },
           parts: { p: { upstream: 'part', rewrite: '/', into: 'p' } }
-        }),
-        ...route('chat', { upstream: 'socket', websocket: {} })
+        },
+        chat: { ...themed, upstream: 'socket', websocket: {} }
       }
     }
   })
@@ -145,9 +107,7 @@ t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket',
 
 t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const { url, port } = await testRedis(t.after)
-  const SECRET = 'a session secret of at least thirty-two'
-  const files = { gateway: { ops, redis: { url }, session: { secrets: ['${SECRET}'] } } }
-  const gateway = await testGateway(t.after, files, { SECRET })
+  const gateway = await testGateway(t.after, { gateway: { ops }, redis: url })
   const consoleCookie = await gateway.signIn()
   const { cookie } = await signInToOps(gateway.opsUrl)
   const statusOf = async (each: string) =>

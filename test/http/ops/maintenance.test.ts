@@ -1,133 +1,218 @@
-/** Maintenance that operators begin: what it closes, and at all replicas. */
-import { writeFileSync } from 'node:fs'
+/** Maintenance that operators begin: what it closes, beside what is closed already, and at all replicas. */
+import { isDeepStrictEqual } from 'node:util'
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { stringify } from 'yaml'
-import { start } from '../../support/command.ts'
+import { run, start } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
-import { askOps, beginMaintenance } from '../../support/ops.ts'
+import { askOps } from '../../support/ops.ts'
 import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { testUpstream } from '../../support/upstream.ts'
 
-const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
-const path = '/ops/api/maintenance'
-
-const backend = await testUpstream(t.after)
-const aliases = { '/api/newest': '/api/news' }
-const routes = {
-  upstreams: { b: { url: backend.url } },
-  routes: {
-    orders: { path: '/api/orders', upstream: 'b', access: 'public', methods: ['GET', 'POST'] },
-    news: { path: '/api/news', upstream: 'b', access: 'public' },
-    stock: { path: '/api/stock', upstream: 'b' }
-  }
+interface Shown {
+  readonly routes: string[]
+  readonly methods: string[]
+  readonly message?: string
 }
 
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
+const path = '/ops/api/maintenance'
+const names = ['orders', 'news', 'stock']
+const backend = await testUpstream(t.after)
+const route = { access: 'public', methods: ['GET', 'POST'] }
+const files = {
+  backend: backend.url,
+  routes: { routes: { orders: route, news: route, stock: {} } }
+}
+const gateway = await testGateway(t.after, files)
+const { call, opsJson } = gateway
+const cookie = await gateway.signIn()
+const bobs = await gateway.signIn('bob')
+
+const statusOf = async (path: string, method = 'GET', user = cookie) =>
+  (await call(path, { cookie: user, method })).status
+/** @returns the names of the routes that refuse */
+async function closed(method = 'GET', user = cookie): Promise<string[]> {
+  const statuses = names.map(async name => await statusOf(`/api/${name}`, method, user))
+  const isClosed = (await Promise.all(statuses)).map(status => status === 503)
+  return names.filter((_name, index) => isClosed[index])
+}
+const act = async (json: object, at = '') => {
+  const response = await gateway.ops(path + at, { json })
+  const { operators = [] } = (await response.json()) as { operators?: Shown[] }
+  return { status: response.status, operators, routes: operators.map(each => each.routes) }
+}
+const begin = async (json: object = {}) => await act({ until: inMs(3_600_000), ...json })
+const end = async (json = {}) => await act(json, '/end')
+const command = async (...words: string[]) => await run([...words, '--config', gateway.folder])
+t.afterEach(async () => {
+  await end()
+})
+
 t.test('without Redis it closes the routes of this process, and says so', async t => {
-  const gateway = await testGateway(t.after, { routes })
-  t.match(await (await gateway.ops(path)).json(), {
-    info: /in force in this process alone, and ends with it/,
-    operators: []
-  })
-  const body = { until: inMs(60_000), routes: ['orders'], methods: ['POST'], message: 'Wait.' }
-  const begun = await gateway.ops(path, { json: body })
-  t.match(await begun.json(), { operators: [{ author: 'operator', message: 'Wait.' }] })
-  const order = async () => await gateway.call('/api/orders', { json: {} })
-  const refused = await order()
+  const info = /in force in this process alone, and ends with it/
+  t.match(await opsJson('maintenance'), { info, operators: [] })
+  const { operators } = await begin({ routes: ['orders'], methods: ['POST'], message: 'Wait.' })
+  t.match(operators, [{ author: 'operator', message: 'Wait.' }])
+  const refused = await call('/api/orders', { json: {} })
   t.match(refused, { status: 503, json: { errorCode: 'maintenance', message: 'Wait.' } })
   t.ok(Number(refused.headers.get('retry-after')) > 50)
-  t.equal((await gateway.call('/api/orders')).status, 200, 'another method')
-  t.equal((await gateway.call('/api/news')).status, 200, 'another route')
-  await gateway.ops(`${path}/end`, { json: {} })
-  t.equal((await order()).status, 200)
+  t.same([await closed(), await closed('POST')], [[], ['orders']], 'other methods and routes go on')
+  await end()
+  t.same(await closed('POST'), [])
+})
+
+t.test('case U3: a second begin closes its routes beside those of the first', async t => {
+  await begin({ routes: ['orders'] })
+  t.same((await begin({ routes: ['news'] })).routes, [['orders'], ['news']])
+  t.same(await closed(), ['orders', 'news'])
+  const maintenance = /^operator closes orders .*; operator closes news /
+  t.match(await (await gateway.ops('/readyz')).json(), { maintenance })
+  t.same((await end({ routes: ['orders'] })).routes, [['news']])
+  t.same(await closed(), ['news'], 'an end of one leaves the other')
+})
+
+t.test('case U3: a route that is closed again takes the new end and message', async t => {
+  for (const name of ['orders', 'news']) await begin({ routes: [name], message: 'First.' })
+  const again = await begin({ until: inMs(1500), routes: ['orders'], message: 'Second.' })
+  t.match(again.operators, [
+    { routes: ['news'], message: 'First.' },
+    { routes: ['orders'], message: 'Second.' }
+  ])
+  t.match(await call('/api/orders'), { status: 503, json: { message: 'Second.' } })
+  t.match(await call('/api/news'), { status: 503, json: { message: 'First.' } })
+  await until('the shorter one has ended', async () => (await closed()).length === 1)
+  t.same(await closed(), ['news'])
+})
+
+t.test('case U3: a begin for some methods opens no others', async t => {
+  await begin({ routes: ['orders'] })
+  const second = await begin({ routes: ['orders'], methods: ['POST'] })
+  t.match(second.operators, [{ methods: [] }, { methods: ['POST'] }])
+  t.same([await closed(), await closed('POST')], [['orders'], ['orders']])
+  const again = await begin({ routes: ['orders', 'news'], methods: ['POST'] })
+  t.equal(again.operators.length, 3, 'other routes or methods stand beside what was closed before')
+})
+
+t.test('case U3: all routes and one by its name stand beside each other', async t => {
+  await begin({ routes: ['orders'] })
+  t.same((await begin({ until: inMs(1500) })).routes, [['orders'], []])
+  t.same(await closed(), names)
+  t.equal((await end({ routes: ['news'] })).status, 400)
+  t.same(await closed(), names, 'it opened nothing')
+  await until('all have opened', async () => (await closed()).length === 1)
+  t.equal((await end({ routes: ['nowhere'] })).status, 400)
+  t.same(await closed(), ['orders'], 'the one that was named stays closed')
+})
+
+t.test('a later beginning: open until then, and status tells what closes until when', async t => {
+  const from = inMs(1500)
+  await begin({ from, routes: ['orders'] })
+  t.same(await closed(), [])
+  const { out } = await command('status')
+  t.match(out, /maintenance +operator closes orders from \S+ until \S+\n/)
+  await until('it has begun', async () => (await closed()).length > 0)
+  t.ok(Date.now() >= Date.parse(from))
+  t.equal((await begin({ from: inMs(2000), until: inMs(1000) })).status, 400)
+})
+
+t.test('case U3: the command names all that is closed, and opens one route', async t => {
+  await begin({ routes: ['orders'] })
+  t.match(await command('maintenance', 'begin', '--until', '30m', '--route', 'news'), {
+    code: 0,
+    out: /operator closes orders until .*\nlocal closes news until /
+  })
+  const ended = await command('maintenance', 'end', '--route', 'orders')
+  t.match(ended, { code: 0, out: /^(?!.*orders)local closes news until / })
+  t.same(await closed(), ['news'])
+  const times = ['--from', '10m', '--until', '20m', '--allow-role', 'admin']
+  const later = await command('maintenance', 'begin', ...times)
+  t.match(later.out, /closes every route but for the roles admin from .* until /)
 })
 
 t.test('roles go on, the latest end counts, and a reload opens nothing', async t => {
-  const gateway = await testGateway(t.after, { routes })
-  const message = 'Stock-taking.'
-  await gateway.ops(path, { json: { routes: ['news'], until: inMs(3_600_000), message } })
-  await gateway.ops(path, { json: { until: inMs(60_000), allowRoles: ['admin'] } })
-  const { maintenance } = (await (await gateway.ops('/readyz')).json()) as Record<string, unknown>
-  t.match(maintenance, /^operator closes news until 20\S+; operator closes every route .* until 20/)
-  const statusFor = async (user: string) =>
-    (await gateway.call('/api/stock', { cookie: await gateway.signIn(user) })).status
-  t.same([await statusFor('alice'), await statusFor('bob')], [200, 503])
-  t.match(await gateway.call('/api/news'), { json: { message } })
-
-  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify({ ...routes, aliases }))
+  await begin({ until: inMs(7_200_000), routes: ['news'], message: 'News are moved.' })
+  await begin({ allowRoles: ['admin'] })
+  const ofAdmin = await statusOf('/api/stock')
+  t.same([ofAdmin, await closed('GET', bobs)], [200, names])
+  t.match(await call('/api/news', { cookie: bobs }), { json: { message: 'News are moved.' } })
+  appendFileSync(join(gateway.folder, 'routes.yaml'), 'aliases: { /api/newest: /api/news }\n')
   t.equal((await gateway.reload('operator')).outcome, 'reloaded')
-  t.match(await gateway.call('/api/newest'), { status: 503 })
-  await gateway.ops(`${path}/end`, { json: {} })
-  t.equal((await gateway.call('/api/newest')).status, 200)
+  t.equal(await statusOf('/api/newest'), 503)
+  await end()
+  t.equal(await statusOf('/api/newest'), 200)
 })
 
 t.test('changes alone: reading, sign-in, sign-out, profile and session go on', async t => {
-  const gateway = await testGateway(t.after, { routes })
   const asked = backend.seen.length
-  await beginMaintenance(gateway.opsUrl, { methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
-  const cookie = await gateway.signIn()
-  t.match(await gateway.call('/api/orders', { json: {}, cookie }), {
+  await begin({ methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
+  const user = await gateway.signIn()
+  t.match(await call('/api/orders', { json: {}, cookie: user }), {
     status: 503,
     json: { success: false, ok: false, message: /closed for maintenance/ }
   })
   t.equal(backend.seen.length, asked)
-  const statusOf = async (path: string, method?: string) =>
-    (await gateway.call(path, { cookie, ...(method !== undefined && { method }) })).status
-  t.equal(await statusOf('/api/orders'), 200)
-  t.equal(await statusOf('/api/account/profile'), 200)
-  t.equal(await statusOf('/api/session/extend', 'POST'), 200)
-  t.equal(await statusOf('/api/account/logout', 'POST'), 200)
-  await beginMaintenance(gateway.opsUrl, { methods: ['GET'] })
+  for (const [path, method] of [
+    ['/api/orders', 'GET'],
+    ['/api/account/profile', 'GET'],
+    ['/api/session/extend', 'POST'],
+    ['/api/account/logout', 'POST']
+  ] as const) {
+    t.equal(await statusOf(path, method, user), 200, path)
+  }
+  await begin({ methods: ['GET'] })
   t.equal(await statusOf('/api/news', 'HEAD'), 503, 'HEAD is GET')
 })
 
 t.test('who may not pass anyway is told that; sign-in is closed by its name alone', async t => {
-  const { call, opsUrl } = await testGateway(t.after, { routes })
-  await beginMaintenance(opsUrl)
+  await begin()
   t.match((await call('/api/stock')).json, { errorCode: 'session.none' })
   t.equal((await call('/api/nothing')).status, 404)
-  t.equal((await call('/api/stock', { method: 'PUT' })).status, 405)
-  const signIn = async () =>
-    await call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } })
-  t.equal((await signIn()).status, 401)
-  await beginMaintenance(opsUrl, { routes: ['login'] })
-  t.match(await signIn(), { status: 503, json: { errorCode: 'maintenance' } })
+  t.equal(await statusOf('/api/stock', 'PUT'), 405)
+  t.ok(await gateway.signIn())
+  await begin({ routes: ['login'] })
+  await t.rejects(gateway.signIn(), /503 .*maintenance/)
 })
 
-t.test('it holds at another replica, and after a restart', async t => {
+t.test('case U3: begun at two replicas at once, it holds at both, and after a restart', async t => {
   const redis = { url: (await testRedis(t.after)).url, commandTimeout: '5s' }
-  const gateway = { redis, session: { secrets: ['${SESSION_SECRET}'] } }
-  const a = await testGateway(t.after, { gateway, routes }, environment)
-  const folder = await configFolder({ gateway, routes })
-  const begin = async () => {
-    const running = start(t.after, folder, environment)
+  const folder = await configFolder({ ...files, redis })
+  const here = await testGateway(t.after, folder)
+  const startAnother = async () => {
+    const running = start(t.after, folder)
     const urls = await running.listens()
     await until('ready', async () => (await fetch(`${urls.opsUrl}/readyz`)).status === 200)
     return { ...running, ...urls }
   }
-  let apart = await begin()
-  const status = async () => (await fetch(`${apart.url}/api/news`)).status
-  t.equal(await status(), 200)
-
+  let there = await startAnother()
+  const areClosed = async (expected: readonly string[]) => {
+    for (const { url } of [here, there]) {
+      await until(`closed at both: ${expected.join()}`, async () => {
+        const answers = ['orders', 'news'].map(name => fetch(`${url}/api/${name}`))
+        const statuses = (await Promise.all(answers)).map(({ status }) => status)
+        const isClosed = ['orders', 'news'].map(name => (expected.includes(name) ? 503 : 200))
+        return isDeepStrictEqual(statuses, isClosed)
+      })
+    }
+  }
   await until('both hear each other', async () => {
-    const answer = await a.ops('/ops/api/replicas')
-    return ((await answer.json()) as { replicas: unknown[] }).replicas.length === 2
+    return (await here.opsJson('replicas')).replicas.length === 2
   })
-  t.equal((await a.ops(path, { json: { until: inMs(60_000) } })).status, 200)
+  const ask = async (name: string, opsUrl: string, at = '') =>
+    await askOps(opsUrl, path + at, { json: { until: inMs(60_000), routes: [name] } })
+  await Promise.all([ask('orders', here.opsUrl), ask('news', there.opsUrl)])
   const begunAt = performance.now()
-  await until('it is in force at the other one', async () => (await status()) === 503)
+  await areClosed(['orders', 'news'])
   t.ok(performance.now() - begunAt < 1500, `${performance.now() - begunAt} ms`)
 
-  apart.signal('SIGKILL')
-  await apart.ended
-  apart = await begin()
-  t.equal(await status(), 503, 'after a restart')
-
-  await askOps(apart.opsUrl, `${path}/end`, { json: {} })
-  t.equal(await status(), 200)
-  await until('it has ended', async () => (await a.call('/api/news')).status === 200)
+  there.signal('SIGKILL')
+  await there.ended
+  there = await startAnother()
+  const restarted = await fetch(`${there.url}/api/orders`)
+  t.equal(restarted.status, 503, 'after a restart')
+  await askOps(there.opsUrl, `${path}/end`, { json: { routes: ['orders'] } })
+  await areClosed(['news'])
 })
 
 t.end()

@@ -2,12 +2,11 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { noLockout, testGateway } from '../../support/gateway.ts'
+import { audit, noLockout, password, testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { callOps, operatorAt, textOf } from '../../support/operator.ts'
 import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
-import { password } from '../../support/sign-in.ts'
 import { until } from '../../support/until.ts'
 import { hashOf, testUsers } from '../../support/users.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -18,30 +17,25 @@ const paths = ['', 'requests', 'users', 'limits', 'config', 'maintenance'].map(
 )
 const pageOfBob = '/ops/users?user=2&source=users-file'
 const hostile = '"><script>alert(1)</script>'
-const secrets = { SECRET: 'a session secret of at least thirty-two' }
 const good = await testUpstream(t.after, json(200, { ok: 1 }))
 const bad = await testUpstream(t.after, json(500, {}))
-const gateway = await testGateway(
-  t.after,
-  {
-    gateway: { ops, audit: { key: '${SECRET}' } },
+const gateway = await testGateway(t.after, {
+  gateway: { ops, audit },
+  routes: {
+    upstreams: { good: { url: good.url }, bad: { url: bad.url } },
     routes: {
-      upstreams: { good: { url: good.url }, bad: { url: bad.url } },
-      routes: {
-        orders: { path: '/api/orders', upstream: 'good', methods: ['GET', 'POST'] },
-        admins: { path: '/api/admins', upstream: 'good', access: { roles: ['admin'] } },
-        scarce: { path: '/api/scarce', upstream: 'good' },
-        broken: { path: '/api/broken', upstream: 'bad', access: 'public' }
-      }
-    },
-    limits: {
-      lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
-      limits: { few: { by: 'user', max: 2, window: '1h', routes: ['scarce'] } }
-    },
-    users: { users: { ...testUsers, [hostile]: { password: hashOf(password) } } }
+      orders: { path: '/api/orders', upstream: 'good', methods: ['GET', 'POST'] },
+      admins: { path: '/api/admins', upstream: 'good', access: { roles: ['admin'] } },
+      scarce: { path: '/api/scarce', upstream: 'good' },
+      broken: { path: '/api/broken', upstream: 'bad', access: 'public' }
+    }
   },
-  secrets
-)
+  limits: {
+    lockout: { ...noLockout, account: { failures: 2, every: '1h' } },
+    limits: { few: { by: 'user', max: 2, window: '1h', routes: ['scarce'] } }
+  },
+  users: { users: { ...testUsers, [hostile]: { password: hashOf(password) } } }
+})
 const { opsUrl, signIn } = gateway
 const operator = await operatorAt(opsUrl)
 const { call, post, read, press } = operator
@@ -65,9 +59,9 @@ t.test('what needs attention stands on each page: limits, lockouts, a restart', 
 
   t.match(await read(pageOfBob), /few .*2 of 2.*Locked out of signing in 1.* bob .*429/)
   t.match(await read('/ops/limits'), /few by user.*2 in 1.h.*bob.*over/)
-  t.match(await press(pageOfBob, 'Count anew'), /The limits count anew.*Nothing is counted/)
+  t.match(await press(pageOfBob, 'Count anew'), /Done: Counts a caller anew.*Nothing is counted/)
   t.equal(await statusOf('scarce', cookie), 200, 'counts of limits are reset')
-  t.match(await press(pageOfBob, 'Lift'), /The lockout is lifted.*No lockout/)
+  t.match(await press(pageOfBob, 'Lift'), /Done: Lifts the lockouts.*No lockout/)
   t.ok(await signIn('bob'), 'a lockout is lifted')
 })
 
@@ -81,18 +75,6 @@ t.test('each page is HTML that runs nothing but its own, and has a link to each 
     t.notMatch(text, /\sstyle=|\son[a-z]+=/, path)
   }
   t.match((await call('/ops/nothing')).status, 404)
-})
-
-t.test('files need no account, and other addresses lead to the first page', async t => {
-  for (const [path, status, fields] of [
-    ['/ops/page.css', 200, { 'content-type': /css/ }],
-    ['/ops/live.js', 200, { 'content-type': /javascript/ }],
-    ['/ops/icon.svg', 200, { 'content-type': /svg/ }],
-    ['/', 302, { location: '/ops/' }],
-    ['/ops', 302, { location: '/ops/' }]
-  ] as const) {
-    t.match(await asNobody(path), { status, headers: fields }, path)
-  }
 })
 
 t.test('an operator signs in by a form at the address that was asked for', async t => {
@@ -118,9 +100,7 @@ t.test('forms of other origins, other types and of nobody do nothing', async t =
   const evil = `evil.example:${new URL(opsUrl).port}`
   const cases = [
     ['another site', { ...form, origin: 'https://evil.example' }, 403],
-    ['another port', { ...form, origin: gateway.url }, 403],
     ['no origin', form, 403],
-    ['a sandboxed frame', { ...form, origin: 'null' }, 403],
     ['JSON', { 'origin': opsUrl, 'content-type': 'application/json' }, 415],
     ['a rebound name', { ...form, origin: `http://${evil}`, host: evil }, 421],
     ['nobody', { ...form, origin: opsUrl, cookie: undefined }, 401]
@@ -131,7 +111,7 @@ t.test('forms of other origins, other types and of nobody do nothing', async t =
   const unknown = await post('/ops/users', new URLSearchParams({ act: '/nothing' }))
   t.equal(unknown.status, 400)
   const misfit = await post('/ops/users', new URLSearchParams({ ...act, body: '{}' }))
-  t.match([misfit.status, textOf(misfit.text)], [400, /Name the sessions/])
+  t.match([misfit.status, textOf(misfit.text)], [400, /Name a user/])
   t.equal(await statusOf('orders', cookie), 200, 'nobody was signed out')
 })
 
@@ -203,7 +183,7 @@ t.test('Users: one found by a part of the name, their page, and the end of sessi
   const list = (await call('/ops/users')).text
   const page = (/href="(\/ops\/users\?user=[^"]*)"/.exec(list)?.[1] ?? '').replace('&#38;', '&')
   t.match(await read(page), /bob Sessions 2/)
-  t.match(await press(page, 'End session'), /The sessions have ended.*Sessions 1/)
+  t.match(await press(page, 'End session'), /Done: Closes one session.*Sessions 1/)
   t.same((await statuses()).toSorted(), [200, 401])
   t.match(await press(page, 'End all sessions'), /Not signed in/)
   t.same(await statuses(), [401, 401])
@@ -217,15 +197,15 @@ t.test('Users: one found by a part of the name, their page, and the end of sessi
 
 t.test('Users: one is blocked and unblocked, a key for scripts is listed and revoked', async t => {
   const cookie = await signIn('bob')
-  t.match(await press(pageOfBob, 'Block'), /The user is blocked.*Blocked by operators 1 /)
+  t.match(await press(pageOfBob, 'Block'), /Done: Ends the sessions.*Blocked by operators 1 /)
   t.equal(await statusOf('orders', cookie), 401)
   await t.rejects(signIn('bob'), /403/)
-  t.match(await press('/ops/users', 'Unblock'), /may sign in again.*No block/)
+  t.match(await press('/ops/users', 'Unblock'), /Done: Lets a user sign in.*No block/)
   t.ok(await signIn('bob'))
 
   await gateway.ops('/ops/api/keys/create', { json: { name: 'nightly', roles: ['user'] } })
   t.match(await read('/ops/users'), /Keys for scripts 1 .*nightly user never.* operator/)
-  t.match(await press('/ops/users', 'Revoke'), /The key is revoked.*No key/)
+  t.match(await press('/ops/users', 'Revoke'), /Done: Ends a key.*No key/)
 })
 
 t.test('Maintenance: all, or a route, begun and ended here', async t => {
@@ -233,10 +213,13 @@ t.test('Maintenance: all, or a route, begun and ended here', async t => {
   const page = '/ops/maintenance'
   const begin = async (extra: Record<string, string>) =>
     await press(page, 'Begin maintenance', { minutes: '30', message: '', ...extra })
-  t.match(await begin({ message: 'Back at noon.' }), /is begun.*alice.*every route.*Back at noon\./)
+  t.match(
+    await begin({ message: 'Back at noon.' }),
+    /Done: Closes routes.*alice.*every route.*Back at noon\./
+  )
   t.match(await read('/ops/'), /maintenance: alice closes every route until 20/)
   t.equal(await statusOf('orders', cookie), 503)
-  t.match(await press(page, 'End all'), /open again.*Nothing is closed/)
+  t.match(await press(page, 'End all'), /Done: Opens what.*Nothing is closed/)
   t.equal(await statusOf('orders', cookie), 200)
   await begin({ routes: 'orders', writing: 'on' })
   t.equal(await statusOf('orders', cookie), 200, 'only what changes data')
@@ -248,7 +231,7 @@ t.test('Maintenance: all, or a route, begun and ended here', async t => {
   t.match(acts.slice(-3), [
     { act: 'maintenance.begin', outcome: 'done', operator: 'alice', detail: { until: /^20/ } },
     { act: 'maintenance.end', outcome: 'done' },
-    { act: 'maintenance.begin', outcome: 'failed' }
+    { act: 'maintenance.begin', outcome: 'failed', code: 'request.malformed' }
   ])
 })
 
@@ -256,13 +239,13 @@ t.test('Config: faults with file and line, the diff, and a reload', async t => {
   const reload = async (extra?: Record<string, string>) =>
     await press('/ops/config', 'Reload', extra)
   const put = (file: string, text: string) => writeFileSync(join(gateway.folder, file), text)
-  t.match(await read('/ops/config'), /Generation 1 .*The files hold what runs/)
-  t.match(await reload(), /nothing to reload/)
+  t.match(await read('/ops/config'), /Generation 1,.*The files hold what runs/)
+  t.match(await reload(), /Generation 1,.*The files hold what runs/)
   put('limits.yaml', 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
-  t.match(await reload(), /The config of the files runs/)
+  t.match(await reload(), /Done: Reads the config files and runs their config/)
   t.match(await read('/ops/config'), /Generation 2.*Changes of the last reload.*anew/)
   appendFileSync(join(gateway.folder, 'limits.yaml'), 'unknown: {}\n')
-  t.match(await reload(), /files were refused.*will not start again.*limits\.yaml:2/)
+  t.match(await reload(), /the files were refused.*will not start again.*limits\.yaml:2/)
   t.match(await read('/ops/limits'), /config: .*refused.*limits\.yaml:2/, 'on each page')
   put('limits.yaml', 'limits: { anew: { by: user, max: 7, window: 1m } }\n')
   appendFileSync(join(gateway.folder, 'gateway.yaml'), '\nlog: { level: debug }\n')
@@ -275,8 +258,8 @@ t.test('Config: faults with file and line, the diff, and a reload', async t => {
   put('users.yaml', JSON.stringify({ users: { ...testUsers, ...users } }))
   await reload()
   put('users.yaml', JSON.stringify({ users: { alice: testUsers.alice } }))
-  t.match(await reload(), /files were refused.*vanish/, 'most users need a yes')
-  t.match(await reload({ yes: 'on' }), /config of the files runs/)
+  t.match(await reload(), /the files were refused.*vanish/, 'most users need a yes')
+  t.match(await reload({ yes: 'on' }), /Done: Reads the config files/)
 })
 
 t.test('an operator signs out', async t => {
@@ -290,41 +273,39 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   const dead = `http://127.0.0.1:${await freePort()}`
   const directory = {
     ...{ kind: 'ldap', urls: [`ldap://127.0.0.1:${await freePort()}`], base: 'dc=example' },
-    bind: { dn: 'cn=gateway', password: '${SECRET}' },
+    bind: { dn: 'cn=gateway', password: 'file:session-secret' },
     user: { username: 'uid', id: 'entryUUID', name: 'cn' }
   }
   const start = async (more: object) => {
-    const gone = { path: '/api/gone', upstream: 'gone', access: 'public' }
-    const routes = { upstreams: { gone: { url: dead } }, routes: { gone, ...more } }
     const people = { kind: 'users-file', file: 'users.yaml' }
-    const gatewayFile = {
-      ops: { ...ops, sources: ['people'] },
-      redis: { url: redis.url },
-      session: { secrets: ['${SECRET}'] },
-      identity: { source: 'x-user-source' },
-      login: { sources: { people, corp: directory } }
-    }
-    return await testGateway(t.after, { gateway: gatewayFile, routes }, secrets)
+    return await testGateway(t.after, {
+      gateway: {
+        ops: { ...ops, sources: ['people'] },
+        identity: { source: 'x-user-source' },
+        login: { sources: { people, corp: directory } }
+      },
+      redis: redis.url,
+      backend: dead,
+      routes: { routes: { gone: { access: 'public' }, ...more } }
+    })
   }
   const one = await start({})
-  await start({ more: { path: '/api/more', upstream: 'gone' } })
+  await start({ more: {} })
   for (let count = 0; count < 10; count++) await one.call('/api/gone')
-  const nobody = { json: { username: 'nobody', password: 'wrong' } }
-  t.equal((await one.call('/api/auth/admin/login', nobody)).status, 503)
+  t.equal((await one.attempt('nobody')).status, 503)
   const text = async () => textOf(await (await one.ops('/ops/limits')).text())
   await until('both replicas are known', async () => /different configs/.test(await text()))
-  t.match(await text(), `upstream gone: degraded, 1 of 1 addresses: ${dead} does not work`)
+  t.match(await text(), `upstream b: degraded, 1 of 1 addresses: ${dead} does not work`)
   t.match(await text(), /sign-in corp: does not answer since 20\S+: ldap:\S+ connect ECONNREFUSED/)
   const signedIn = await operatorAt(one.opsUrl)
+  const latency = /^console_gateway_redis_latency_seconds 0\.\d/m
+  await until('Redis was checked', async () => latency.test(await one.metrics()))
   await redis.kill()
   await until('it is noticed', async () => /redis: away/.test(await text()))
   t.match(await signedIn.call('/ops/'), { status: 200, text: /redis: away/ })
-  const metrics = await (await one.ops('/metrics')).text()
+  const metrics = await one.metrics()
   t.notMatch(metrics, /^console_gateway_users_signed_in /m, 'no number where nobody can count')
-  for (const use of ['sessions', 'limits']) {
-    const times = `console_gateway_redis_command_seconds_count{use="${use}",outcome=`
-    for (const outcome of ['ok', 'failed']) t.match(metrics, `\n${times}"${outcome}"} `)
-  }
+  t.notMatch(metrics, latency, 'no time where nobody answers')
   const { status } = await signedIn.post('/ops/', new URLSearchParams({ act: 'sign-out' }))
   t.equal(status, 503, 'a sign-out that other replicas cannot know')
   t.equal((await signedIn.call('/ops/api/me')).status, 401, 'it holds here')

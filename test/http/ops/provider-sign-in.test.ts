@@ -1,25 +1,21 @@
 /** Sign-in of operators at an OpenID provider. */
 import t, { type Test } from 'tap'
-import { testGateway } from '../../support/gateway.ts'
+import { audit, testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { oidcSource, opsOidcPath, testProvider } from '../../support/oidc-provider.ts'
 import { oidcVisitor } from '../../support/oidc-visitor.ts'
 import { callOps, textOf } from '../../support/operator.ts'
 import { testRedis } from '../../support/redis.ts'
 
-const SECRET = 'a session secret of at least thirty-two'
-
 async function start(t: Test, more: object = {}) {
   const provider = await testProvider(t.after)
   const config = {
     ops: { role: 'admin', sources: [oidcSource] },
     login: { sources: { [oidcSource]: provider.config() } },
-    session: { secrets: ['${SECRET}'] },
-    audit: { key: '${SECRET}' },
+    audit,
     ...more
   }
-  const environment = { ...provider.environment, SECRET }
-  const gateway = await testGateway(t.after, { gateway: config }, environment)
+  const gateway = await testGateway(t.after, { gateway: config }, provider.environment)
   provider.register(gateway.url, gateway.opsUrl)
   const acts = () => linesIn(gateway.folder).filter(({ act }) => act !== undefined)
   /** A browser, and its way from the sign-in page to where the provider sends it. */

@@ -3,17 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { noLockout, testGateway } from '../../support/gateway.ts'
+import { audit, noLockout, password, testGateway } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { callOps, postForm, signInToOps, textOf } from '../../support/operator.ts'
 import { testSecret } from '../../support/ops.ts'
 import { testRedis } from '../../support/redis.ts'
-import { password } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { hashOf } from '../../support/users.ts'
 
 const me = '/ops/api/me'
-const environment = { SECRET: 'a session secret of at least thirty-two' }
 const withRole = { gateway: { ops: { role: 'admin' } } }
 
 async function post(opsUrl: string, fields: Record<string, string>, path = '/ops/') {
@@ -53,30 +51,26 @@ t.test('operators have the role, and come from a source that ops.sources names',
     const roles = [username === 'olga' ? 'admin' : 'user']
     json(given === password ? 200 : 401, { id: `${username}-id`, roles })(request, response, seen)
   })
-  const staff = {
-    ...{ kind: 'upstream-login', upstream: 'b', path: '/login' },
-    user: { id: 'id', roles: 'roles' }
-  }
-  const people = { kind: 'users-file', file: 'users.yaml' }
-  const startWith = async (sources: readonly string[]) =>
+  const startWith = async (source: string) =>
     await testGateway(t.after, {
       gateway: {
-        ops: { role: 'admin', sources },
-        login: { sources: { people, staff } },
+        ops: { role: 'admin', sources: [source] },
+        login: { sources: { people: { kind: 'users-file', file: 'users.yaml' } } },
         identity: { prefix: true }
       },
-      routes: { upstreams: { b: { url: backend.url } } }
+      backend: backend.url,
+      source: { user: { id: 'id', roles: 'roles' } }
     })
-  const { opsUrl, log } = await startWith(['staff'])
+  const { opsUrl, log } = await startWith('b')
   const { cookie, ...signedIn } = await signInToOps(opsUrl, 'olga')
-  t.match(signedIn, { status: 303, json: { name: 'olga', source: 'staff' } })
+  t.match(signedIn, { status: 303, json: { name: 'olga', source: 'b' } })
   t.equal(await statusAt(opsUrl, cookie), 200)
   t.match(await signInToOps(opsUrl, 'tim'), { status: 403, json: { code: 'ops.role' } })
   const refused = { status: 401, json: { code: 'login.refused' } }
   t.match(await signInToOps(opsUrl, 'olga', { password: 'wrong' }), refused)
   t.notOk(JSON.stringify(log).includes(password))
   const asked = backend.seen.length
-  const without = await startWith(['people'])
+  const without = await startWith('people')
   t.match(await signInToOps(without.opsUrl, 'olga'), refused, 'of a source that is not named')
   t.match(await signInToOps(without.opsUrl), { status: 303, json: { source: 'people' } })
   t.equal(backend.seen.length, asked, 'and the back-end hears of no guess')
@@ -84,14 +78,12 @@ t.test('operators have the role, and come from a source that ops.sources names',
 
 t.test('guesses are counted apart from the console’s', async t => {
   const account = { failures: 3, every: '1m' }
-  const { opsUrl, call, signIn, ops } = await testGateway(t.after, {
+  const { opsUrl, attempt, signIn, ops, opsJson } = await testGateway(t.after, {
     ...withRole,
     limits: { lockout: { ...noLockout, account } }
   })
-  const wrong = { username: 'alice', password: 'wrong' }
-  for (let n = 0; n < 5; n++) await call('/api/auth/admin/login', { json: wrong })
-  const locked = await call('/api/auth/admin/login', { json: { ...wrong, password } })
-  t.equal(locked.status, 429, 'the console')
+  for (let n = 0; n < 5; n++) await attempt('alice', { password: 'wrong' })
+  t.equal((await attempt('alice')).status, 429, 'the console')
   t.equal((await signInToOps(opsUrl)).status, 303, 'the page')
   for (let n = 0; n < 5; n++) await signInToOps(opsUrl, 'bob', { password: 'wrong' })
   t.match(await signInToOps(opsUrl, 'bob'), {
@@ -100,7 +92,7 @@ t.test('guesses are counted apart from the console’s', async t => {
     headers: { 'retry-after': /^\d+$/ }
   })
   t.ok(await signIn('bob'))
-  t.match(await (await ops('/ops/api/lockouts')).json(), {
+  t.match(await opsJson('lockouts'), {
     lockouts: [{ account: 'alice' }, { kind: 'account at the operators’ page', account: 'bob' }]
   })
   await ops('/ops/api/lockouts/lift', { json: { account: 'bob' } })
@@ -156,7 +148,7 @@ t.test('where config has neither role nor secret, the form says how to open the 
 })
 
 t.test('a link opens the page once, and not when it is old', async t => {
-  const { opsUrl, opsLink, ops } = shared
+  const { opsUrl, opsLink, opsJson } = shared
   const open = async (link: string, method = 'GET') =>
     await callOps(opsUrl, link.slice(opsUrl.length), { method })
   const link = opsLink(60_000)
@@ -178,16 +170,17 @@ t.test('a link opens the page once, and not when it is old', async t => {
   t.equal((await post(opsUrl, { username: 'alice', password: 'x' }, '/ops/?link=over')).status, 401)
   const more = await callOps(opsUrl, '/ops/api/link', { json: {}, headers: { cookie } })
   t.match(more, { status: 401 }, 'no session makes another')
-  t.match(await (await ops('/ops/api/link', { json: {} })).json(), {
+  t.match(await opsJson('link', {}), {
     url: new RegExp(`^${opsUrl}/ops/link/`)
   })
+  t.match(JSON.stringify(shared.log), '"act":"ops.link","operator":"operator"')
+  t.notMatch(JSON.stringify(shared.log), '/ops/link/', 'which no log has')
 })
 
 t.test('a sign-out ends a stolen cookie at all replicas within a second', async t => {
-  const { url } = await testRedis(t.after)
-  const session = { secrets: ['${SECRET}'] }
-  const files = { ops: { role: 'admin' }, redis: { url }, session, audit: { key: '${SECRET}' } }
-  const replica = async () => await testGateway(t.after, { gateway: files }, environment)
+  const { url: redis } = await testRedis(t.after)
+  const files = { gateway: { ops: { role: 'admin' }, audit }, redis }
+  const replica = async () => await testGateway(t.after, files)
   const [one, two] = [await replica(), await replica()]
   const statuses = async (cookie: string) => [
     await statusAt(one.opsUrl, cookie),

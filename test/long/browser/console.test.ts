@@ -1,11 +1,10 @@
 /** The example console, as the demo serves it, in a real browser. */
-import { createServer } from 'node:http'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { signIn, visit } from '../../browser/visit.ts'
 import { testBrowser } from '../../support/chromium.ts'
 import { testDemo } from '../../support/demo.ts'
-import { listen } from '../../support/ports.ts'
+import { testUpstream } from '../../support/upstream.ts'
 
 const browser = await testBrowser(t.teardown)
 const demo = await testDemo(t.teardown)
@@ -72,18 +71,15 @@ t.test('a session that was ended elsewhere leads back to the sign-in page', asyn
   await page.waitForURL('**/login*')
 })
 
-t.test(
-  'a page of another origin can neither sign anyone in nor out, nor read anything',
-  async t => {
-    const page = await visitor(t, 'admin')
-    // Another port of the same host: the same site, so the cookie goes along, but another origin.
-    const foreign = createServer((_request, response) => {
-      response.setHeader('content-type', 'text/html').end('<!doctype html><title>foreign</title>')
-    })
-    t.teardown(() => foreign.close())
-    const attacker = await page.context().newPage()
-    await attacker.goto(`http://127.0.0.1:${await listen(foreign)}/`)
-    const outcome = await attacker.evaluate(`(async () => {
+t.test('a page of another origin can sign nobody in or out, and reads nothing', async t => {
+  const page = await visitor(t, 'admin')
+  // Another port of the same host: the same site, so the cookie goes along, but another origin.
+  const { url: foreign } = await testUpstream(t.after, (_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>foreign</title>')
+  })
+  const attacker = await page.context().newPage()
+  await attacker.goto(foreign)
+  const outcome = await attacker.evaluate(`(async () => {
       const send = async (path, options) => {
         const all = { credentials: 'include', ...options }
         try { return (await fetch('${url}/api' + path, all)).status } catch { return 'refused' }
@@ -105,10 +101,9 @@ t.test(
       await send('/orders', { ...blind, body: '{}' })
       return seen
     })()`)
-    t.same(outcome, ['refused', 'refused'])
-    t.match(await isIn(page), 'admin', 'the same user is still signed in')
-  }
-)
+  t.same(outcome, ['refused', 'refused'])
+  t.match(await isIn(page), 'admin', 'the same user is still signed in')
+})
 
 t.test('a back-end that is down shows an error with a retry, not the sign-in page', async t => {
   const page = await visitor(t, 'admin')

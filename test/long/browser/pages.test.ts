@@ -15,17 +15,13 @@ t.test('case 12: Chromium shows a page in a frame where its route says so', asyn
     name => `<iframe id="${name}" src="/api/${name}"></iframe>`
   )
   const root = t.testdir({ 'index.html': `<!doctype html><title>x</title>${frames.join('')}` })
-  const open = { access: 'public', upstream: 'b' } as const
   const gateway = await testGateway(t.after, {
     gateway: {
       console: { root, contentSecurityPolicy: "default-src 'self'; frame-src 'self'" }
     },
+    backend: backend.url,
     routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: {
-        report: { path: '/api/report', ...open, framedByConsole: true },
-        plain: { path: '/api/plain', ...open }
-      }
+      routes: { report: { access: 'public', framedByConsole: true }, plain: { access: 'public' } }
     }
   })
   const page = await browser.newPage()
@@ -43,10 +39,8 @@ t.test('a page of another site gets no socket, though the browser sends cookies'
   const start = async () =>
     await testGateway(t.after, {
       gateway: { console: { root } },
-      routes: {
-        upstreams: { b: { url: backend.url } },
-        routes: { chat: { path: '/api/chat', upstream: 'b', access: 'public', websocket: {} } }
-      }
+      backend: backend.url,
+      routes: { routes: { chat: { access: 'public', websocket: {} } } }
     })
   const [here, there] = [await start(), await start()]
   const page = await browser.newPage({ bypassCSP: true })

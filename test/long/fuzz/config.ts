@@ -138,11 +138,10 @@ export async function attackedConfig({
     gateway: {
       server,
       redis,
-      session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
+      session: { perUser: { max: 20 }, ...session },
       reload: { watch: true },
       console: { root: 'console' },
       login: { sources: { 'users-file': { kind: 'users-file' }, 'faulty': backEndLogin } },
-      ops: { secret: '${OPS_SECRET}' },
       identity: { prefix: true }
     },
     routes: base,

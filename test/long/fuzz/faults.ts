@@ -1,4 +1,4 @@
-/** What goes wrong around the gateway while it is attacked: reloads, its Redis, a back-end that comes and goes. */
+/** What goes wrong around the gateway: reloads, its Redis, a back-end that comes and goes. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FaultyProxy } from '../../support/faulty-proxy.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'

@@ -1,4 +1,4 @@
-/** Requests made from a grammar, as bytes: what clients send, what broken ones send, what attackers send. */
+/** Requests from a grammar, as bytes: what clients, broken ones and attackers send. */
 import type { Random } from '../../support/random.ts'
 import { password } from '../../support/sign-in.ts'
 import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'
@@ -378,18 +378,8 @@ const chunk = (bytes: Buffer, extension = '') =>
 
 /** What is no chunk, of a client or a back-end. */
 export const noChunks = [
-  ...[
-    'zz',
-    '-1\r\nx',
-    '5\r\nabc',
-    'fffffffffffffffff',
-    '',
-    '0',
-    '0x3\r\nabc',
-    ' 3\r\nabc',
-    '3 \r\nabc'
-  ],
-  ...['3\r\nabcd', '3\nabc']
+  ...['zz', '-1\r\nx', '5\r\nabc', 'fffffffffffffffff', '', '0'],
+  ...['0x3\r\nabc', ' 3\r\nabc', '3 \r\nabc', '3\r\nabcd', '3\nabc']
 ].map(text => `${text}\r\n`)
 
 function badChunks(random: Random, body: Buffer): Buffer[] {

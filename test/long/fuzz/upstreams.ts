@@ -1,4 +1,4 @@
-/** Back-ends that answer as a number in the path bids them: rightly, late, in halves, not at all, or garbage. */
+/** Back-ends that answer as a number in the path bids: rightly, late, in halves, garbage. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** What the two sides of a WebSocket send: handshakes and frames, right ones and such as nobody may send. */
+/** What both sides of a WebSocket send: right handshakes and frames, and such as nobody may. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'

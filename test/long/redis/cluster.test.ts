@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
 import { createSecretId, signedInOf } from '../../../src/session/types.ts'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
-import { newSession, sessionsOver, storeAt, look } from '../../support/sessions.ts'
+import { newSession, sessionsOver, storeAt, look, usual } from '../../support/sessions.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { flags, testRedis } from '../../support/redis.ts'
 import { profile, starting } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
 
 const epochKey = '{cg}:s:epoch'
-const perUser = { max: 1000, over: 'refuse' } as const
+const config = { ...usual, perUser: { max: 1000, over: 'refuse' } } as const
 
 /** Two processes with their sessions in a Cluster. */
 async function setUp(t: Test) {
@@ -19,8 +19,8 @@ async function setUp(t: Test) {
 async function processOver(t: Test, { nodes }: TestCluster) {
   const given = { cluster: nodes, commandTimeout: 2000 }
   const { store } = await storeAt(t.after, given)
-  const sessions = sessionsOver(store, { perUser })
-  await until('changes are announced', () => sessions.hasNews())
+  const sessions = sessionsOver(store, { config })
+  await until('changes are announced', () => sessions.store.isFollowed())
   return sessions
 }
 
@@ -55,21 +55,18 @@ t.test('everyone is out in a Cluster, at each process, and who comes next is in'
   await until('the other process hears', async () => (await alive(there, second)) === 0)
 })
 
-t.test(
-  'a primary that hangs: what is not remembered is 503, what is remembered goes on',
-  async t => {
-    const { cluster, here, there } = await setUp(t)
-    const [a = '', b = ''] = await openAll([here], 2)
-    t.match(await look(here, a), { live: {} })
-    const frozen = await cluster.primaryOf(epochKey)
-    frozen.signal('SIGSTOP')
-    t.after(() => frozen.signal('SIGCONT'))
-    t.match(await look(here, a), { live: {} })
-    await t.rejects(look(there, b), { code: 'session.unavailable' })
-    frozen.signal('SIGCONT')
-    await until('all is known again', async () => 'live' in (await look(there, b)))
-  }
-)
+t.test('a primary that hangs: what is remembered goes on, what is not is 503', async t => {
+  const { cluster, here, there } = await setUp(t)
+  const [a = '', b = ''] = await openAll([here], 2)
+  t.match(await look(here, a), { live: {} })
+  const frozen = await cluster.primaryOf(epochKey)
+  frozen.signal('SIGSTOP')
+  t.after(() => frozen.signal('SIGCONT'))
+  t.match(await look(here, a), { live: {} })
+  await t.rejects(look(there, b), { code: 'session.unavailable' })
+  frozen.signal('SIGCONT')
+  await until('all is known again', async () => 'live' in (await look(there, b)))
+})
 
 t.test('a gateway that starts while a Cluster is being set up waits for all slots', async t => {
   const options = flags({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })

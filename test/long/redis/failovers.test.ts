@@ -1,4 +1,4 @@
-/** Redis is lost as a whole server, and another one takes over: gateways follow, and everybody is still signed in. */
+/** A whole server of Redis is lost: gateways follow to another, everybody is signed in. */
 import t from 'tap'
 import { testCluster } from '../../support/cluster.ts'
 import { inStep, lose } from '../../support/failover.ts'
@@ -21,7 +21,7 @@ const worksAgain = async ([a, b]: readonly [TestGateway, TestGateway]) =>
   })
 
 t.test(
-  `${rounds} times the primary is killed or frozen, and Sentinel makes the replica primary: the gateway follows each`,
+  `${rounds} times Sentinel replaces a primary, killed or frozen: the gateway follows`,
   async t => {
     const { servers, sentinels, name, ...sentinel } = await testSentinel(t.after)
     const both = await replicas(t, { sentinels, primary: name })

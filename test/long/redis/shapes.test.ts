@@ -96,7 +96,7 @@ const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
 }
 
 async function connected(t: Test, given: Partial<RedisConfig>) {
-  const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
+  const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }))
   const up = Promise.withResolvers<unknown>()
   const client = dialler.client(up.resolve)
   t.teardown(() => {

@@ -1,4 +1,4 @@
-/** How long a confirmed sign-out is alive at another process while Sentinels make another server the primary. */
+/** How long a confirmed sign-out is alive at another process during a failover. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lose } from '../../support/failover.ts'

@@ -1,4 +1,4 @@
-/** Users who sign in, use their sessions at any replica, sign out, and have all of theirs closed. */
+/** Users who sign in, use their sessions anywhere, sign out, and have all of theirs closed. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Judge, judgedUsers } from '../../support/judge.ts'
 import { createRandom, type Random, seedOf } from '../../support/random.ts'

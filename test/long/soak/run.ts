@@ -1,4 +1,4 @@
-/** `npm run soak`: people use two replicas for a long time; ends with 1 where one of them was told wrong. */
+/** `npm run soak`: people use two replicas for long; ends with 1 where one was told wrong. */
 import t from 'tap'
 import { freshSeed } from '../../support/random.ts'
 import { soak } from './soak.ts'

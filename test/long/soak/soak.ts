@@ -1,4 +1,4 @@
-/** Mixed traffic for as long as it is given, with all kinds of trouble; memory and descriptors are measured meanwhile. */
+/** Mixed traffic with all kinds of trouble; memory and descriptors are measured meanwhile. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { createJudge, type Judge } from '../../support/judge.ts'

@@ -1,8 +1,7 @@
 /** What a process reports of its present: differences. */
 import t from 'tap'
 import { createCounters, type Meter } from '../../../src/app/hooks/metrics.ts'
-import { Metrics } from '../../../src/observability/metrics.ts'
-import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
+import { Metrics, requestBuckets } from '../../../src/observability/metrics.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
 import { createPresent } from '../../../src/services/present.ts'
 
@@ -10,11 +9,11 @@ type Services = Parameters<typeof createPresent>[0]
 
 /** @param addresses of the upstream `b` */
 function processWith(addresses: AddressUse[] = []) {
-  const rates = new RequestRates()
-  const { meter } = createCounters(new Metrics(), rates)
+  const metrics = new Metrics()
+  const { meter } = createCounters(metrics)
   const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = createPresent({
-    rates,
+    metrics,
     upstreams: upstreams as Services['upstreams'],
     redis: undefined
   })
@@ -38,9 +37,9 @@ t.test('counts are those of the period; a new pool counts from zero', async t =>
   answer(meters[0], 502, 70)
   answer(meters[0], 499, 40_000)
   addresses[0] = { ...use, requests: 120, failures: 11 }
-  present.sample()
+  await present.sample()
   const { routes, upstreams, queued } = present.read()
-  t.match(routes, [{ route: 'r0', errorShare: 0.3333, p99Ms: boundsMs.at(-1) }])
+  t.match(routes, [{ route: 'r0', errorShare: 0.3333, p99Ms: 1000 * (requestBuckets.at(-1) ?? 0) }])
   t.equal(routes.length, 1)
   t.match(upstreams, [{ state: 'up', errorShare: 0.05, inFlight: 2, queued: 3 }])
   t.equal(queued, 3)
@@ -52,7 +51,7 @@ t.test('percentiles are read from the sum of the buckets of all routes', async t
   const { meters, present } = processWith()
   answer(meters[0], 200, 2, 980)
   answer(meters[1], 200, 900, 20)
-  present.sample()
+  await present.sample()
   const { p50Ms, p99Ms, routes } = present.read()
   t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
   t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)

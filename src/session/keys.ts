@@ -1,9 +1,9 @@
 /** Keys for scripts: sessions that an operator opens, and that no cookie names. */
 import { keySource } from '../config/schema/login.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { SessionTimes } from '../session/describe.ts'
-import type { Sessions } from '../session/sessions.ts'
-import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from '../session/types.ts'
+import { wallTime } from '../steady-clock.ts'
+import type { Sessions } from './sessions.ts'
+import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from './types.ts'
 
 /** Scanners for leaked secrets look for it. */
 const prefix = 'cgk_'
@@ -47,7 +47,7 @@ export async function createKey(
   const of = { identity, source: keySource, remembered: false, address, agent: '' }
   try {
     const live = await sessions.open(named(secretId), { ...of, key: { createdBy, forMs } })
-    return { key: prefix + secretId, ...describe(live, sessions.times()) }
+    return { key: prefix + secretId, ...describe(live) }
   } catch (error) {
     if (!(error instanceof GatewayError && error.code === 'login.too-many')) throw error
     const message = `There is a key "${name}". Revoke it first, or choose another name.`
@@ -58,8 +58,7 @@ export async function createKey(
 export async function listKeys(sessions: Sessions) {
   const { users } = await sessions.store.signedIn(maxListed, 'keys')
   const lists = await Promise.all(users.map(async user => await sessions.list(user)))
-  const times = sessions.times()
-  const keys = lists.flat().map(live => describe(live, times))
+  const keys = lists.flat().map(describe)
   return keys.toSorted((a, b) => a.name.localeCompare(b.name))
 }
 
@@ -67,7 +66,7 @@ export async function revokeKey(sessions: Sessions, name: string): Promise<boole
   return (await sessions.endOf(userOf(name))).closed > 0
 }
 
-function describe({ session, idleEnd, absoluteEnd }: Live, { aheadMs }: SessionTimes) {
+function describe({ session, idleEnd, absoluteEnd }: Live) {
   const { identity, createdAt, idleMs, key } = session
   const iso = (ms: number) => new Date(ms).toISOString()
   // The idle end of a key that was never used is before its absolute end.
@@ -77,7 +76,7 @@ function describe({ session, idleEnd, absoluteEnd }: Live, { aheadMs }: SessionT
     roles: [...identity.roles],
     createdBy: key?.createdBy ?? '',
     createdAt: iso(createdAt),
-    expiresAt: iso(absoluteEnd + aheadMs),
-    ...(isUsed && { lastUsedAt: iso(idleEnd - idleMs + aheadMs) })
+    expiresAt: iso(wallTime(absoluteEnd)),
+    ...(isUsed && { lastUsedAt: iso(wallTime(idleEnd - idleMs)) })
   }
 }

@@ -1,0 +1,217 @@
+/** Commands of operators beside their transcripts: strange texts, terminals, replicas, very many. */
+import { PassThrough, Readable } from 'node:stream'
+import Fastify from 'fastify'
+import t, { type Test } from 'tap'
+import { schemaController } from '../../src/app/hooks/validation.ts'
+import { runCli } from '../../src/cli/main.ts'
+import { storyText } from '../../src/cli/why.ts'
+import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
+import { addLockoutRoutes } from '../../src/ops/lockouts.ts'
+import type { Desk } from '../../src/ops/routes.ts'
+import { bucketOf } from '../ports/lockouts.ts'
+import { run } from '../support/command.ts'
+import {
+  type Called,
+  cookieOf,
+  password,
+  testGateway,
+  type TestGateway
+} from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+type Tree = Record<string, any>
+
+const gateway = await testGateway(t.after, {
+  gateway: { server: { trustedProxies: ['127.0.0.1'] } }
+})
+const why = async (...words: string[]) => await run(['why', ...words, '-c', gateway.folder])
+const idOf = ({ headers }: Called) => headers.get('x-request-id') ?? ''
+const isKept = async (path: string, id: string) =>
+  await gateway.logged(line => line['requestId'] === id && line['path'] === path)
+
+t.test('an id that was used twice names both requests; one of 64 characters is found', async t => {
+  const id = `${'a'.repeat(62)}.-`
+  for (const path of ['/api/account/profile', '/api/nowhere']) {
+    t.equal(idOf(await gateway.call(path, { headers: { 'x-request-id': id } })), id)
+    await isKept(path, id)
+  }
+  const { out } = await why(id)
+  t.match(out, /^The id was used by 2 requests\./)
+  t.match(out, /GET \/api\/nowhere → 404[^]*GET \/api\/account\/profile → 401/)
+})
+
+t.test('names and paths of clients reach no terminal', async t => {
+  const username = 'eve\u001b]0;owned\u0007\u202e\n  error  none'
+  const id = idOf(await gateway.attempt(username))
+  await isKept('/api/auth/admin/login', id)
+  await gateway.call(`/api/${encodeURI('\u001b[2J')}`)
+  for (const words of [[id], ['--last', '5'], ['--last', '500']]) {
+    const { out } = await why(...words)
+    t.match(out, 'owned')
+    t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]|^ {2}error +none/m)
+  }
+})
+
+t.test('an error code of another version is shown as it is', async t => {
+  for (const code of ['upstream.of-tomorrow', 'constructor']) {
+    const at = '2026-01-01T00:00:00.000Z'
+    const request = { requestId: 'x', at, method: 'GET', path: '/', ms: 1, status: 502, code }
+    const text = storyText(request as unknown as Parameters<typeof storyText>[0], new PassThrough())
+    t.match(text, new RegExp(`error +${code}\n`))
+    t.notMatch(text, 'to do')
+  }
+})
+
+t.test('at a terminal all are signed out only after a yes', async t => {
+  for (const [typed, code] of [
+    ['\r', 1],
+    ['n', 1],
+    ['y', 0]
+  ] as const) {
+    await gateway.signIn('bob')
+    const stderr = new PassThrough()
+    const keys = Readable.from([Buffer.from(typed)])
+    const stdin = Object.assign(keys, { isTTY: true, setRawMode: () => {} })
+    const io = { env: { ...process.env }, stdin, stdout: new PassThrough(), stderr }
+    const words = ['sessions', 'close', '--everyone', '--config', gateway.folder]
+    t.equal(await runCli(words, io), code, typed)
+    t.match(String(stderr.read()), /Sign out everyone \(1 user\)\?/)
+  }
+})
+
+t.test('operators see who is locked out, and let them try again', async t => {
+  // Longer than any machine takes.
+  const every = '10h'
+  const lockout = {
+    accountAndAddress: { failures: 2, every },
+    address: { failures: 4, every },
+    account: { failures: 3, every }
+  }
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+    limits: { lockout, limits: {} }
+  })
+  const attempt = async (username: string, address: string, typed = 'wrong', cookie?: string) =>
+    await gateway.call('/api/auth/admin/login', {
+      json: { username, password: typed },
+      headers: { 'x-forwarded-for': address },
+      ...(cookie !== undefined && { cookie })
+    })
+  const fail = async (times: number, ...as: Parameters<typeof attempt>) => {
+    for (let index = 0; index < times; index++) await attempt(...as)
+  }
+  const command = async (...words: string[]) =>
+    await run(['lockouts', ...words, '--config', gateway.folder])
+  const listed = async (query = '') => await gateway.opsJson(`lockouts${query}`)
+  t.same(await listed(), { lockouts: [], total: 0 })
+
+  const known = cookieOf(await attempt('alice', '192.0.2.1', password), 'console_known')
+  await fail(2, 'alice', '192.0.2.1', 'wrong', known)
+  await fail(3, 'Alice ', '192.0.2.1')
+  await fail(1, 'alice', '192.0.2.2')
+  await fail(2, 'alice:', '192.0.2.7')
+  for (let index = 0; index < 4; index++) await attempt(`user-${index}`, '2001:db8::1')
+  const { out } = await command('list')
+  t.match(out, /^WHAT +OF +UNTIL\n/)
+  for (const line of [
+    'account +alice',
+    'account from one address +alice from 192.0.2.1',
+    'known browser +alice',
+    'address +2001:db8::'
+  ]) {
+    t.match(out, new RegExp(`^${line} +\\d{4}-\\d\\d-\\d\\dT`, 'm'))
+  }
+  const found = JSON.parse((await command('list', '--account', 'ALICE', '--json')).out) as Tree
+  const locks = found['lockouts'].map((lock: Tree) =>
+    JSON.stringify(lock, ['kind', 'account', 'address'])
+  )
+  t.same(locks.toSorted(), [
+    '{"kind":"account from one address","account":"alice","address":"192.0.2.1"}',
+    '{"kind":"account","account":"alice"}',
+    '{"kind":"known browser","account":"alice"}'
+  ])
+  const ofNetwork = await listed('?address=2001:db8::77')
+  t.match(ofNetwork, { lockouts: [{ kind: 'address' }], total: 1 }, 'by any of its addresses')
+  const owner = async () => [
+    (await attempt('alice', '192.0.2.9', password)).status,
+    (await attempt('alice', '192.0.2.1', password)).status,
+    (await attempt('alice', '192.0.2.9', password, known)).status,
+    (await attempt('bob', '2001:db8::2', password)).status
+  ]
+  t.same(await owner(), [429, 429, 429, 429])
+
+  t.match(await command('lift', '--account', 'ALICE'), { code: 0, out: 'lifted: 3\n' })
+  t.same(await owner(), [200, 200, 200, 429])
+  const lifted = await command('lift', '--address', '2001:db8::5', '--json')
+  t.match(lifted, { code: 0, out: '{\n  "lifted": 1\n}\n' })
+  t.equal((await attempt('bob', '2001:db8::2', password)).status, 200)
+  t.match((await listed()).lockouts, [{ account: 'alice:' }], 'who is named almost alike')
+  const acts = gateway.log.filter(({ act }) => act === 'lockouts.lift')
+  t.match(acts, [
+    { event: 'ops.act', detail: { account: 'ALICE', lifted: 3 } },
+    { event: 'ops.act', detail: { address: /^2001:db8::/, lifted: 1 } }
+  ])
+})
+
+t.test('of very many the first are shown, and all of an account are lifted', async t => {
+  const lockouts = createMemoryLockouts()
+  for (let index = 0; index < 1500; index++) {
+    await lockouts.take([bucketOf(`browser alice ${index}`, 1)])
+  }
+  const ops = Fastify({ schemaController })
+  ops.decorate('acts', new Map())
+  ops.decorate('actsTo', { ledger: undefined, log: { info: () => {} } as never })
+  addLockoutRoutes(ops, { lockouts } as unknown as Desk)
+  t.teardown(() => ops.close())
+  const list = (await ops.inject({ url: '/ops/api/lockouts' })).json<Tree>()
+  t.same([list['lockouts'].length, list['total']], [1000, 1500])
+  const payload = { account: 'alice' }
+  const lifted = await ops.inject({ method: 'POST', url: '/ops/api/lockouts/lift', payload })
+  t.same(lifted.json(), { lifted: 1500 })
+})
+
+const limits = async ({ folder }: TestGateway, what: string) =>
+  await run(['limits', what, '127.0.0.1', '-c', folder, '--json'])
+
+const redis = await testRedis(t.after)
+const backend = await testUpstream(t.after)
+
+async function replica(t: Test, commandTimeout: string) {
+  const gateway = await testGateway(t.after, {
+    redis: { url: redis.url, commandTimeout },
+    backend: backend.url,
+    routes: { routes: { open: { access: 'public' } } },
+    limits: { limits: { anonymous: { by: 'address', max: 5, window: '1h' } } }
+  })
+  await gateway.ready()
+  return gateway
+}
+
+t.test('a reset at one replica holds at the others within a second or two', async t => {
+  const [one, other] = [await replica(t, '30s'), await replica(t, '30s')]
+  await until('both know that the address is over its limit', async () => {
+    const statuses = [await one.status('/api/open'), await other.status('/api/open')]
+    return statuses.every(status => status === 429)
+  })
+  const { out } = await limits(one, 'show')
+  t.match(JSON.parse(out), { limits: [{ limit: 'anonymous', exceeded: true }] })
+  await limits(one, 'reset')
+  t.equal(await one.status('/api/open'), 200, 'at once where it was said')
+  await until(
+    'the other has heard of it',
+    async () => (await other.status('/api/open')) === 200,
+    10_000
+  )
+})
+
+t.test('what Redis cannot be asked for is said', async t => {
+  const gateway = await replica(t, '300ms')
+  await gateway.attempt('alice')
+  await redis.kill()
+  const err = /Redis, which holds the counts, does not answer/
+  t.match(await limits(gateway, 'show'), { code: 1, err })
+})
+
+t.end()
