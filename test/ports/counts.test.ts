@@ -1,6 +1,5 @@
 /** Counts of limits: the rules of a bucket, in this process, in Redis, and told in between. */
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { eachMs, fullAfter, look, type Rate } from '../../src/limits/gcra.ts'
 import { createRedisCounts } from '../../src/limits/redis-counts.ts'
@@ -14,10 +13,7 @@ const quarter = 60_000
 const day = 86_400_000
 
 async function inRedis(t: Test) {
-  const server = await testRedis(t.after)
-  const redis = new Redis(server.url)
-  redis.on('error', () => {})
-  t.after(() => redis.disconnect())
+  const redis = (await testRedis(t.after)).client()
   return { redis, store: createRedisCounts(redis, '{cg}:') }
 }
 

@@ -1,6 +1,5 @@
 /** The adapters of the session store. After failovers: redis/journal.test.ts. */
 import { readFileSync } from 'node:fs'
-import { Redis } from 'ioredis'
 import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import type { Opening } from '../../src/session/store.ts'
@@ -44,15 +43,14 @@ t.test('what is over leaves no memory behind', async t => {
 })
 
 t.test('in Redis, by a user with the rights of the docs', async t => {
-  const { url, port } = await testRedis(t.after)
-  const admin = new Redis(url)
-  t.after(() => admin.disconnect())
+  const redis = await testRedis(t.after)
+  const admin = redis.client()
   const docs = readFileSync('docs/operations.md', 'utf8')
   const rights = /user gateway on >PASSWORD (.*)/.exec(docs)?.[1]?.split(' ') ?? []
   await admin.call('ACL', 'SETUSER', 'gateway', 'on', '>password', ...rights)
   const { store, refusals } = await redisStore(
     t.after,
-    `redis://gateway:password@127.0.0.1:${port}`,
+    `redis://gateway:password@127.0.0.1:${redis.port}`,
     '{cg}:'
   )
   sessionStoreContract(t, store, async ms => await passTime(admin, ms))

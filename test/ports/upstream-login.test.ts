@@ -12,8 +12,7 @@ import { attempt, credentialSourceContract, rightPassword } from './credential-s
 type Over = Partial<UpstreamLoginConfig>
 type Answer = readonly [status: number, body: unknown, headers?: Record<string, string | string[]>]
 
-const cleanUp = (undo: () => unknown) => t.teardown(undo)
-const base = signInConfig(cleanUp, {
+const base = signInConfig(t.after, {
   path: '/auth/login',
   user: {
     id: 'user.id',
@@ -35,7 +34,7 @@ const right = { token: 't-1', user: alice }
 
 /** What the back-end answers, and the last request that it got. */
 let answerTo: (seen: Seen) => Answer = () => [200, right]
-const backend = await testUpstream(cleanUp, (_request, response, seen) => {
+const backend = await testUpstream(t.after, (_request, response, seen) => {
   const [status, body, headers = {}] = answerTo(seen)
   response
     .writeHead(status, { 'content-type': 'application/json', ...headers })
@@ -300,11 +299,10 @@ t.test('of outcomes the first counts, of which all conditions fit', async t => {
   }
 })
 
-t.test('a back-end that is down, breaks off or is silent is asked once', async t => {
-  const broken = async (act: Parameters<typeof rawUpstream>[1]) => await rawUpstream(t.after, act)
-  const reset = await broken(socket => socket.resetAndDestroy())
+t.test('a back-end that is down, breaks off or trickles is asked once', async t => {
+  const reset = await rawUpstream(t.after, socket => socket.resetAndDestroy())
   // Byte by byte, and it never comes to an end.
-  const trickling = await broken(socket => {
+  const trickling = await rawUpstream(t.after, socket => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n')
     const timer = setInterval(() => socket.write(' '), 20)
     socket.on('close', () => clearInterval(timer))
@@ -314,8 +312,6 @@ t.test('a back-end that is down, breaks off or is silent is asked once', async t
   for (const [url, code, status] of [
     [`http://127.0.0.1:${await freePort()}`, 'refused', 502],
     [reset.url, 'reset', 502],
-    [(await broken(() => {})).url, 'timeout', 504],
-    [(await broken(socket => socket.end('SSH-2.0-OpenSSH\r\n'))).url, 'invalid', 502],
     [trickling.url, 'timeout.total', 504]
   ] as const) {
     const source = sourceOf(t, over, { url, waits, maxMs: status === 504 ? 150 : Infinity })
@@ -388,15 +384,9 @@ const calls: Record<string, [Over, sent: object, body: string, Form?]> = {
     '',
     { credential: { as: 'bearer', scheme: 'Token' } }
   ],
-  'a token in a header has no word': [
-    { logout: out },
-    { headers: { 'x-token': 't-1', 'cookie': 'sid=abc', 'authorization': undefined } },
-    '',
-    { credential: 'header:x-token' }
-  ],
   'a token in a header has the word that config names': [
     { logout: out },
-    { headers: { 'x-token': 'JWT t-1' } },
+    { headers: { 'x-token': 'JWT t-1', 'cookie': 'sid=abc', 'authorization': undefined } },
     '',
     { credential: { as: 'header:x-token', scheme: 'JWT' } }
   ]

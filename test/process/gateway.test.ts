@@ -19,14 +19,12 @@ t.test('SIGTERM: not ready, what is in flight finishes, new ones are taken, exit
   const backend = await testUpstream(t.after, (request, response) => {
     finish = () => json(200, { done: true })(request, response, {} as never)
   })
-  const routes = {
-    upstreams: { b: { url: backend.url } },
-    routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
-  }
+  const routes = { routes: { slow: { access: 'public' } } }
   const attempt = async (notice: string): Promise<boolean> => {
     const before = backend.seen.length
     const gateway = { drain: { notice, grace: '60s' } }
-    const child = start(t.after, await configFolder({ gateway, routes }))
+    const folder = await configFolder({ gateway, backend: backend.url, routes })
+    const child = start(t.after, folder)
     const { url, opsUrl } = await child.listens()
     const slow = fetch(`${url}/api/slow`)
     await until('the request arrived', () => backend.seen.length > before)

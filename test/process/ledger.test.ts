@@ -1,7 +1,6 @@
 /** The audit ledger of a running gateway: its lines, in a crash too, and what operators learn of it. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { run, start } from '../support/command.ts'
 import { configFolder, password, type TestGateway, testGateway } from '../support/gateway.ts'
@@ -154,8 +153,7 @@ t.test('the head stands in Redis', async t => {
   t.match(await verify(folder), { code: 1, out: 'its end was cut, as the head in Redis says' })
   rmSync(path)
   t.match(await verify(folder), { code: 1, out: 'it was deleted, as the head in Redis says' })
-  const client = new Redis(redis.url)
-  t.after(() => client.disconnect())
+  const client = redis.client()
   const heads = Object.entries(await client.hgetall('{cg}:audit-heads'))
   t.match(heads, [[/^[\w-]+$/, / .+/]])
   t.equal(heads.length, 1)
@@ -268,8 +266,7 @@ t.test('while Redis hangs the ledger is written, and its head stands there after
   await until('the head is told', headIsTold)
   redis.signal('SIGCONT')
   await until('it is stored again', async () => (await told()) === undefined)
-  const client = new Redis(redis.url)
-  t.after(() => client.disconnect())
+  const client = redis.client()
   const chain = String(linesIn(folder)[0]?.['chain'])
   await until('it is that of the last line', async () => {
     const head = (await client.hget('{cg}:audit-heads', chain)) ?? ''

@@ -1,14 +1,10 @@
 /** What replicas know of each other, and the requests of all that `why` finds. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { run, start } from '../support/command.ts'
-import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
+import { configFolder, noLockout, testGateway, writeConfig } from '../support/gateway.ts'
 import { opsJson } from '../support/ops.ts'
 import { answers, raw, request } from '../support/raw.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -25,8 +21,7 @@ interface Replica {
 
 const ask = async ({ opsUrl }: Replica, path: string, json?: object) =>
   await opsJson(opsUrl, path, json)
-const write = ({ folder }: Replica, max: number) =>
-  writeFileSync(join(folder, 'limits.yaml'), stringify(limits(max)))
+const write = ({ folder }: Replica, max: number) => writeConfig(folder, 'limits.yaml', limits(max))
 const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'status')).hash
 
 /** A replica within this process. */
@@ -69,7 +64,7 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
   t.match(await ask(b, 'reload', {}), { outcome: 'reloaded', generation: 2 })
   const second = await hashOf(b)
   t.not(second, first)
-  writeFileSync(join(c.folder, 'limits.yaml'), 'limits: no\n')
+  writeConfig(c.folder, 'limits.yaml', 'limits: no\n')
   t.match(await ask(c, 'reload', {}), { outcome: 'refused' })
   const of = async (replica: Replica, fits: (each: any) => boolean) =>
     (await ask(replica, 'replicas')).replicas.filter(fits).length
@@ -99,8 +94,8 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
 
 t.test('what somebody else writes there changes nothing', async t => {
   const redis = await testRedis(t.after)
+  const { cli } = redis
   const a = await single(t, redis.url)
-  const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
   await until('it has told', async () => (await cli('EXISTS', '{cg}:replicas')) === '1')
   await cli('ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
   await cli('SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')

@@ -8,7 +8,6 @@ import {
   type TestGateway,
   testGateway
 } from '../support/gateway.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -71,7 +70,7 @@ const home = '203.0.113.7'
 
 /** Counts have connections of their own; until they are there, each process counts by itself. */
 async function countInRedis(round: string) {
-  const isTold = async (key: string) => (await redisCli(redis.port, 'EXISTS', key)) === '1'
+  const isTold = async (key: string) => (await redis.cli('EXISTS', key)) === '1'
   for (const [index, { ready }] of all.entries()) {
     await ready()
     const [name, address] = [`${round}-${index}`, `192.0.2.${index}`]

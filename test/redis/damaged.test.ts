@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createSeal } from '../../src/session/seal.ts'
 import { sessionSecret } from '../support/gateway.ts'
@@ -7,8 +6,7 @@ import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
 
 const redis = await testRedis(undo => t.teardown(undo))
-const client = new Redis(redis.url)
-t.teardown(() => client.disconnect())
+const client = redis.client()
 
 async function signedIn(t: Test) {
   await client.flushall()

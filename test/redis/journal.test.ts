@@ -1,7 +1,6 @@
 import t from 'tap'
 import { endByProvider, providerName } from '../../src/session/provider-sessions.ts'
 import { createSecretId, keyOf } from '../../src/session/types.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { testSentinel } from '../support/sentinel.ts'
 import { hour, newSession, redisStore, sessionsOver, signIn } from '../support/sessions.ts'
@@ -32,7 +31,7 @@ const openingOf = (whose: typeof user, max = 3) => ({
 })
 
 t.test('a primary that missed a revocation hears of it before it is read from', async t => {
-  const { url, port } = await testRedis(t.after)
+  const { url, cli } = await testRedis(t.after)
   const { client, store } = await redisStore(t.after, url)
   const opening = openingOf(user)
   const { key } = opening
@@ -41,10 +40,10 @@ t.test('a primary that missed a revocation hears of it before it is read from', 
   const [dump, [list = '']] = [await client.get(record), await client.keys('{test}:u:*')]
   const [id = ''] = await client.zrange(list, '0', '-1')
   await store.end(user, [key], 'revoked')
-  await redisCli(port, 'SET', record, dump ?? '', 'PX', String(hour))
-  await redisCli(port, 'ZADD', list, String(Date.now() + hour), id)
+  await cli('SET', record, dump ?? '', 'PX', String(hour))
+  await cli('ZADD', list, String(Date.now() + hour), id)
   t.match(await store.read(key), { sealed: 'sealed' }, 'as a primary that missed it')
-  await redisCli(port, 'CLIENT', 'KILL', 'TYPE', 'normal')
+  await cli('CLIENT', 'KILL', 'TYPE', 'normal')
   let found: unknown
   await until('the store answers again', async () => {
     found = await store.read(key)
@@ -118,7 +117,7 @@ t.test('a Redis that lost what was written gets it again: openings, ends, everyo
 })
 
 t.test('another server of Redis hears of the logouts and sessions that it missed', async t => {
-  const { url, port } = await testRedis(t.after)
+  const { url, cli } = await testRedis(t.after)
   const { store } = await redisStore(t.after, url)
   const sessions = sessionsOver(store)
   const [sid, sub] = [providerName('s', 'sid', '1'), providerName('s', 'sub', 'u')]
@@ -126,7 +125,7 @@ t.test('another server of Redis hears of the logouts and sessions that it missed
     newSession('u', { provider: { names, issuedAt } })
   const { live } = await signIn(sessions, opening(1, [sid]))
   await endByProvider(sessions, sub, 5, {})
-  await redisCli(port, 'FLUSHALL')
+  await cli('FLUSHALL')
   store.replay(true)
   await t.rejects(signIn(sessions, opening(4, [sid, sub])), { code: 'session.upstream' })
   t.equal((await endByProvider(sessions, sid, 6, {})).length, 1)

@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import type { Mode } from '../support/faulty-proxy.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { type BehindProxy, behindProxy, networkFault } from '../support/network-fault.ts'
 import { profile } from '../support/trial.ts'
@@ -102,7 +101,7 @@ t.test('the channel for news alone is closed: a sign-out is seen everywhere', as
   for (const gateway of [b, b]) {
     t.equal(await gateway.status(profile, { cookie }), 200)
   }
-  const clients = async (...words: string[]) => await redisCli(redis.port, 'CLIENT', ...words)
+  const clients = async (...words: string[]) => await redis.cli('CLIENT', ...words)
   const channels = async () =>
     (await clients('LIST', 'TYPE', 'pubsub')).split('console-gateway-news').length - 1
   await until('both channels are there', async () => (await channels()) === 2)

@@ -1,11 +1,9 @@
 /** Replicas that share a Redis: use that nobody announces, rotated secrets, clocks that differ. */
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { passTime } from '../support/clock.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { sessionProcess } from '../support/session-process.ts'
 import { profile, replica, replicas } from '../support/trial.ts'
@@ -20,10 +18,9 @@ async function idleIn(gateway: TestGateway, cookie: string): Promise<number | st
 }
 
 t.test('used at one gateway, asked for at the other: with their headers and answers', async t => {
-  const { url } = await testRedis(t.after)
-  const client = new Redis(url)
-  t.after(() => client.disconnect())
-  const both = await replicas(t, { url, commandTimeout: '20s' })
+  const redis = await testRedis(t.after)
+  const client = redis.client()
+  const both = await replicas(t, { url: redis.url, commandTimeout: '20s' })
   const [first, second] = both
   const cookie = await first.signIn()
   /** What each is asked may still be under way. */
@@ -131,9 +128,9 @@ for (const [name, minutes] of Object.entries({ behind: -60, ahead: 60 })) {
 }
 
 t.test('CLIENT TRACKING is refused: sessions work, and one line says what to do', async t => {
-  const { port, url } = await testRedis(t.after)
+  const { cli, url } = await testRedis(t.after)
   const words = ['on', '>secret', '~*', '&*', '+@all', '-client|tracking']
-  await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...words)
+  await cli('ACL', 'SETUSER', 'gateway', ...words)
   const redis = { url, username: 'gateway', password: '${REDIS_PASSWORD}' }
   const [a, b] = await replicas(t, redis, { REDIS_PASSWORD: 'secret' })
   const cookie = await a.signIn()
@@ -142,7 +139,7 @@ t.test('CLIENT TRACKING is refused: sessions work, and one line says what to do'
   }
   // Longer than several attempts would take.
   await wait(1500)
-  const stats = await redisCli(port, 'INFO', 'commandstats')
+  const stats = await cli('INFO', 'commandstats')
   t.match(stats, /cmdstat_client\|tracking:.*rejected_calls=2,/, 'once by each process')
   t.equal(await b.status('/api/account/logout', { cookie, method: 'POST' }), 200)
   for (const gateway of [a, b]) {

@@ -2,7 +2,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -28,7 +27,7 @@ async function atBackEnd(t: Test, backend: string, url: string, more: object = {
 interface Part {
   readonly t: Test
   readonly redis: TestRedis
-  readonly cli: (...words: string[]) => Promise<string>
+  readonly cli: TestRedis['cli']
   readonly both: Awaited<ReturnType<typeof replicas>>
   /** Of a session of before. */
   readonly cookie: string
@@ -158,8 +157,7 @@ for (const [name, fault] of Object.entries(faults)) {
     const both = await replicas(t, { url: redis.url, ...section }, environment)
     const cookie = await both[0].signIn()
     const trial = await startTrial(t, both, { name, forgets })
-    const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
-    const part = { t, redis, cli, both, cookie, trial }
+    const part = { t, redis, cli: redis.cli, both, cookie, trial }
     await trial.during(async () => await fault.during(part))
     await trial.over(fault.end && (async () => await fault.end?.(part)))
   })
@@ -176,9 +174,9 @@ t.test('a sign-in that Redis refuses leaves the browser’s former session alive
   const cookie = await gateway.signIn()
   // The gateway may have seen for itself what Redis is, and then asks no back-end.
   await until('a sign-in that Redis refuses has asked the back-end', async () => {
-    await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
+    await redis.cli('REPLICAOF', '127.0.0.1', nowhere)
     t.equal(await gateway.status(login, { ...alice, cookie }), 503)
-    await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
+    await redis.cli('REPLICAOF', 'NO', 'ONE')
     await until('it lives', async () => (await gateway.status(profile, { cookie })) === 200)
     return signIns === 2
   })
@@ -195,7 +193,7 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   const backend = await testUpstream(t.after, json(200, { id: '7', token: 'T' }))
   // Nothing but the session is written to Redis.
   const gateway = await atBackEnd(t, backend.url, redis.url, { limits: {} })
-  await redisCli(redis.port, 'CLIENT', 'PAUSE', '60000', 'WRITE')
+  await redis.cli('CLIENT', 'PAUSE', '60000', 'WRITE')
   const client = new AbortController()
   const leaving = fetch(gateway.url + login, {
     method: 'POST',
@@ -203,7 +201,7 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
     body: JSON.stringify(alice.json),
     signal: client.signal
   })
-  const clients = async () => (await redisCli(redis.port, 'CLIENT', 'LIST')).split('\n')
+  const clients = async () => (await redis.cli('CLIENT', 'LIST')).split('\n')
   // Beside it the heartbeat of the replica waits, on another connection.
   await until('the session is to be written', async () => {
     const waiting = (await clients()).filter(line => /flags=b .* cmd=eval(?:sha)? /.test(line))
@@ -212,7 +210,7 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   client.abort()
   await t.rejects(leaving)
   await gateway.logged(({ status }) => status === 499)
-  await redisCli(redis.port, 'CLIENT', 'UNPAUSE')
+  await redis.cli('CLIENT', 'UNPAUSE')
   await until('the sign-out', () => backend.seen.some(({ url }) => url === '/bye'))
   t.match(await gateway.opsJson('sessions'), { sessions: [] })
   t.notOk(gateway.log.some(({ event }) => event === 'login'))

@@ -1,9 +1,6 @@
 /** Event streams and downloads at two replicas: what ends a session at one ends its streams at the other. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway, type TestGateway, writeConfig } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
 import { type TestRedis, testRedis } from '../support/redis.ts'
@@ -129,7 +126,7 @@ t.test('while Redis is away streams and WebSockets go on; they end soon after it
     upstreams: { ...routes.upstreams, chat: { url: chat.url } },
     routes: { ...routes.routes, chat: { path: '/api/chat', upstream: 'chat', websocket: {} } }
   }
-  writeFileSync(join(here.folder, 'routes.yaml'), stringify(withChat))
+  writeConfig(here.folder, 'routes.yaml', withChat)
   t.match(await here.reload('operator'), { outcome: 'reloaded' })
   const { cookie, streams } = await open(pair)
   const client = await dial(`${here.url}/api/chat`, { cookie })

@@ -2,18 +2,14 @@
 import { createBackend } from '../../examples/backend/server.ts'
 import { loadConfig } from '../../src/config/read/load.ts'
 import type { Config } from '../../src/config/schema/config.ts'
-import { type Gateway, startGateway } from '../../src/process/gateway.ts'
+import { startGateway } from '../../src/process/gateway.ts'
 import { createLogger } from '../../src/services/services.ts'
-
-export interface Demo extends Gateway {
-  readonly backend: ReturnType<typeof createBackend>
-}
 
 /** @param session what shall be other than in config/ */
 export async function testDemo(
   cleanUp: (undo: () => unknown) => void,
   session: Partial<Config['gateway']['session']> = {}
-): Promise<Demo> {
+) {
   const backend = createBackend({ port: 0 })
   const url = await backend.listen()
   cleanUp(() => backend.close())
@@ -27,10 +23,8 @@ export async function testDemo(
     ...config,
     gateway: { ...shipped, session: { ...shipped.session, ...session } }
   }
-  const gateway = await startGateway(
-    changed,
-    createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
-  )
+  const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
+  const gateway = await startGateway(changed, log)
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
   return { ...gateway, backend }
 }

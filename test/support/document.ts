@@ -11,22 +11,12 @@ export interface Described extends Called {
   readonly fault: string | undefined
 }
 
-export interface DocumentedGateway {
-  readonly document: Tree
-  /** The described response to a method and path of the document. */
-  readonly responseOf: (method: string, path: string, status: number | string) => Tree | undefined
-  /**
-   * Calls a path, and compares the body with the response of its status.
-   * @param options `at`: the path in the document, where that has a parameter
-   */
-  readonly call: (path: string, options?: CallOptions & { at?: string }) => Promise<Described>
-}
-
-export async function documentOf(gateway: TestGateway): Promise<DocumentedGateway> {
+export async function documentOf(gateway: TestGateway) {
   const document = (await (await gateway.ops('/openapi.json')).json()) as Tree
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'd')
+  /** The described response to a method and path of the document. */
   const responseOf = (method: string, path: string, status: number | string) => {
     return document['paths'][path]?.[method.toLowerCase()]?.responses[status] as Tree | undefined
   }
@@ -40,7 +30,14 @@ export async function documentOf(gateway: TestGateway): Promise<DocumentedGatewa
     const local = JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"d#')) as Tree
     return ajv.validate(local, json) ? undefined : ajv.errorsText()
   }
-  const call: DocumentedGateway['call'] = async (path, { at = path, ...options } = {}) => {
+  /**
+   * Calls a path, and compares the body with the response of its status.
+   * @param options `at`: the path in the document, where that has a parameter
+   */
+  const call = async (
+    path: string,
+    { at = path, ...options }: CallOptions & { at?: string } = {}
+  ): Promise<Described> => {
     const answer = await gateway.call(path, options)
     const method = options.method ?? (options.json === undefined ? 'GET' : 'POST')
     const statuses = [answer.status, `${String(answer.status)[0]}XX`, 'default']

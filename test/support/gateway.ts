@@ -75,14 +75,21 @@ function routesTree({ routes = {}, backend }: Files): Tree {
   return { ...routes, upstreams, routes: Object.fromEntries(named) }
 }
 
+type Content = Tree | string | Uint8Array
+
+/** Writes a file of a config folder. */
+export function writeConfig(folder: string, name: string, content: Content): void {
+  const isText = typeof content === 'string' || content instanceof Uint8Array
+  writeFileSync(join(folder, name), isText ? content : stringify(content))
+}
+
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
   const folder = temporaryFolder()
-  const write = (name: string, content: Tree) =>
-    writeFileSync(join(folder, name), stringify(content))
+  const write = (name: string, content: Content) => writeConfig(folder, name, content)
   write('gateway.yaml', gatewayTree(files))
-  writeFileSync(join(folder, 'ops-secret'), testSecret)
-  writeFileSync(join(folder, 'session-secret'), sessionSecret)
+  write('ops-secret', testSecret)
+  write('session-secret', sessionSecret)
   write('routes.yaml', routesTree(files))
   write('limits.yaml', {
     lockout: noLockout,
@@ -91,7 +98,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
   write('users.yaml', files.users ?? { users: testUsers })
   for (const [name, text] of Object.entries(files.code ?? {})) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), text)
+    write(name, text)
   }
   return folder
 }

@@ -1,28 +1,17 @@
 /** Trials of gateways whose way to Redis fails, whatever Redis itself does. */
 import type { Test } from 'tap'
-import { type FaultyProxy, faultyProxy, type Mode } from './faulty-proxy.ts'
-import type { TestGateway } from './gateway.ts'
-import { testRedis, type TestRedis } from './redis.ts'
+import { faultyProxy, type Mode } from './faulty-proxy.ts'
+import { testRedis } from './redis.ts'
 import { replicas, startTrial, type Trial } from './trial.ts'
 
-export interface BehindProxy {
-  readonly redis: TestRedis
-  readonly proxy: FaultyProxy
-  readonly both: [TestGateway, TestGateway]
-}
+export type BehindProxy = Awaited<ReturnType<typeof behindProxy>>
 
 /** @param further keys of the `redis` section of gateway.yaml */
-export async function behindProxy(
-  t: Test,
-  further: Record<string, unknown> = {}
-): Promise<BehindProxy> {
+export async function behindProxy(t: Test, further: Record<string, unknown> = {}) {
   const redis = await testRedis(t.after)
   const proxy = await faultyProxy(t.after, redis.port)
-  return {
-    redis,
-    proxy,
-    both: await replicas(t, { url: `redis://127.0.0.1:${proxy.port}`, ...further })
-  }
+  const both = await replicas(t, { url: `redis://127.0.0.1:${proxy.port}`, ...further })
+  return { redis, proxy, both }
 }
 
 interface NetworkFault {

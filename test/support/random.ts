@@ -1,33 +1,27 @@
 /** Random choices that are the same for the same seed (mulberry32). */
 import { randomInt } from 'node:crypto'
 
-export interface Random {
-  /** From 0 to below 1. */
-  readonly next: () => number
-  /** Both bounds included. */
-  readonly integer: (min: number, max: number) => number
-  readonly chance: (probability: number) => boolean
-  readonly pick: <T>(choices: readonly T[]) => T
-  readonly bytes: (length: number) => Buffer
-}
+export type Random = ReturnType<typeof createRandom>
 
 export const freshSeed = () => randomInt(2 ** 31)
 
-export function createRandom(seed: number): Random {
+export function createRandom(seed: number) {
   let state = seed | 0
+  /** From 0 to below 1. */
   const next = () => {
     state = (state + 0x6d2b79f5) | 0
     let x = Math.imul(state ^ (state >>> 15), 1 | state)
     x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
     return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296
   }
+  /** Both bounds included. */
   const integer = (min: number, max: number) => min + Math.floor(next() * (max - min + 1))
   return {
     next,
     integer,
-    chance: probability => next() < probability,
+    chance: (probability: number) => next() < probability,
     pick: <T>(choices: readonly T[]) => choices[integer(0, choices.length - 1)] as T,
-    bytes: length => Buffer.from(Array.from({ length }, () => integer(0, 255)))
+    bytes: (length: number) => Buffer.from(Array.from({ length }, () => integer(0, 255)))
   }
 }
 

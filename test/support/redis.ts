@@ -1,7 +1,9 @@
 /** A Redis of its own for a test: a real redis-server on a free port, nothing kept on disk. */
+import { Redis } from 'ioredis'
 import type { Authority } from './authority.ts'
 import { type Running, running } from './command.ts'
 import { freePort } from './ports.ts'
+import { redisCli } from './redis-cli.ts'
 import { temporaryFolder } from './temporary.ts'
 
 export type TestRedis = Awaited<ReturnType<typeof testRedis>>
@@ -41,6 +43,14 @@ export async function testRedis(
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    cli: async (...words: string[]) => await redisCli(port, ...words),
+    /** A client until the end of the test. */
+    client: () => {
+      const client = new Redis(port)
+      client.on('error', () => {})
+      cleanUp(() => client.disconnect())
+      return client
+    },
     /** Gone at once, with all it knew. */
     kill: () => server.kill(),
     /** Starts again on the same port, after `kill`. */

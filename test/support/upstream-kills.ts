@@ -128,22 +128,16 @@ export async function killUnderLoad(t: Test, seconds: number) {
   return { ...counts, kills, askedTwice: safe.filter(times => times === 2).length }
 }
 
+const open = { methods: ['GET', 'POST'], access: 'public', rewrite: '/collected' }
+
 async function killedGateway(t: Test, ports: readonly number[]) {
-  const route = (name: string, rewrite: string, more = {}) => ({
-    path: `/api/${name}`,
-    methods: ['GET', 'POST'],
-    access: 'public',
-    upstream: 'b',
-    rewrite,
-    ...more
-  })
   return await testGateway(t.after, {
+    backend: { url: ports.map(port => `http://127.0.0.1:${port}`) },
     routes: {
-      upstreams: { b: { url: ports.map(port => `http://127.0.0.1:${port}`) } },
       routes: {
-        collected: route('collected', '/collected'),
-        shaped: route('shaped', '/collected', { shape: 'data' }),
-        streamed: route('streamed', '/streamed')
+        collected: open,
+        shaped: { ...open, shape: 'data' },
+        streamed: { ...open, rewrite: '/streamed' }
       },
       shapes: { data: [{ unwrap: 'data' }] }
     }

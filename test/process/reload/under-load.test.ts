@@ -1,14 +1,11 @@
 /** Reloads while people work. The whole size: RELOADS=100 CONNECTIONS=200 */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { stringify } from 'yaml'
-import { testGateway } from '../../support/gateway.ts'
+import { testGateway, writeConfig } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
@@ -130,8 +127,8 @@ t.test(`${reloads} reloads at ${connections} connections: nothing fails or drops
     () => answered >= connections * 2 || failures.length > 0
   )
   for (let version = 1; version <= reloads; version++) {
-    writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes(version)))
-    writeFileSync(join(gateway.folder, 'limits.yaml'), stringify(limits(version)))
+    writeConfig(gateway.folder, 'routes.yaml', routes(version))
+    writeConfig(gateway.folder, 'limits.yaml', limits(version))
     t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
     // Each config is used before the next comes.
     await until(

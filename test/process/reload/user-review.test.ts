@@ -1,10 +1,7 @@
 /** What a reload of a users file, or a start beside one, does to those who are signed in. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
 import { run } from '../../support/command.ts'
-import { password, type TestGateway, testGateway } from '../../support/gateway.ts'
+import { password, type TestGateway, testGateway, writeConfig } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
@@ -23,7 +20,7 @@ const both: Users = { alice, bob }
 const lesser = { ...alice, roles: ['user'] }
 
 const write = (gateway: { readonly folder: string }, users: Users) =>
-  writeFileSync(join(gateway.folder, 'users.yaml'), stringify({ users }))
+  writeConfig(gateway.folder, 'users.yaml', { users })
 
 /** Reloads with these users, and gives the answer. */
 async function take(gateway: TestGateway, users: Users) {
