@@ -28,7 +28,7 @@ type Refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => vo
 type Records = Pick<Services, 'log' | 'metrics'> & Pick<GatewayServices, 'failures'>
 
 export function createListener(
-  { gateway }: Pick<Config, 'gateway'>,
+  { gateway, tls }: Pick<Config, 'gateway'> & { readonly tls?: ServerTls | undefined },
   handle: Handler,
   records: Records
 ): Server {
@@ -45,7 +45,7 @@ export function createListener(
     requireHostHeader: false,
     shouldUpgradeCallback: isUpgrade
   }
-  const server = adopt(createHttpServer(options, settings.tls), err => {
+  const server = adopt(createHttpServer(options, tls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
     if (server.listening) log.error({ err }, 'a connection could not be accepted')
   })

@@ -203,7 +203,7 @@ function createListeners(
     shed('connections', { address })
   )
   const handle: Handler = (request, response) => generations.current.handle(request, response)
-  const server = createListener(config, handle, services)
+  const server = createListener({ gateway, tls: settings.tls }, handle, services)
   const redirects = [settings.tls?.redirect ?? []].flat().map(address => {
     return { address, server: createListener({ gateway }, handle, services) }
   })
