@@ -59,7 +59,7 @@ http { access_log off; ${temporary} ${site} }`
 
 function caddy(folder: string, options: string, site: string): readonly [string, ...string[]] {
   const file = join(folder, 'Caddyfile')
-  writeFileSync(file, `{\n  admin off\n  persist_config off\n${options}\n}\n${site}`)
+  writeFileSync(file, `{\n  admin off\n${options}\n}\n${site}`)
   return ['caddy', 'run', '--config', file, '--adapter', 'caddyfile']
 }
 
