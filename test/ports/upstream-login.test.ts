@@ -435,3 +435,5 @@ t.test('a sign-out that was not taken is an error, a renewal may be refused', as
   const over = { ...coded, refresh: { ...refresh, refused } }
   t.equal(await call(t, over), undefined, 'otherwise than a sign-in is')
 })
+
+t.end()
