@@ -177,7 +177,9 @@ function faultOfCount(schema: Node, count: number, keys: readonly string[]): str
 
 function unionText({ expected, anyOf = [] }: Node): string {
   if (expected !== undefined) return expected
-  const kinds = anyOf.flatMap(branch => branch.properties?.['kind']?.const ?? [])
+  const kinds = anyOf
+    .map(branch => branch.properties?.['kind']?.const)
+    .filter(kind => typeof kind === 'string')
   if (kinds.length > 0) return `"kind" to be one of ${kinds.join(', ')}`
   return anyOf.map(expectation).join(' or ')
 }
