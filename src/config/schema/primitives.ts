@@ -230,7 +230,8 @@ const orNone =
 
 /** The same schemas for keys that may be missing and have no default. */
 export const may = {
-  anything: (description: string) => maybe(Type.Unknown({ description })),
+  anything: (description: string, more: Keywords = {}) =>
+    maybe(Type.Unknown({ description, ...more })),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
