@@ -142,29 +142,21 @@ function section(schema: Node): string[] {
 function rows(schema: Node, prefix: string, above: readonly Node[] = []): string[] {
   if (above.includes(schema)) return []
   const here = [...above, schema]
+  const { properties = {}, patternProperties = {}, required = [], chosenBy } = schema
   const members = [
-    ...Object.entries(schema.properties ?? {}).map(
-      ([key, member]) =>
-        [
-          `${prefix}${key}`,
-          member,
-          key !== schema.chosenBy &&
-            schema.required?.includes(key) === true &&
-            member.default === undefined
-        ] as const
-    ),
-    ...Object.values(schema.patternProperties ?? {}).map(
-      member => [`${prefix}NAME`, member, false] as const
-    )
+    ...Object.entries(properties),
+    ...Object.values(patternProperties).map(member => ['NAME', member] as const)
   ]
-  return members.flatMap(([key, member, required]) => {
+  return members.flatMap(([name, member]) => {
+    const key = prefix + name
+    const isNeeded = required.includes(name) && name !== chosenBy && member.default === undefined
     const former = formerPlace(member, key)
     if (former !== undefined) {
-      return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+      return [row(key, member, isNeeded, ` Its keys are those of \`${former}\`.`)]
     }
     // What a mapping has by a name of the operator's choice says nothing of its own.
     const isListed = !key.endsWith('.NAME') || member.expected !== undefined
-    return [...(isListed ? [row(key, member, required)] : []), ...inner(member, key, here)]
+    return [...(isListed ? [row(key, member, isNeeded)] : []), ...inner(member, key, here)]
   })
 }
 
@@ -197,15 +189,10 @@ function inner(member: Node, key: string, above: readonly Node[]): string[] {
       return first === text ? [] : [text.replace(own, `${own} (${title})`)]
     })
   }
-  if (member.items?.anyOf !== undefined) {
-    return member.items.anyOf.flatMap(branch =>
-      branch.type === 'object' ? rows(branch, `${key}[].`, above) : []
-    )
-  }
-  if (member.items !== undefined) {
-    return nested(member.items) ? rows(member.items, `${key}[].`, above) : []
-  }
-  return nested(member) ? rows(member, `${key}.`, above) : []
+  const { items } = member
+  if (items === undefined) return nested(member) ? rows(member, `${key}.`, above) : []
+  const branches = (items.anyOf ?? [items]).filter(nested)
+  return branches.flatMap(branch => rows(branch, `${key}[].`, above))
 }
 
 /** Members of a union's mapping get rows of their own unless the union's row says it all. */
@@ -226,12 +213,8 @@ function nested(schema: Node) {
 }
 
 function row(key: string, member: Node, required: boolean, more = ''): string {
-  const isSection =
-    nested(member) ||
-    (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
-  const isObject = isSection && member.type === 'object'
-  const preset =
-    member.default === undefined || isObject ? '' : `\`${JSON.stringify(member.default)}\``
+  const isPlain = member.default !== undefined && !nested(member)
+  const preset = isPlain ? `\`${JSON.stringify(member.default)}\`` : ''
   const [example] = member.examples ?? []
   const exampleText = example === undefined ? '' : ` For example \`${JSON.stringify(example)}\`.`
   const restart = member.restart === false ? ' A change needs no restart.' : ''
@@ -261,14 +244,12 @@ function valueText(member: Node): string {
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
   if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
-  if (member.type === 'array') return listText(member)
+  if (member.type === 'array') {
+    return member.maxItems === undefined ? 'a list' : `a list, at most ${member.maxItems} items`
+  }
   if (member.type === 'object' || member.anyOf?.some(isDescribed)) return 'a mapping'
   if (isAnything(member)) return 'any value'
   return 'a text'
-}
-
-function listText({ maxItems }: Node): string {
-  return maxItems === undefined ? 'a list' : `a list, at most ${maxItems} items`
 }
 
 function wholeNumberText({ minimum = 0, maximum }: Node): string {

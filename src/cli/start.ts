@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { parse } from 'node:path'
 import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
-import { type LastGood, readLastGood } from '../config/last-good.ts'
+import { readLastGood } from '../config/last-good.ts'
 import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadConfig } from '../config/read/load.ts'
@@ -106,7 +106,7 @@ async function usableConfig(
   }
 }
 
-async function readConfig(folders: Folders, texts?: LastGood['texts']): Promise<Config> {
+async function readConfig(folders: Folders, texts?: ReadonlyMap<string, string>): Promise<Config> {
   const loaded = loadConfig(folders, process.env, { inputs: createInputs(texts) })
   await assertUsable(loaded)
   const { fault: _, ...config } = loaded

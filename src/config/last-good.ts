@@ -6,11 +6,6 @@ import type { Config } from './schema/config.ts'
 
 const name = 'last-good.json'
 
-export interface LastGood {
-  readonly at: string
-  readonly texts: ReadonlyMap<string, string>
-}
-
 /** @throws the system's error */
 export function saveLastGood(state: string, { documents }: Pick<Config, 'documents'>): void {
   const file = join(state, name)
@@ -21,7 +16,7 @@ export function saveLastGood(state: string, { documents }: Pick<Config, 'documen
 }
 
 /** @returns undefined where none was kept, or it cannot be read */
-export function readLastGood(state: string): LastGood | undefined {
+export function readLastGood(state: string) {
   try {
     const kept: unknown = JSON.parse(readFileSync(join(state, name), 'utf8'))
     if (!isRecord(kept) || !isRecord(kept['documents'])) return undefined

@@ -16,32 +16,27 @@ type RiskRule = (before: Config, after: Config) => Array<string | false>
 const added = <T>(before: readonly T[], after: readonly T[]) =>
   after.filter(item => !before.includes(item))
 
-interface Answering {
-  readonly name: string
-  readonly route: RouteConfig
-}
+type Answering = readonly [name: string, route: RouteConfig]
 
 /** The routes of the nearest path that takes all of a path. */
 function answering({ routes }: RoutesConfig, path: string): Answering[] {
-  const outer = Object.entries(routes)
-    .map(([name, route]) => ({ name, route }))
-    .filter(({ route }) => route.path === path || contains(route.path, path))
-  const [nearest] = outer.map(({ route }) => route.path).toSorted(nearerFirst)
-  const decides = outer.some(({ route }) => route.path === path) ? path : nearest
-  return outer.filter(({ route }) => route.path === decides)
+  const outer = Object.entries(routes).filter(([, route]) => contains(route.path, path))
+  const paths = outer.map(([, route]) => route.path)
+  const decides = paths.includes(path) ? path : paths.toSorted(nearerFirst)[0]
+  return outer.filter(([, route]) => route.path === decides)
 }
 
 const routes: RiskRule = ({ routes: before }, { routes: after }) => {
   const all = [...Object.values(after.routes), ...Object.values(before.routes)]
   return [...new Set(all.map(({ path }) => path))].flatMap(path => {
-    const olds = answering(before, path).map(({ route }) => route)
+    const olds = answering(before, path).map(([, route]) => route)
     return answering(after, path).flatMap(now =>
       olds.length === 0 ? newlyReached(now, before) : wider(now, path, olds)
     )
   })
 }
 
-function newlyReached({ name, route }: Answering, before: RoutesConfig): string[] {
+function newlyReached([name, route]: Answering, before: RoutesConfig): string[] {
   if (route.access === 'public') {
     return [`routes.${name} (${route.path}) is new and public: anyone may call it`]
   }
@@ -52,7 +47,7 @@ function newlyReached({ name, route }: Answering, before: RoutesConfig): string[
   return [`routes.${name} takes more paths: ${route.path} instead of ${inner.path}`]
 }
 
-function wider({ name, route: now }: Answering, path: string, olds: RouteConfig[]): string[] {
+function wider([name, now]: Answering, path: string, olds: RouteConfig[]): string[] {
   const gained = added(
     olds.flatMap(({ methods }) => methods),
     now.methods

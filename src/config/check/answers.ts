@@ -18,9 +18,8 @@ export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
   }
   for (const [name, route] of Object.entries(routes.routes)) {
     if (route.answer === undefined) continue
-    const hasSession = route.access !== 'public'
     const ofAnswer = report.at('routes', name, 'answer')
-    checkAnswer(route.answer, hasSession, ofAnswer)
+    checkAnswer(route.answer, route.access !== 'public', ofAnswer)
     checkStatus(route.answer, ofAnswer)
   }
   for (const [name, expected] of Object.entries(routes.expect)) {

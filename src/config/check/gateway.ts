@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import type { Rule } from '../schema/config.ts'
-import { usesRedis } from '../schema/gateway.ts'
+import { operatorSources, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
 
@@ -52,8 +52,7 @@ const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
       'they close sessions and reload config. Leave it out unless that is meant'
     report.warn(['ops', 'sources', index], message)
   })
-  const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
-  if (ops.role === undefined || ops.sources.length > 0 || hasUsersFile) return
+  if (ops.role === undefined || operatorSources({ ops, login }).length > 0) return
   const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
   report.warn(['ops', 'role'], message)
 }

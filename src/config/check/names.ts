@@ -60,6 +60,7 @@ interface Row {
 
 const written = ['identity', 'trusted', 'tokenHeader'] as const
 const sent = ['credential', 'fixed'] as const
+const chosen = ['authorization', 'body', 'preference', 'trusted'] as const
 const reopened = 'routes.*.passHeaders.*'
 
 const rows: readonly Row[] = [
@@ -75,12 +76,8 @@ const rows: readonly Row[] = [
     nameIn: (credential: UpstreamConfig['credential']) => tokenHeaderOf(credentialOf(credential).as)
   },
   { at: 'upstreams.*.credential.csrf.header', of: 'header', takes: ['trusted', 'credential'] },
-  {
-    at: 'upstreams.*.headers.KEY',
-    of: 'header',
-    takes: ['authorization', 'body', 'preference', 'trusted', 'tokenHeader', 'fixed']
-  },
-  { at: reopened, of: 'header', takes: ['authorization', 'trusted', 'body', 'preference'] },
+  { at: 'upstreams.*.headers.KEY', of: 'header', takes: [...chosen, 'tokenHeader', 'fixed'] },
+  { at: reopened, of: 'header', takes: chosen },
   { at: 'routes.*.passCookies.*', of: 'cookie', takes: [] },
   { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
   { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
@@ -88,20 +85,12 @@ const rows: readonly Row[] = [
   ...['', 'refresh.'].map((call): Row => ({
     at: `login.sources.*.${call}headers.KEY`,
     of: 'header',
-    takes: ['authorization', 'gateway', 'body', 'preference', ...written, ...sent]
+    takes: [...chosen, 'gateway', 'identity', 'tokenHeader', ...sent]
   })),
   {
     at: 'upstreams.*.credential.exchange.headers.KEY',
     of: 'header',
-    takes: [
-      'authorization',
-      'gateway',
-      'body',
-      'preference',
-      'trusted',
-      'tokenHeader',
-      'credential'
-    ]
+    takes: [...chosen, 'gateway', 'tokenHeader', 'credential']
   },
   { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
   { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
@@ -204,11 +193,12 @@ export function checkNames(config: CheckedConfig, report: Report): void {
 /** `passHeaders` of a route is for names that do not pass by themselves, and says what that means. */
 function reportReopened(path: Path, name: string, report: Report): void {
   if (name === 'authorization') return
-  const isRefused = refusedFamilies.test(name)
-  const message = isRefused
-    ? `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
-      'make sure that this upstream does not trust it'
-    : `"${name}" passes anyway: remove it here; if the upstream has passHeaders, list it there`
-  const say = isRefused ? report.warn : report
-  say(path, message)
+  if (!refusedFamilies.test(name)) {
+    const message = 'passes anyway: remove it here; if the upstream has passHeaders, list it there'
+    return report(path, `"${name}" ${message}`)
+  }
+  const message =
+    `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
+    'make sure that this upstream does not trust it'
+  report.warn(path, message)
 }

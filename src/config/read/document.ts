@@ -273,8 +273,6 @@ function memberAt(root: unknown, path: Path): { readonly value: unknown } | unde
   return { value }
 }
 
-const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"'
-
 /** By the library's error codes. For other codes the library's own message is clear enough. */
 const messages: Readonly<Record<string, string>> = {
   BAD_INDENT:
@@ -293,6 +291,8 @@ const messages: Readonly<Record<string, string>> = {
 
 function syntaxFault({ code, message, pos: [at] }: yaml.YAMLError, source: string): string {
   // In `[${X}]`, YAML takes the brace as the start of a mapping.
-  if (source[at] === '{' && source[at - 1] === '$') return unquotedReference
+  if (source[at] === '{' && source[at - 1] === '$') {
+    return 'inside [ ] or { } a reference needs quotes: "${NAME}"'
+  }
   return messages[code] ?? `${message}.`
 }

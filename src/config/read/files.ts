@@ -57,15 +57,11 @@ export function* readMappings<T extends TSchema>(
   return files
 }
 
-export function readTexts(
-  named: readonly Named[],
-  readText: (name: string) => string,
-  report: Report
-): Record<string, string> {
+export function readTexts(named: readonly Named[], reading: FolderReading, report: Report) {
   const texts: Record<string, string> = {}
   for (const { name, path } of named) {
     try {
-      texts[name] ??= readText(name)
+      texts[name] ??= reading.inputs.readDocument(fileIn(reading, name))
     } catch (error) {
       report(path, `the file cannot be read (${reasonOf(error)})`)
     }

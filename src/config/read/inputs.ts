@@ -36,7 +36,10 @@ export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
   /** @throws the system's error; RangeError for a file over 1 MiB */
   const readBytes = (file: string): Buffer => {
     fingerprint(file)
-    return contentOf(file, texts.get(file))
+    const text = texts.get(file)
+    if (text !== undefined) return Buffer.from(text)
+    if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
+    return readFileSync(file)
   }
   /** Without a byte order mark. @throws as `readBytes`; NotUtf8Error */
   const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
@@ -68,12 +71,6 @@ export function fingerprintOf(file: string): string {
   } catch {
     return ''
   }
-}
-
-function contentOf(file: string, text: string | undefined): Buffer {
-  if (text !== undefined) return Buffer.from(text)
-  if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
-  return readFileSync(file)
 }
 
 /** The environment wins. @throws ConfigError for a file that cannot be read */

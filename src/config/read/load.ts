@@ -17,7 +17,6 @@ import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import { branchOf, memberSchema, type Node, ownMember, type Path } from '../schema/node.ts'
-import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
@@ -92,16 +91,10 @@ function throwFaults(faults: readonly Fault[]): void {
 }
 
 function* readNamedFiles(named: readonly Named[], reading: FolderReading, report: Report) {
-  const { inputs } = reading
   const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading, report)
   const schemas = yield* readMappings(of('contract file'), schemaFile, reading, report)
-  const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
-  return {
-    users,
-    schemas,
-    modules: readTexts(of('module'), readModule, report)
-  }
+  return { users, schemas, modules: readTexts(of('module'), reading, report) }
 }
 
 /** What the sources of the running process need, whatever the files name now. */

@@ -152,10 +152,7 @@ function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): 
 function suggestion(schema: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
-  const near = nearest(
-    value,
-    values.filter(each => typeof each === 'string')
-  )
+  const near = nearest(value, values.map(String))
   if (near !== '') return `.${near}`
   if (schema.instead === undefined) return ''
   return `. Write ${schema.instead.replace('VALUE', value)} for that.`
@@ -195,9 +192,6 @@ function expectation(schema: Node): string {
   if (type === 'boolean') return 'true or false'
   if (type === 'string') return 'a text that is not empty'
   if (type !== 'integer') return type ?? 'another value'
-  const range = [
-    ...(minimum === undefined ? [] : [`at least ${minimum}`]),
-    ...(maximum === undefined ? [] : [`at most ${maximum}`])
-  ]
-  return range.length === 0 ? 'a whole number' : `a whole number of ${range.join(' and ')}`
+  const upTo = maximum === undefined ? '' : ` and at most ${maximum}`
+  return `a whole number of at least ${minimum}${upTo}`
 }

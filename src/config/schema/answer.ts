@@ -14,13 +14,10 @@ export const sessionNames: readonly SessionName[] = [...ofUser, ...ofSession, ..
 const placeholders = sessionNames.map(name => `\`{${name}}\``)
 
 const answer = {
-  json: s.maybe(
-    Type.Unknown({
-      description:
-        'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
-        `type: ${placeholders.join(', ')}, \`{profile.MEMBER}\`. Default: null.`,
-      examples: [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
-    })
+  json: s.may.anything(
+    'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
+      `type: ${placeholders.join(', ')}, \`{profile.MEMBER}\`. Default: null.`,
+    { examples: [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }] }
   ),
   byRole: s.may.pairs(
     Type.Unknown({ description: 'The value for users with this role.' }),

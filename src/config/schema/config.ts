@@ -31,10 +31,7 @@ export function fileOfKey(key: string): ConfigFile {
 }
 
 /** PEM texts. */
-export interface ServerTls {
-  readonly certificate: string
-  readonly key: string
-}
+export type ServerTls = NonNullable<GatewayConfig['ops']['tls']>
 
 export interface Config {
   readonly folder: string

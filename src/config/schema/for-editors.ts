@@ -7,23 +7,18 @@ export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> =
   ['users', asNode(usersSchema)]
 ]
 
+/** JSON Schema for editors: keys with a default are optional, our own keywords are left out. */
 export function schemaTexts(): Array<readonly [name: string, text: string]> {
   return fileSchemas.map(([name, schema]) => {
-    const text = JSON.stringify(jsonSchema(name, schema), null, 2)
-    return [name, `${text}\n`] as const
+    const definitions: Definitions = {}
+    const written = {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      $id: `${name}.schema.json`,
+      ...forEditors(schema, definitions),
+      ...(Object.keys(definitions).length > 0 && { definitions })
+    }
+    return [name, `${JSON.stringify(written, null, 2)}\n`] as const
   })
-}
-
-/** JSON Schema for editors: keys with a default are optional, our own keywords are left out. */
-function jsonSchema(name: string, schema: Node): object {
-  const definitions: Definitions = {}
-  const written = forEditors(schema, definitions)
-  return {
-    $schema: 'http://json-schema.org/draft-07/schema#',
-    $id: `${name}.schema.json`,
-    ...written,
-    ...(Object.keys(definitions).length > 0 && { definitions })
-  }
 }
 
 type Definitions = Record<string, object>

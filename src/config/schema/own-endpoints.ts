@@ -53,9 +53,8 @@ export function ownEndpoints(endpoints: Endpoints) {
     const { name, section = name, below = '', needsSession } = route
     const path = endpoints[section]?.path
     const methods = ofConfig[key] ?? route.methods
-    return path === undefined
-      ? []
-      : [{ key, name, section, path: path + below, methods, needsSession }]
+    if (path === undefined) return []
+    return [{ key, name, section, path: path + below, methods, needsSession }]
   })
 }
 

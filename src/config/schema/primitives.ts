@@ -5,14 +5,8 @@ import { type Node, pemFormat } from './node.ts'
 /** Milliseconds. */
 export type Duration = number
 
-interface Measure {
-  readonly pattern: string
-  readonly expected: string
-  readonly units: Readonly<Record<string, number>>
-}
-
 /** Texts with a unit in a file, which are milliseconds or bytes in code. */
-const measures: Readonly<Record<'x-duration' | 'x-size', Measure>> = {
+const measures = {
   'x-duration': {
     pattern: '^(0|[1-9][0-9]*)(ms|s|m|h|d)$',
     expected: 'a duration such as 500ms, 30s, 5m or 8h',
@@ -86,7 +80,6 @@ export const signingSecret = textOf({
 export const text = textOf({ minLength: 1 })
 export const anyText = Type.String({ minLength: 1 })
 export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
-const anything = (description: string) => Type.Unknown({ description })
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
@@ -170,7 +163,6 @@ export const headers = (description: string, more: Keywords = {}) => {
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
-const shapeName = textOf({ ...ofName, names: 'shape' })
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
 export const headerNames = (description: string, more: Keywords = {}) =>
@@ -238,7 +230,8 @@ const orNone =
 
 /** The same schemas for keys that may be missing and have no default. */
 export const may = {
-  anything: orNone(anything),
+  anything: (description: string, more: Keywords = {}) =>
+    maybe(Type.Unknown({ description, ...more })),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
@@ -251,7 +244,7 @@ export const may = {
   pemFile: orNone(pemFile),
   secret: orNone(secret),
   signingSecret: orNone(signingSecret),
-  shapeName: orNone(shapeName),
+  shapeName: orNone(textOf({ ...ofName, names: 'shape' })),
   size: orNone(size),
   someOf: orNone(someOf),
   text: orNone(text),
@@ -264,7 +257,8 @@ export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(m
 
 /** @returns milliseconds or bytes; NaN for a text of another pattern */
 export function amountOf(format: MeasureName, written: string): number {
-  const { pattern, units } = measures[format]
+  const { pattern } = measures[format]
+  const units: Readonly<Record<string, number>> = measures[format].units
   const [, amount, unit = ''] = new RegExp(pattern).exec(written) ?? []
   return Number(amount) * (units[unit] ?? NaN)
 }
