@@ -15,7 +15,7 @@ import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
 import { readText } from './replace-file.ts'
 
-export async function routes(invocation: Invocation): Promise<number> {
+export async function routes(invocation: Invocation): Promise<void> {
   const { config: folder, configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
@@ -32,7 +32,6 @@ export async function routes(invocation: Invocation): Promise<number> {
   const isNew = ([name]: readonly [string, unknown]) => !Object.hasOwn(former, name)
   const newShapes = filled(Object.fromEntries(Object.entries(shapes).filter(isNew)))
   io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: newShapes })}`)
-  return 0
 }
 
 interface Shapes {

@@ -30,7 +30,7 @@ export const otherSources: Readonly<Record<string, Fill>> = {
   ldap: askDirectory
 }
 
-export async function init(invocation: Invocation): Promise<number> {
+export async function init(invocation: Invocation): Promise<void> {
   const { io, rest, config } = invocation
   const place = rest[0] ?? config
   const folder = resolve(place)
@@ -53,7 +53,6 @@ export async function init(invocation: Invocation): Promise<number> {
     `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
       'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
   )
-  return 0
 }
 
 const untold =
