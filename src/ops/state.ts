@@ -98,7 +98,12 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/status',
     summary: 'What runs: version, config, state.',
     answer: statusAnswer,
-    run: () => statusOf(desk.state())
+    run: () => {
+      const state = desk.state()
+      const { version, startedAt, ready, upstreams, config } = state
+      const parts = partsOf(state)
+      return { version, pid: process.pid, startedAt, ready, parts, upstreams, ...config }
+    }
   })
   addRoute(ops, {
     path: '/replicas',
@@ -132,17 +137,4 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
       return { ...found, requests }
     }
   })
-}
-
-function statusOf(state: GatewayState) {
-  const { version, startedAt, ready, upstreams, config } = state
-  return {
-    version,
-    pid: process.pid,
-    startedAt,
-    ready,
-    parts: partsOf(state),
-    upstreams,
-    ...config
-  }
 }
