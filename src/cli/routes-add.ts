@@ -26,16 +26,14 @@ export async function routes(invocation: Invocation): Promise<void> {
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
   const seen = shapeOf(reply, sourceOf(config, upstream)?.message)
   const text = readText(join(folder, 'routes.yaml'))
-  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
+  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as {
+    readonly shapes?: Readonly<Record<string, unknown>>
+  }
   const shapes = { ...former }
   const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
   const isNew = ([name]: readonly [string, unknown]) => !Object.hasOwn(former, name)
   const newShapes = filled(Object.fromEntries(Object.entries(shapes).filter(isNew)))
   io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: newShapes })}`)
-}
-
-interface Shapes {
-  readonly shapes?: Readonly<Record<string, unknown>>
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {
