@@ -63,7 +63,13 @@ export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
     summary: 'Counts a caller anew.',
     takes: ofCaller,
     answer: object({ reset: count }),
-    run: async ({ caller }) => await countAnew(desk, caller)
+    run: async ({ caller }) => {
+      const subjects = await callersOf(desk, caller)
+      const reset = (await countsOf(desk, subjects)).length
+      const forgotten = Promise.all(subjects.map(each => desk.counts.forget(each)))
+      await orUnavailable(forgotten, 'counts')
+      return { reset }
+    }
   })
 }
 
@@ -94,14 +100,6 @@ async function countsOf({ config, counts }: Desk, subjects: readonly string[]) {
       return { limit, of, mode: ofMode, max, used: max - remaining, ...verdict }
     })
   })
-}
-
-async function countAnew(desk: Desk, caller: string) {
-  const subjects = await callersOf(desk, caller)
-  const reset = (await countsOf(desk, subjects)).length
-  const forgotten = Promise.all(subjects.map(each => desk.counts.forget(each)))
-  await orUnavailable(forgotten, 'counts')
-  return { reset }
 }
 
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {

@@ -7,13 +7,10 @@ import type { GatewayState } from '../services/gateway-state.ts'
 import { maintenanceInWords } from '../services/maintenance.ts'
 import { addRoute, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
-import {
-  planAnswer,
-  reloadAnswer,
-  reloadBody,
-  replicasAnswer,
-  statusAnswer
-} from './state-schemas.ts'
+import { planAnswer, reloadAnswer, replicasAnswer, statusAnswer } from './state-schemas.ts'
+
+/** Whether the operator accepts that most sessions of file users end: only `true` does. */
+const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 const requestQuery = object({
   id: optional(
