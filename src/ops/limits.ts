@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { Config } from '../config/schema/config.ts'
 import { keySource } from '../config/schema/login.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
@@ -107,15 +106,12 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   if (isIP(named) !== 0) return [callerOfAddress(countedAddress({ ip: named }))]
   const signedIn = await findNamed(sessions.store, named)
   // They may have no session.
-  const ids = [named, ...idsOf(users, named)]
+  const ofFiles = Object.values(users).flatMap(file => {
+    const user = Object.hasOwn(file.users, named) ? file.users[named] : undefined
+    return user === undefined ? [] : [user.id ?? named]
+  })
+  const ids = [named, ...ofFiles]
   const sources = [...Object.keys(gateway.login.sources), keySource]
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
   return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
-}
-
-function idsOf(files: Config['users'], username: string): string[] {
-  return Object.values(files).flatMap(({ users }) => {
-    const user = Object.hasOwn(users, username) ? users[username] : undefined
-    return user === undefined ? [] : [user.id ?? username]
-  })
 }
