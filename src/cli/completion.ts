@@ -1,37 +1,28 @@
 import type { Command } from 'commander'
 import type { Invocation } from './command.ts'
 
-interface Place {
-  readonly words: string
-  readonly subcommands: readonly string[]
-  readonly options: readonly string[]
-}
+type Place = readonly [words: string, names: string]
 
 export function completionOf(program: Command) {
-  return async ({ rest: [shell], io }: Invocation): Promise<number> => {
+  return async ({ rest: [shell], io }: Invocation): Promise<void> => {
     if (shell === 'zsh') io.stdout.write('autoload -U +X bashcompinit && bashcompinit\n')
-    io.stdout.write(bashScript(placesOf(program, [])))
-    return 0
+    io.stdout.write(bashScript(placesOf(program, '')))
   }
 }
 
-function placesOf(command: Command, names: readonly string[]): Place[] {
+function placesOf(command: Command, words: string): Place[] {
   const help = command.createHelp()
   const options = [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)]
-  const place = {
-    words: names.join(' '),
-    subcommands: command.commands.map(each => each.name()),
-    options: [...new Set(options.flatMap(({ long }) => long ?? []))]
-  }
-  return [place, ...command.commands.flatMap(each => placesOf(each, [...names, each.name()]))]
+  const longOptions = new Set(options.flatMap(({ long }) => long ?? []))
+  const names = [...command.commands.map(each => each.name()), ...longOptions].join(' ')
+  const below = command.commands.flatMap(each => placesOf(each, `${words} ${each.name()}`))
+  return [[words, names], ...below]
 }
 
 /** Where no name fits, the shell completes files. */
 function bashScript(places: readonly Place[]): string {
-  const known = places.filter(({ words }) => words !== '').map(({ words }) => `' ${words}'`)
-  const lines = places.map(({ words, subcommands, options }) => {
-    return `    '${words && ` ${words}`}') names='${[...subcommands, ...options].join(' ')}' ;;`
-  })
+  const known = places.flatMap(([words]) => (words === '' ? [] : `'${words}'`))
+  const lines = places.map(([words, names]) => `    '${words}') names='${names}' ;;`)
   return `_console_gateway () {
   local at= word names
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do

@@ -62,8 +62,6 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   }
 }
 
-type Headers = Readonly<Record<string, string>>
-
 /** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
 async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
   const isInput = file === '-'
@@ -79,7 +77,7 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
 function requestOf(
   { gateway }: LoadedConfig,
   { rest: [word = '', target = ''], values }: Invocation<Values>,
-  sent: Headers
+  sent: ReturnType<typeof headersOf>
 ): DryRequest {
   const { from: address = '127.0.0.1', data: body } = values
   const method = word.toUpperCase()

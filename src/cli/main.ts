@@ -64,16 +64,8 @@ export async function runCli(words: readonly string[], io: Io): Promise<number> 
 /** Runs the command of this process. One that serves keeps it alive. */
 export async function main(words: readonly string[]): Promise<void> {
   guardOutput()
-  const { env, stdout, stderr } = process
-  process.exitCode = await runCli(words, {
-    env,
-    stdout,
-    stderr,
-    // Opened only by commands that read it.
-    get stdin() {
-      return process.stdin
-    }
-  })
+  // Standard input is opened only by commands that read it.
+  process.exitCode = await runCli(words, process)
 }
 
 /** The exit code that shells show for a program ended by SIGPIPE. */

@@ -31,19 +31,17 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
 
 /** @throws CommandError for none, or one that is too long */
 async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
-  const password = await passwordFrom(question, io, variable)
+  const password = variable === undefined ? await typedPassword(question, io) : io.env[variable]
+  if (password === undefined) {
+    throw new CommandError(`The environment variable ${variable} is not set.`)
+  }
   if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
   }
   return password
 }
 
-async function passwordFrom(question: string, io: Io, variable: string | undefined) {
-  if (variable !== undefined) {
-    const value = io.env[variable]
-    if (value !== undefined) return value
-    throw new CommandError(`The environment variable ${variable} is not set.`)
-  }
+async function typedPassword(question: string, io: Io): Promise<string> {
   if (io.stdin.isTTY === true) return await askHidden(question, io)
   return (await readAll(io.stdin)).replace(/\r?\n$/, '')
 }

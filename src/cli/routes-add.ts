@@ -15,7 +15,7 @@ import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
 import { readText } from './replace-file.ts'
 
-export async function routes(invocation: Invocation): Promise<number> {
+export async function routes(invocation: Invocation): Promise<void> {
   const { config: folder, configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
@@ -26,17 +26,14 @@ export async function routes(invocation: Invocation): Promise<number> {
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
   const seen = shapeOf(reply, sourceOf(config, upstream)?.message)
   const text = readText(join(folder, 'routes.yaml'))
-  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
+  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as {
+    readonly shapes?: Readonly<Record<string, unknown>>
+  }
   const shapes = { ...former }
   const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
   const isNew = ([name]: readonly [string, unknown]) => !Object.hasOwn(former, name)
   const newShapes = filled(Object.fromEntries(Object.entries(shapes).filter(isNew)))
   io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: newShapes })}`)
-  return 0
-}
-
-interface Shapes {
-  readonly shapes?: Readonly<Record<string, unknown>>
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {

@@ -12,7 +12,6 @@ import { ConfigError } from '../config/schema/faults.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
-import type { FilesAtStart } from '../process/reload.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { type Invocation, UsageError } from './command.ts'
 
@@ -91,12 +90,9 @@ export async function serve(
 }
 
 /** @param state where the one is kept that is taken if the files are refused. @throws ConfigError */
-async function usableConfig(
-  folders: Folders,
-  state: string | undefined
-): Promise<{ readonly config: Config; readonly refused?: FilesAtStart['refused'] }> {
+async function usableConfig(folders: Folders, state: string | undefined) {
   try {
-    return { config: await readConfig(folders) }
+    return { config: await readConfig(folders), refused: undefined }
   } catch (error) {
     if (state === undefined || !(error instanceof ConfigError)) throw error
     const lastGood = readLastGood(state)

@@ -4,7 +4,7 @@ import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-j
 import type { Trail } from './trail.ts'
 
 /** `user`: name or id. `status`: `404`, `4xx` or `failed`. `last`: the newest so many. */
-export type RequestQuery = {
+type RequestQuery = {
   readonly [member in 'id' | 'user' | 'status' | 'route']?: string | undefined
 } & { readonly last?: number }
 

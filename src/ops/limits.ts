@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { Config } from '../config/schema/config.ts'
 import { keySource } from '../config/schema/login.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
@@ -63,7 +62,13 @@ export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
     summary: 'Counts a caller anew.',
     takes: ofCaller,
     answer: object({ reset: count }),
-    run: async ({ caller }) => await countAnew(desk, caller)
+    run: async ({ caller }) => {
+      const subjects = await callersOf(desk, caller)
+      const reset = (await countsOf(desk, subjects)).length
+      const forgotten = Promise.all(subjects.map(each => desk.counts.forget(each)))
+      await orUnavailable(forgotten, 'counts')
+      return { reset }
+    }
   })
 }
 
@@ -96,28 +101,17 @@ async function countsOf({ config, counts }: Desk, subjects: readonly string[]) {
   })
 }
 
-async function countAnew(desk: Desk, caller: string) {
-  const subjects = await callersOf(desk, caller)
-  const reset = (await countsOf(desk, subjects)).length
-  const forgotten = Promise.all(subjects.map(each => desk.counts.forget(each)))
-  await orUnavailable(forgotten, 'counts')
-  return { reset }
-}
-
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {
   const { gateway, users } = config()
   if (isIP(named) !== 0) return [callerOfAddress(countedAddress({ ip: named }))]
   const signedIn = await findNamed(sessions.store, named)
   // They may have no session.
-  const ids = [named, ...idsOf(users, named)]
+  const ofFiles = Object.values(users).flatMap(file => {
+    const user = Object.hasOwn(file.users, named) ? file.users[named] : undefined
+    return user === undefined ? [] : [user.id ?? named]
+  })
+  const ids = [named, ...ofFiles]
   const sources = [...Object.keys(gateway.login.sources), keySource]
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
   return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
-}
-
-function idsOf(files: Config['users'], username: string): string[] {
-  return Object.values(files).flatMap(({ users }) => {
-    const user = Object.hasOwn(users, username) ? users[username] : undefined
-    return user === undefined ? [] : [user.id ?? username]
-  })
 }

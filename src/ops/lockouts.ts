@@ -48,23 +48,20 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
     summary: 'Lifts the lockouts of an account or an address.',
     takes: lockoutsOf,
     answer: object({ lifted: count }),
-    run: async body => await lift(desk, body)
+    run: async body => {
+      const wanted = keysOf(body)
+      if ((wanted.account ?? wanted.address) === undefined) throw malformed(ofNobody)()
+      const locked = await locksOf(desk, wanted)
+      const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
+      await orUnavailable(desk.lockouts.lift([...keys]), 'lockouts')
+      return { lifted: locked.length }
+    }
   })
 }
 
 export async function listLockouts(desk: Desk, query: LockoutsOf = {}): Promise<LockoutsAnswer> {
   const locks = await locksOf(desk, keysOf(query))
   return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
-}
-
-async function lift(desk: Desk, body: LockoutsOf) {
-  const wanted = keysOf(body)
-  const { account: user, address } = wanted
-  if (user === undefined && address === undefined) throw malformed(ofNobody)()
-  const locked = await locksOf(desk, wanted)
-  const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
-  await orUnavailable(desk.lockouts.lift([...keys]), 'lockouts')
-  return { lifted: locked.length }
 }
 
 function keysOf({ account, address }: LockoutsOf): LockoutsOf {

@@ -23,15 +23,13 @@ import { version } from '../services/gateway-state.ts'
 import { addApiDescription, type Desk } from './routes.ts'
 import { partsOf } from './state.ts'
 
-/** Pages run nothing but their own. */
-const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
-  "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
 /** Also for answers to what is no request, which are written past Fastify. */
 const opsHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
-  'content-security-policy': contentSecurityPolicy,
+  // Pages run nothing but their own.
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',

@@ -82,7 +82,16 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
       if (isGood) await signIn(options, reply, localOperator.name, async () => localOperator)
       return isGood
     },
-    signOut: async (reply: FastifyReply) => await signOut(options, reply)
+    signOut: async (reply: FastifyReply): Promise<void> => {
+      const { request } = reply
+      const { operator } = request
+      if (operator?.via !== 'session') throw malformed('There is no session to end.')()
+      const run = async () => {
+        reply.header('set-cookie', await options.sessions.close(operator))
+        return {}
+      }
+      await doAct({ kind: 'ops.sign-out', run }, {}, request)
+    }
   }
 }
 
@@ -180,15 +189,4 @@ function refuse({ log }: Options, request: FastifyRequest, error: unknown, user?
   const fields = { user, address: clientAddress(request), code, reason: cause && reasonOf(cause) }
   log.info({ event: 'ops.login.refused', ...fields }, 'sign-in refused')
   throw error
-}
-
-async function signOut({ sessions }: Options, reply: FastifyReply): Promise<void> {
-  const { request } = reply
-  const { operator } = request
-  if (operator?.via !== 'session') throw malformed('There is no session to end.')()
-  const run = async () => {
-    reply.header('set-cookie', await sessions.close(operator))
-    return {}
-  }
-  await doAct({ kind: 'ops.sign-out', run }, {}, request)
 }

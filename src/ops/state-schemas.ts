@@ -69,9 +69,6 @@ export const planAnswer = object({
   faults: words('Why the files cannot run.')
 })
 
-/** Whether the operator accepts that most sessions of file users end: only `true` does. */
-export const reloadBody = object({ yes: optional(Type.Unknown()) })
-
 export const reloadAnswer = object({
   outcome: Type.Enum(['reloaded', 'unchanged', 'refused']),
   generation: integer,

@@ -7,13 +7,10 @@ import type { GatewayState } from '../services/gateway-state.ts'
 import { maintenanceInWords } from '../services/maintenance.ts'
 import { addRoute, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
-import {
-  planAnswer,
-  reloadAnswer,
-  reloadBody,
-  replicasAnswer,
-  statusAnswer
-} from './state-schemas.ts'
+import { planAnswer, reloadAnswer, replicasAnswer, statusAnswer } from './state-schemas.ts'
+
+/** Whether the operator accepts that most sessions of file users end: only `true` does. */
+const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 const requestQuery = object({
   id: optional(
@@ -98,7 +95,12 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
     path: '/status',
     summary: 'What runs: version, config, state.',
     answer: statusAnswer,
-    run: () => statusOf(desk.state())
+    run: () => {
+      const state = desk.state()
+      const { version, startedAt, ready, upstreams, config } = state
+      const parts = partsOf(state)
+      return { version, pid: process.pid, startedAt, ready, parts, upstreams, ...config }
+    }
   })
   addRoute(ops, {
     path: '/replicas',
@@ -132,17 +134,4 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
       return { ...found, requests }
     }
   })
-}
-
-function statusOf(state: GatewayState) {
-  const { version, startedAt, ready, upstreams, config } = state
-  return {
-    version,
-    pid: process.pid,
-    startedAt,
-    ready,
-    parts: partsOf(state),
-    upstreams,
-    ...config
-  }
 }

@@ -123,7 +123,15 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
     summary: 'Lets a user sign in again.',
     takes: blockedName,
     answer: object({ unblocked: count }),
-    run: async body => await unblockUser(desk, body)
+    run: async ({ name: named, source }) => {
+      const { store } = desk.sessions
+      const key = accountKey(named)
+      const blocks = (await store.blocked()).filter(
+        each => each.name === key && (source === undefined || each.source === source)
+      )
+      const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
+      return { unblocked: lifted.filter(Boolean).length }
+    }
   })
 }
 
@@ -224,15 +232,6 @@ async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof bl
   let closed = 0
   for (const each of users) closed += await endSessions(desk, each)
   return { ...blockJson(blocked, ms), closed }
-}
-
-async function unblockUser({ sessions: { store } }: Desk, { name: named, source }: BlockedName) {
-  const key = accountKey(named)
-  const blocks = (await store.blocked()).filter(
-    each => each.name === key && (source === undefined || each.source === source)
-  )
-  const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
-  return { unblocked: lifted.filter(Boolean).length }
 }
 
 function blockJson({ name: named, source }: BlockedName, leftMs = Infinity): BlockJson {

@@ -1,12 +1,6 @@
 import type { CliCommand } from '../cli-command.ts'
 
 export function addExpertCommands(program: CliCommand): void {
-  addExplain(program)
-  addPlan(program)
-  addDocuments(program)
-}
-
-function addExplain(program: CliCommand): void {
   program
     .subcommand('explain <method> <path>', 'say what becomes of a request, with file and line')
     .option('--as <user>', 'signed in as this user')
@@ -29,9 +23,6 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
       'curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -'
     )
     .runs(async () => (await import('../explain.ts')).explain)
-}
-
-function addPlan(program: CliCommand): void {
   program
     .subcommand('plan [new-dir]', 'list what a new config folder would change, and the risks of it')
     .details(`
@@ -41,9 +32,6 @@ Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
     .examples('console-gateway plan /etc/console-gateway.next -c /etc/console-gateway')
     .asksGateways({ isAsked: words => words.length === 0 })
     .runs(async () => (await import('../plan.ts')).plan)
-}
-
-function addDocuments(program: CliCommand): void {
   program
     .subcommand('openapi', 'write an OpenAPI 3.1 document of all that the console can call')
     .examples(

@@ -3,9 +3,46 @@ import type { CliCommand } from '../cli-command.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)
-  addPresets(program)
-  addSecrets(program)
-  addForEditorsAndShells(program)
+  const presets = program
+    .subcommand('presets', 'list and show the presets of consoles and back-ends')
+    .details(`
+gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
+the same name: console/NAME, backend/NAME.`)
+    .examples('console-gateway presets show ant-design-pro')
+  presets
+    .subcommand('list', 'all presets (the default)', { isDefault: true })
+    .json()
+    .runs(async () => (await import('../presets.ts')).listPresets)
+  presets
+    .subcommand('show <preset>', 'print the file of a preset')
+    .runs(async () => (await import('../presets.ts')).showPreset)
+  program
+    .subcommand(
+      'hash-password',
+      'read a password (prompt or standard input), print its argon2 hash'
+    )
+    .examples('pass show console/alice | console-gateway hash-password')
+    .runs(async () => (await import('../secrets.ts')).hash)
+  program
+    .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
+    .details(
+      '32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.'
+    )
+    .examples('console-gateway generate-secret /run/secrets/session')
+    .runs(async () => (await import('../secrets.ts')).generateSecret)
+  program
+    .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
+    .details(`
+Writes schema/*.schema.json, and into each config file without one the first line
+"# yaml-language-server: $schema=…". Run it again after an update of the gateway.`)
+    .examples('console-gateway schemas -c /etc/console-gateway')
+    .runs(async () => (await import('../schemas.ts')).schemas)
+  program
+    .subcommand('completion', 'print a script that makes a shell complete commands and options')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
+    .details('Print it again after an update of the gateway.')
+    .examples('source <(console-gateway completion bash)   # in ~/.bashrc; likewise zsh')
+    .runs(async () => (await import('../completion.ts')).completionOf(program))
 }
 
 function addInit(program: CliCommand): void {
@@ -60,53 +97,4 @@ Signs in at the back-end as the config says, makes the one call, and signs out. 
 is that at the back-end; PUBLIC=PATH names that of the console, too. What it prints is for
 routes.yaml.`)
     .runs(async () => (await import('../routes-add.ts')).routes)
-}
-
-function addPresets(program: CliCommand): void {
-  const presets = program
-    .subcommand('presets', 'list and show the presets of consoles and back-ends')
-    .details(`
-gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
-the same name: console/NAME, backend/NAME.`)
-    .examples('console-gateway presets show ant-design-pro')
-  presets
-    .subcommand('list', 'all presets (the default)', { isDefault: true })
-    .json()
-    .runs(async () => (await import('../presets.ts')).listPresets)
-  presets
-    .subcommand('show <preset>', 'print the file of a preset')
-    .runs(async () => (await import('../presets.ts')).showPreset)
-}
-
-function addSecrets(program: CliCommand): void {
-  program
-    .subcommand(
-      'hash-password',
-      'read a password (prompt or standard input), print its argon2 hash'
-    )
-    .examples('pass show console/alice | console-gateway hash-password')
-    .runs(async () => (await import('../secrets.ts')).hash)
-  program
-    .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
-    .details(
-      '32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.'
-    )
-    .examples('console-gateway generate-secret /run/secrets/session')
-    .runs(async () => (await import('../secrets.ts')).generateSecret)
-}
-
-function addForEditorsAndShells(program: CliCommand): void {
-  program
-    .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
-    .details(`
-Writes schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…". Run it again after an update of the gateway.`)
-    .examples('console-gateway schemas -c /etc/console-gateway')
-    .runs(async () => (await import('../schemas.ts')).schemas)
-  program
-    .subcommand('completion', 'print a script that makes a shell complete commands and options')
-    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
-    .details('Print it again after an update of the gateway.')
-    .examples('source <(console-gateway completion bash)   # in ~/.bashrc; likewise zsh')
-    .runs(async () => (await import('../completion.ts')).completionOf(program))
 }

@@ -54,10 +54,6 @@ Exit codes: 3 if there is no such block (unblock).`)
   ofFile('set-password <user>', 'set the password of a user').runs(
     async () => (await import('../users.ts')).setPassword
   )
-  addBlocks(users)
-}
-
-function addBlocks(users: CliCommand): void {
   users
     .subcommand('block <user>', 'refuse sign-ins of a user')
     .option('--source <name>', 'at this credential source only')

@@ -50,7 +50,10 @@ const limits = {
   'anonymous': { by: 'address', max: 120, window: '1m' }
 }
 
-export function filesOf(draft: Draft): Readonly<Record<string, string>> {
+/** Texts by name. */
+export type Files = Readonly<Record<string, string>>
+
+export function filesOf(draft: Draft): Files {
   const { users, other } = draft
   const todo = other?.secret === undefined ? '' : `${other.secret}=TODO\n`
   const notes = [...comments, ...draft.notes]
@@ -145,7 +148,7 @@ export function namesInTheWay(folder: string): string[] {
   return names.filter(name => existsSync(join(folder, name)))
 }
 
-export function writeFiles(folder: string, files: ReturnType<typeof filesOf>): void {
+export function writeFiles(folder: string, files: Files): void {
   for (const [name, content] of Object.entries(files)) {
     const file = join(folder, name)
     // A `.gitignore` that is there gets lines.

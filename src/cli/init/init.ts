@@ -1,23 +1,17 @@
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
+import type { Environment } from '../../config/read/references.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import {
-  CommandError,
-  fitting,
-  headersOf,
-  type Invocation,
-  type Io,
-  UsageError
-} from '../command.ts'
+import { CommandError, fitting, headersOf, type Invocation, UsageError } from '../command.ts'
 import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
 import { createClient, fetchFrom } from './client.ts'
-import { type Draft, filesOf, namesInTheWay, writeFiles } from './files.ts'
+import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
 import { type BackendSession, type Look, signIn } from './sign-in.ts'
@@ -30,7 +24,7 @@ export const otherSources: Readonly<Record<string, Fill>> = {
   ldap: askDirectory
 }
 
-export async function init(invocation: Invocation): Promise<number> {
+export async function init(invocation: Invocation): Promise<void> {
   const { io, rest, config } = invocation
   const place = rest[0] ?? config
   const folder = resolve(place)
@@ -41,7 +35,7 @@ export async function init(invocation: Invocation): Promise<number> {
   }
   const answers = new Answers(invocation)
   const draft = await askAndLook(answers, folder)
-  const files = filesThatStart(draft, folder, io)
+  const files = filesThatStart(draft, folder, io.env)
   io.stdout.write(summaryOf(draft))
   const isWanted =
     answers.values['yes'] === true ||
@@ -53,7 +47,6 @@ export async function init(invocation: Invocation): Promise<number> {
     `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
       'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
   )
-  return 0
 }
 
 const untold =
@@ -127,7 +120,7 @@ function isIn(text: string, secret: string): boolean {
   return !/^(.{0,4}|[\p{L}_-]{0,15})$/u.test(secret) && text.includes(secret)
 }
 
-function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof filesOf> {
+function filesThatStart(draft: Draft, folder: string, env: Environment): Files {
   const files = filesOf(draft)
   const texts = Object.entries(files)
   const [leak] = texts.find(([, text]) => draft.secrets.some(secret => isIn(text, secret))) ?? []
@@ -135,7 +128,7 @@ function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof
     throw new CommandError(`${leak} would contain a password or a token. Nothing was written.`)
   }
   const inFolder = new Map(texts.map(([name, text]) => [join(folder, name), text]))
-  const faults = faultsWith(folder, inFolder, io.env)
+  const faults = faultsWith(folder, inFolder, env)
   if (faults.length === 0) return files
   const faulty = draft.routes.find(({ name }) =>
     faults.some(({ path }) => path.startsWith(`routes.${name}`))
@@ -143,7 +136,7 @@ function filesThatStart(draft: Draft, folder: string, io: Io): ReturnType<typeof
   if (faulty === undefined) throw new CommandError(faults.map(describeFault).join('\n'))
   draft.routes.splice(draft.routes.indexOf(faulty), 1)
   draft.notes.push(['routes', `TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`])
-  return filesThatStart(draft, folder, io)
+  return filesThatStart(draft, folder, env)
 }
 
 function summaryOf({ source, upstream, routes, notes }: Draft): string {

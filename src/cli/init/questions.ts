@@ -53,10 +53,8 @@ export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
   const paths = told.length > 0 ? told : (await answers.optional(message)).match(/\S+/g)
   const routes: DraftRoute[] = []
   for (const text of paths ?? []) {
-    const route = routeFor(
-      text,
-      routes.map(({ name }) => name)
-    )
+    const taken = routes.map(({ name }) => name)
+    const route = routeFor(text, taken)
     if (routes.every(each => each.publicPath !== route.publicPath)) routes.push(route)
   }
   return routes

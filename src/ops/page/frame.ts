@@ -18,6 +18,9 @@ const places = [
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
 
+/** What the address of a page asks for: its query, and its parameters. */
+export type Asked = Readonly<Record<string, string | undefined>>
+
 export interface Page {
   readonly title?: string
   readonly place: (typeof places)[number][0] | 'error'

@@ -51,7 +51,8 @@ const replicaColumns: ReadonlyArray<Column<Replica>> = [
 ]
 
 export function overview(now: Now, past: readonly Past[], { replicas }: ReplicasStatus): Html {
-  const { routes, upstreams } = now
+  const { routes, upstreams, inFlight, queued } = now
+  const traffic = html`<small>${inFlight} in flight, ${queued} waiting</small>`
   return html`
     <div class="columns figures">${figures.map(each => figure(each, past))}</div>
     <div class="columns">
@@ -65,48 +66,44 @@ export function overview(now: Now, past: readonly Past[], { replicas }: Replicas
       )}
     </div>
     ${card(
-      { title: 'Replicas', count: replicas.length, tools: [trafficOf(now), redisOf(now)] },
+      { title: 'Replicas', count: replicas.length, tools: [traffic, redisOf(now)] },
       table(replicas, replicaColumns, '')
     )}
   `
 }
 
+/** The gateway keeps the numbers, so a new page has them too. */
 function figure({ label, name, show }: (typeof figures)[number], past: readonly Past[]): Html {
   const values = past.map(each => each[name] ?? 0)
   const minutes = Math.ceil(values.length / 60)
   const tone = toneOf(name, values.at(-1))
-  return html`<div class="card figure">
-    <span>${label} <small>up to ${show(Math.max(0, ...values))}</small></span>
-    <b class="${tone}">${show(past.at(-1)?.[name])}</b>
-    ${sparkline(values, `${label} in the last ${minutes} minutes`, tone)}
-  </div>`
-}
-
-/** The gateway keeps the numbers, so a new page has them too. */
-function sparkline(values: readonly number[], label: string, tone = 'accent'): Html {
   const top = Math.max(...values) || 1
   const start = width - values.length
   const points = values.map((value, index) => {
     return `${start + index},${(height - (value / top) * (height - 4)).toFixed(1)}`
   })
   const line = points.join(' ')
-  return html`<svg
-    class="spark ${tone}"
-    viewBox="0 0 ${width} ${height}"
-    preserveAspectRatio="none"
-    role="img"
-    aria-label="${label}"
-    fill="currentColor"
-  >
-    <polygon points="${start},${height} ${line} ${width},${height}" opacity="0.1" />
-    <polyline
-      points="${line}"
-      fill="none"
-      stroke="currentColor"
-      stroke-width="1.5"
-      vector-effect="non-scaling-stroke"
-    />
-  </svg>`
+  return html`<div class="card figure">
+    <span>${label} <small>up to ${show(Math.max(0, ...values))}</small></span>
+    <b class="${tone}">${show(past.at(-1)?.[name])}</b>
+    <svg
+      class="spark ${tone ?? 'accent'}"
+      viewBox="0 0 ${width} ${height}"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="${label} in the last ${minutes} minutes"
+      fill="currentColor"
+    >
+      <polygon points="${start},${height} ${line} ${width},${height}" opacity="0.1" />
+      <polyline
+        points="${line}"
+        fill="none"
+        stroke="currentColor"
+        stroke-width="1.5"
+        vector-effect="non-scaling-stroke"
+      />
+    </svg>
+  </div>`
 }
 
 function shareOf<N extends string>(row: Readonly<Record<N, number>>, name: N): Html {
@@ -121,10 +118,6 @@ function toneOf(name: string, value = 0): Tone | undefined {
 function replicaState({ ready, isSilent }: Replica): Html {
   if (isSilent) return pill('bad', 'silent')
   return ready ? pill('ok', 'ready') : pill('bad', 'not ready')
-}
-
-function trafficOf({ inFlight, queued }: Now): Html {
-  return html`<small>${inFlight} in flight, ${queued} waiting</small>`
 }
 
 function redisOf({ redis }: Now): Html {

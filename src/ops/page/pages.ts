@@ -6,24 +6,20 @@ import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import { sendHop } from '../../app/hooks/pages.ts'
 import { createLanding, queryOf } from '../../app/sign-in/flows.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { listKeys } from '../../session/keys.ts'
-import { isBlockOf } from '../../session/blocked-users.ts'
-import type { UserId } from '../../session/types.ts'
-import { countsOfUser, type LimitRow, limitsOf } from '../limits.ts'
+import { type LimitRow, limitsOf } from '../limits.ts'
 import { listLockouts } from '../lockouts.ts'
 import { closableRoutes, maintenanceOf } from '../maintenance.ts'
 import { type Desk, runAct } from '../routes.ts'
 import { prepareError } from '../server.ts'
 import type { OperatorSignIn } from '../sign-in.ts'
-import { latestSessions, listBlocks, sessionsOf } from '../users.ts'
 import { configPage } from './config.ts'
 import { duration, number, percent } from './format.ts'
-import { attention, frame, type Page, signInPage } from './frame.ts'
+import { type Asked, attention, frame, type Page, signInPage } from './frame.ts'
 import { closingOf, maintenancePage } from './maintenance.ts'
 import { overview } from './overview.ts'
 import { card, type Column, linkTo, pill, table } from './parts.ts'
-import { requestPage, requestsPage } from './requests.ts'
-import { userPage, usersPage } from './users.ts'
+import { requestsView, requestView } from './requests.ts'
+import { usersView } from './users.ts'
 
 const callersShown = 5
 
@@ -37,9 +33,7 @@ const limitColumns: ReadonlyArray<Column<LimitRow>> = [
   ['Over it, or near', 'wide', overOrNear]
 ]
 
-type View = (desk: Desk, request: FastifyRequest) => Promise<Page>
-
-const requestsOfUser = 20
+type View = (desk: Desk, asked: Asked) => Promise<Page>
 
 const views: Readonly<Record<string, View>> = {
   '/ops/': async ({ present, replicas }) => ({
@@ -47,11 +41,7 @@ const views: Readonly<Record<string, View>> = {
     main: overview(present.read(), present.past, await replicas())
   }),
   '/ops/requests': requestsView,
-  '/ops/requests/:id': async (desk, { params }) => {
-    const { id } = params as { readonly id: string }
-    const found = await desk.failures.find({ id })
-    return { title: `Request ${id}`, place: 'requests', main: requestPage(found.requests) }
-  },
+  '/ops/requests/:id': requestView,
   '/ops/users': usersView,
   '/ops/limits': async desk => ({ place: 'limits', main: limitsPage(limitsOf(desk)) }),
   '/ops/config': async ({ state, plan }) => ({
@@ -71,23 +61,22 @@ function addressOf({ url }: FastifyRequest): URL {
   return new URL(`http://ops${url}`)
 }
 
-function asked(request: FastifyRequest): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(addressOf(request).searchParams)
-}
-
 const files = [
   ['page.css', 'text/css; charset=utf-8'],
   ['live.js', 'text/javascript; charset=utf-8'],
   ['icon.svg', 'image/svg+xml']
 ] as const
 
+const open = { config: { isOpen: true } }
+/** A HEAD, of a program that looks at links, must not use a link or a sign-in up. */
+const once = { ...open, exposeHeadRoute: false }
+
 const linkOver = 'This link was used before, or is too old.'
 
 export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Desk): void {
   addFiles(ops)
-  const config = { isOpen: true }
   for (const path of ['/', '/ops']) {
-    ops.get(path, { config }, async (_request, reply) => await reply.redirect('/ops/', 302))
+    ops.get(path, open, async (_request, reply) => await reply.redirect('/ops/', 302))
   }
   ops.register(async scope => {
     const type = 'application/x-www-form-urlencoded'
@@ -109,7 +98,7 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Des
       return await reply.send(frame(page, operator, await notices(desk)).text)
     })
     for (const [path, view] of Object.entries(views)) {
-      scope.get(path, { config }, async request => {
+      scope.get(path, open, async request => {
         const { operator } = request
         const { searchParams } = addressOf(request)
         if (operator === undefined) {
@@ -119,15 +108,14 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Des
         // An address holds no text of its own.
         const done = ops.acts.get(searchParams.get('done') ?? '')
         const said = done && `Done: ${done.summary}`
-        return frame(await view(desk, request), operator, await notices(desk), said).text
+        const asked = { ...Object.fromEntries(searchParams), ...(request.params as object) }
+        return frame(await view(desk, asked), operator, await notices(desk), said).text
       })
-      scope.post(path, { config }, async (_request, reply) => {
+      scope.post(path, open, async (_request, reply) => {
         return await reply.redirect(await submit(signIn, reply), 303)
       })
     }
     addProviders(scope, signIn)
-    // A HEAD, of a program that looks at links, must not use one up.
-    const once = { config, exposeHeadRoute: false }
     scope.get<{ Params: { token: string } }>('/ops/link/:token', once, async (request, reply) => {
       const isGood = await signIn.byLink(reply, request.params.token)
       return await reply.redirect(isGood ? '/ops/' : '/ops/?link=over', 303)
@@ -176,7 +164,7 @@ function bodyOf(form: URLSearchParams): object {
 function addFiles(ops: FastifyInstance): void {
   for (const [file, type] of files) {
     const body = readFileSync(new URL(file, import.meta.url))
-    ops.get(`/ops/${file}`, { config: { isOpen: true } }, async (_request, reply) => {
+    ops.get(`/ops/${file}`, open, async (_request, reply) => {
       return await reply.type(type).header('cache-control', 'max-age=60').send(body)
     })
   }
@@ -185,53 +173,18 @@ function addFiles(ops: FastifyInstance): void {
 /** By three addresses, as at the console. */
 function addProviders(scope: FastifyInstance, { providers }: OperatorSignIn): void {
   scope.register(cookie)
-  // A HEAD, of a program that looks at links, must not use a sign-in up.
-  const options = { config: { isOpen: true }, exposeHeadRoute: false }
   for (const { path, begin, finish } of providers) {
-    scope.get(path, options, async (request, reply) => {
+    scope.get(path, once, async (request, reply) => {
       const { returnTo } = request.query as Record<string, unknown>
       return reply.redirect(await begin(reply, toPage(returnTo)), 302)
     })
-    scope.get(`${path}/callback`, options, (request, reply) =>
+    scope.get(`${path}/callback`, once, (request, reply) =>
       sendHop(reply, `${path}/finish?${queryOf(request)}`)
     )
-    scope.get(`${path}/finish`, options, async (_request, reply) =>
+    scope.get(`${path}/finish`, once, async (_request, reply) =>
       reply.redirect((await finish(reply)) ?? '/ops/', 303)
     )
   }
-}
-
-async function requestsView(desk: Desk, request: FastifyRequest): Promise<Page> {
-  const { status = 'failed', route, user, id } = asked(request)
-  const query = { status, route, user, id }
-  // A field that is empty asks for nothing.
-  const filled = Object.entries(query).filter(([, value]) => value !== '')
-  const found = await desk.failures.find(Object.fromEntries(filled))
-  return { place: 'requests', main: requestsPage(found, query) }
-}
-
-async function usersView(desk: Desk, request: FastifyRequest): Promise<Page> {
-  const { user: id = '', source = '', search = id } = asked(request)
-  if (id !== '' && source !== '') return await userView(desk, { id, source })
-  const latest = await latestSessions(desk.sessions, search.trim())
-  const { lockouts } = await listLockouts(desk)
-  const blocks = await listBlocks(desk)
-  const keys = await listKeys(desk.sessions)
-  return { place: 'users', main: usersPage({ ...latest, lockouts, blocks, keys }, search) }
-}
-
-async function userView(desk: Desk, user: UserId): Promise<Page> {
-  const [sessions, limits, found] = await Promise.all([
-    sessionsOf(desk.sessions, user),
-    countsOfUser(desk, user),
-    desk.failures.find({ user: user.id, last: requestsOfUser })
-  ])
-  const name = sessions[0]?.user ?? found.requests.find(({ user: each }) => each)?.user ?? user.id
-  const { lockouts } = await listLockouts(desk, { account: name })
-  const isOf = { ...user, username: name }
-  const blocks = (await listBlocks(desk)).filter(block => isBlockOf(block)(isOf))
-  const main = userPage({ ...user, name, sessions, limits, lockouts, blocks, found })
-  return { title: name, place: 'users', main }
 }
 
 function overOrNear({ over, nearest }: LimitRow): Content {

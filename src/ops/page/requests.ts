@@ -1,7 +1,9 @@
-import type { FoundRequests, KeptRequest, RequestQuery } from '../../observability/failures.ts'
+import type { KeptRequest } from '../../observability/failures.ts'
 import { storyOf, type Step } from '../../observability/request-story.ts'
-import { duration, time } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
+import type { Desk } from '../routes.ts'
+import { duration, time } from './format.ts'
+import type { Asked, Page } from './frame.ts'
 import { card, type Column, field, filters, hidden, linkTo, pill, table } from './parts.ts'
 
 const statuses = [
@@ -22,15 +24,25 @@ const columns: ReadonlyArray<Column<KeptRequest>> = [
   ['Took', 'number extra', ({ ms }) => duration(ms)]
 ]
 
-export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
+export async function requestsView(
+  { failures }: Desk,
+  { status = 'failed', route = '', user = '', id = '' }: Asked
+): Promise<Page> {
+  // A field that is empty asks for nothing.
+  const wanted = Object.entries({ status, route, user, id }).filter(([, value]) => value !== '')
+  const found = await failures.find(Object.fromEntries(wanted))
   const { requests, hasMore, oldestAt, problem } = found
-  return html`
+  const main = html`
     ${filters(
-      hidden('status', query.status ?? ''),
-      field('route', 'Route, by its name', query.route),
-      field('user', 'User, by name or id', query.user),
+      hidden('status', status),
+      field('route', 'Route, by its name', route),
+      field('user', 'User, by name or id', user),
       field('id', 'Request id'),
-      statuses.map(each => ofStatus(query, each))
+      statuses.map(([each, text]) =>
+        each === status
+          ? html`<b>${text}</b>`
+          : linkTo('requests', { status: each, route, user }, text)
+      )
     )}
     ${problem !== undefined && html`<p class="notice warn">${problem}.</p>`}
     ${requestsCard(requests, hasMore)}
@@ -39,14 +51,7 @@ export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
       all.
     </p>
   `
-}
-
-function ofStatus(
-  { status: current, route = '', user = '' }: RequestQuery,
-  [status, text]: (typeof statuses)[number]
-): Html {
-  if (status === current) return html`<b>${text}</b>`
-  return linkTo('requests', { status, route, user }, text)
+  return { place: 'requests', main }
 }
 
 export function requestsCard(requests: readonly KeptRequest[], hasMore: boolean): Html {
@@ -76,9 +81,11 @@ function userOf({ user, userId, source }: KeptRequest): string | Html {
 }
 
 /** All requests of one id: clients may use an id more than once. */
-export function requestPage(requests: readonly KeptRequest[]): Html {
-  if (requests.length > 0) return html`${requests.map(storyCard)}`
-  return html`<p class="notice warn">No request of this id is kept. Kept are ${kept}.</p>`
+export async function requestView({ failures }: Desk, { id = '' }: Asked): Promise<Page> {
+  const { requests } = await failures.find({ id })
+  const notKept = html`<p class="notice warn">No request of this id is kept. Kept are ${kept}.</p>`
+  const main = requests.length > 0 ? requests.map(storyCard) : notKept
+  return { title: `Request ${id}`, place: 'requests', main }
 }
 
 function storyCard(request: KeptRequest): Html {

@@ -1,29 +1,22 @@
-import type { FoundRequests } from '../../observability/failures.ts'
-import type { UserId } from '../../session/types.ts'
-import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
-import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
+import { isBlockOf } from '../../session/blocked-users.ts'
+import { listKeys } from '../../session/keys.ts'
+import type { UserId } from '../../session/types.ts'
 import type { KeyJson } from '../keys.ts'
-import type { CallerLimit } from '../limits.ts'
-import type { LockoutJson } from '../lockouts.ts'
-import type { BlockJson, SessionsAnswer, ShownSession } from '../users.ts'
+import { type CallerLimit, countsOfUser } from '../limits.ts'
+import { listLockouts, type LockoutJson } from '../lockouts.ts'
+import type { Desk } from '../routes.ts'
+import {
+  type BlockJson,
+  latestSessions,
+  listBlocks,
+  sessionsOf,
+  type ShownSession
+} from '../users.ts'
+import { ago, browser, duration, time } from './format.ts'
+import type { Asked, Page } from './frame.ts'
+import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
 import { requestsCard } from './requests.ts'
-
-interface KeptOut {
-  readonly lockouts: readonly LockoutJson[]
-  readonly blocks: readonly BlockJson[]
-}
-
-interface Latest extends SessionsAnswer, KeptOut {
-  readonly keys: readonly KeyJson[]
-}
-
-interface OneUser extends UserId, KeptOut {
-  readonly name: string
-  readonly sessions: readonly ShownSession[]
-  readonly limits: readonly CallerLimit[]
-  readonly found: FoundRequests
-}
 
 const userColumn: Column<ShownSession> = [
   'User',
@@ -93,30 +86,20 @@ function unblock({ name, source }: BlockJson): Html {
   return act('Unblock', `${name} may sign in again.`, ['/users/unblock', { name, source }])
 }
 
+const requestsOfUser = 20
 const danger = { isDanger: true }
 
-export function usersPage(latest: Latest, search: string): Html {
-  const { sessions, users = 0, lockouts, blocks, keys } = latest
-  const text = `Ends the sessions of all ${users} users, at all replicas. They have to sign in again.`
-  const everyone = { everyone: true }
-  const endAll = act('Sign everybody out', text, ['/sessions/close', everyone], danger)
-  return html`
-    ${filters(field('search', 'Name or id', search))}
-    ${card(
-      { title: 'Signed in', count: `${users} users`, tools: endAll },
-      table(sessions, [userColumn, ...sessionColumns], 'Nobody who is signed in fits.')
-    )}
-    <p class="empty">The last 50 who signed in, or 50 whose name or id has what is searched for.</p>
-    ${card(
-      { title: 'Keys for scripts', count: keys.length },
-      table(keys, keyColumns, 'No key: console-gateway keys create makes one.')
-    )}
-    ${lockoutsCard(lockouts)} ${blocksCard(blocks)}
-  `
-}
-
-export function userPage(user: OneUser): Html {
-  const { id, source, name, sessions, limits, lockouts, blocks, found } = user
+async function userView(desk: Desk, user: UserId): Promise<Page> {
+  const { id, source } = user
+  const [sessions, limits, found] = await Promise.all([
+    sessionsOf(desk.sessions, user),
+    countsOfUser(desk, user),
+    desk.failures.find({ user: id, last: requestsOfUser })
+  ])
+  const name = sessions[0]?.user ?? found.requests.find(({ user: each }) => each)?.user ?? id
+  const { lockouts } = await listLockouts(desk, { account: name })
+  const isOf = { ...user, username: name }
+  const blocks = (await listBlocks(desk)).filter(each => isBlockOf(each)(isOf))
   const ofAll = `Signs ${name} out on all devices, at once. Sessions: ${sessions.length}.`
   const one = { user: id, by: 'id', source }
   const endAll = act('End all sessions', ofAll, ['/sessions/close', one], danger)
@@ -124,7 +107,7 @@ export function userPage(user: OneUser): Html {
   const block = act('Block', ofBlock, ['/users/block', { name: id, source }], danger)
   const ofReset = `All limits of ${name} count from zero.`
   const reset = act('Count anew', ofReset, ['/limits/caller/reset', { caller: id }])
-  return html`
+  const main = html`
     ${card(
       { title: 'Sessions', count: sessions.length, tools: sessions.length > 0 && endAll },
       table(sessions, sessionColumns, 'Not signed in.')
@@ -142,6 +125,35 @@ export function userPage(user: OneUser): Html {
       source: ${source}, id: <code>${id}</code>
     </p>
   `
+  return { title: name, place: 'users', main }
+}
+
+export async function usersView(
+  desk: Desk,
+  { user: id = '', source = '', search = id }: Asked
+): Promise<Page> {
+  if (id !== '' && source !== '') return await userView(desk, { id, source })
+  const { sessions, users } = await latestSessions(desk.sessions, search.trim())
+  const { lockouts } = await listLockouts(desk)
+  const blocks = await listBlocks(desk)
+  const keys = await listKeys(desk.sessions)
+  const text = `Ends the sessions of all ${users} users, at all replicas. They have to sign in again.`
+  const everyone = { everyone: true }
+  const endAll = act('Sign everybody out', text, ['/sessions/close', everyone], danger)
+  const main = html`
+    ${filters(field('search', 'Name or id', search))}
+    ${card(
+      { title: 'Signed in', count: `${users} users`, tools: endAll },
+      table(sessions, [userColumn, ...sessionColumns], 'Nobody who is signed in fits.')
+    )}
+    <p class="empty">The last 50 who signed in, or 50 whose name or id has what is searched for.</p>
+    ${card(
+      { title: 'Keys for scripts', count: keys.length },
+      table(keys, keyColumns, 'No key: console-gateway keys create makes one.')
+    )}
+    ${lockoutsCard(lockouts)} ${blocksCard(blocks)}
+  `
+  return { place: 'users', main }
 }
 
 function blocksCard(blocks: readonly BlockJson[], tools?: Html): Html {
