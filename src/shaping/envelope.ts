@@ -144,7 +144,7 @@ export function createEnvelope(settings: Settings) {
   }
 }
 
-type Success = (data: unknown, extra?: Members, placement?: Placement) => unknown
+export type Success = (data: unknown, extra?: Members, placement?: Placement) => unknown
 
 /** @param head undefined: a success is its value */
 function createSuccess(head: Members | undefined, dataName: string | false): Success {

@@ -1,20 +1,14 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
-import type { Operation, ShapeUse, Wrap } from './module.ts'
+import type { Success } from './envelope.ts'
+import type { Operation, ShapeUse } from './module.ts'
 
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 export function asList(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value
-  if (
-    value === null ||
-    value === undefined ||
-    value === '' ||
-    (isRecord(value) && Object.keys(value).length === 0)
-  ) {
-    return []
-  }
-  return [value]
+  if (value === null || value === undefined || value === '') return []
+  return isRecord(value) && Object.keys(value).length === 0 ? [] : [value]
 }
 
 /** Adds the page that the console asked for, which some read again from the response. */
@@ -63,7 +57,7 @@ function numberOf(value: Json): number | undefined {
 export function paging(
   places: NonNullable<ShapeStep['paging']>,
   items: Operation | undefined,
-  wrap: Wrap
+  wrap: Success
 ): Operation {
   const [list, total, current, pageSize] = [
     places.list,
