@@ -262,11 +262,9 @@ function conversion(kind: string): Conversion {
 /** Maps values by their text; `*` stands for every other value. */
 function mapping(values: Readonly<Record<string, Json>>): Conversion {
   const byText = new Map(Object.entries(values))
-  const hasOther = byText.has('*')
-  const other = byText.get('*')
   return value => {
-    const text = textOf(value)
-    if (text !== undefined && byText.has(text)) return byText.get(text)
-    return hasOther ? other : value
+    const text = textOf(value) ?? '*'
+    const key = byText.has(text) ? text : '*'
+    return byText.has(key) ? byText.get(key) : value
   }
 }
