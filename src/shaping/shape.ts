@@ -2,7 +2,7 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
+import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
 import type { Success } from './envelope.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules, type Operation, type ShapeUse } from './module.ts'
@@ -140,8 +140,7 @@ function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string
   return replaceAt(value, path.slice(0, -1), holder => {
     if (!isRecord(holder)) return holder
-    const result = { ...holder }
-    delete result[name]
+    const { [name]: _, ...result } = holder
     return result
   })
 }
@@ -191,10 +190,8 @@ function lift(path: readonly string[]): Operation {
   const name = path.at(-1) as string
   const liftIn = (holder: Json) => {
     if (!isRecord(holder) || !Object.hasOwn(holder, name)) return holder
-    const inner = holder[name]
+    const { [name]: inner, ...result } = holder
     if (!isRecord(inner)) return holder
-    const result = { ...holder }
-    delete result[name]
     for (const member of Object.keys(inner)) {
       if (!Object.hasOwn(result, member)) put(result, member, inner[member])
     }
@@ -205,14 +202,9 @@ function lift(path: readonly string[]): Operation {
 
 function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
   return (value, { headers }) => {
-    const result: JsonRecord = {}
-    if (count === undefined) put(result, as, value)
-    else {
-      const list = asList(value)
-      put(result, as, list)
-      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
-    }
-    return result
+    if (count === undefined) return { [as]: value }
+    const list = asList(value)
+    return { [as]: list, [count]: totalIn(headers?.[countHeader ?? '']) ?? list.length }
   }
 }
 
