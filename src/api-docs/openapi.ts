@@ -7,7 +7,7 @@ import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
-import { isRecord, stepsOfReference, valueAt } from '../json/values.ts'
+import { isRecord, stepsOf, valueAt } from '../json/values.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { isWrapped } from '../shaping/shape.ts'
 import { failureSchema, ownSchema, successSchema } from './samples.ts'
@@ -252,8 +252,8 @@ function addContract(schemas: Record<string, JsonSchema>, route: string, contrac
       if (isMap) return [[key, rewrite(inner, false)]]
       if (dropped.has(key)) return []
       if (key !== '$ref') return [[key, rewrite(inner, maps.has(key))]]
-      const name = stepsOfReference(String(inner)).at(-1) ?? ''
-      return [[key, referenceTo(valueAt(contract, stepsOfReference(String(inner))), name)]]
+      const steps = stepsOf(String(inner), decodeURIComponent)
+      return [[key, referenceTo(valueAt(contract, steps), steps.at(-1) ?? '')]]
     })
     return Object.fromEntries(members) as unknown
   }

@@ -191,8 +191,7 @@ function withOwnCode(
   { upstreams }: RoutesConfig
 ) {
   return (name: string): Upstream => {
-    const config = upstreams[name]
-    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
+    const config = upstreams[name] as UpstreamConfig
     const upstream = ask(name, config)
     const { module: file = '' } = config
     const code = modules.get(file)

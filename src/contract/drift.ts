@@ -3,12 +3,7 @@ import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
 import type { Count, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
-import {
-  type CompiledContract,
-  compileContract,
-  type Deviation,
-  type JsonSchema
-} from './schema.ts'
+import { compileContract, type Deviation, type JsonSchema } from './schema.ts'
 
 /** @throws GatewayError `contract.broken` if `strict`; in `observe` it may be read later */
 export type Contract = (read: () => unknown) => void
@@ -30,14 +25,19 @@ const calmAnswers = 10
 /** Of a response that cannot be read, or is nested too deeply. */
 const whole: Deviation = { kind: 'invalid', path: '(all)' }
 
+type State = ReturnType<typeof newState>
+
 /** What is known of the responses of a route, which generations share. */
-interface State extends CompiledContract {
-  readonly route: string
-  readonly schemaText: string
-  readonly paths: Set<string>
-  /** Each with the number of responses in a row that did not have it. */
-  readonly present: Map<string, { readonly deviation: Deviation; calm: number }>
-  lookAt: number
+function newState(route: string, schema: JsonSchema, schemaText: string) {
+  return {
+    ...compileContract(schema),
+    route,
+    schemaText,
+    paths: new Set<string>(),
+    /** Each with the number of responses in a row that did not have it. */
+    present: new Map<string, { readonly deviation: Deviation; calm: number }>(),
+    lookAt: 0
+  }
 }
 
 export class Drift {
@@ -83,14 +83,7 @@ export class Drift {
     const schemaText = JSON.stringify(schema)
     const known = this.#states.get(route)
     if (known?.schemaText === schemaText) return known
-    const state = {
-      ...compileContract(schema),
-      route,
-      schemaText,
-      paths: new Set<string>(),
-      present: new Map(),
-      lookAt: 0
-    }
+    const state = newState(route, schema, schemaText)
     this.#states.set(route, state)
     return state
   }

@@ -83,8 +83,6 @@ export interface Deviation {
   readonly path: string
 }
 
-export type CompiledContract = ReturnType<typeof compileContract>
-
 const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
 /** Rows of a list are alike: a change of a back-end shows in the first ones. */
 const maxItems = 100

@@ -20,13 +20,9 @@ import { createLogger, createServices } from '../services/services.ts'
 import { contextsOnly } from '../observability/traces/tracer.ts'
 import { createSecretId, type Identity, type NewSession } from '../session/types.ts'
 
-export interface UpstreamCall {
+/** Its path is that below the upstream's URL, its headers are without those of config. */
+export interface UpstreamCall extends Pick<Call, 'method' | 'path' | 'headers'> {
   readonly upstream: string
-  readonly method: string
-  /** With the query, below the path of the upstream's URL. */
-  readonly path: string
-  /** Without those that config gives the upstream. */
-  readonly headers: Readonly<Record<string, string | readonly string[]>>
   /** The part of the response that it is for; undefined for the route itself. */
   readonly part: string | undefined
 }

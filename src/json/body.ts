@@ -118,7 +118,7 @@ const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 const isZlib = (bytes: Buffer): boolean =>
   ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
 
-const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
+const decoders = new Map<string, Decode>([
   ['', bytes => bytes],
   ['identity', bytes => bytes],
   ['gzip', gunzipSync],

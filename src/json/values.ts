@@ -1,20 +1,15 @@
 export type Json = unknown
 export type JsonRecord = Record<string, Json>
 
-const { isRawJSON, rawJSON } = JSON as unknown as {
-  readonly isRawJSON: (value: Json) => boolean
-  readonly rawJSON: (text: string) => Json
+/** A raw number is one that a double cannot hold, kept as its text: as JSON writes it. */
+export const { isRawJSON: isRawNumber, rawJSON: rawNumber } = JSON as unknown as {
+  readonly isRawJSON: (value: Json) => value is { readonly rawJSON: string }
+  readonly rawJSON: (digits: string) => Json
 }
-
-/** A number that a double cannot hold, kept as its text. */
-export const isRawNumber = (value: Json): value is { readonly rawJSON: string } => isRawJSON(value)
 
 /** An object with members. Not a raw number (`JSON.rawJSON`), which is an object to JavaScript. */
 export const isRecord = (value: Json): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
-
-/** @param digits as JSON writes the number */
-export const rawNumber = (digits: string): Json => rawJSON(digits)
 
 /** The value at a path of own members; null where there is none. */
 export function valueAt(value: Json, path: readonly string[]): Json {
@@ -51,16 +46,8 @@ export function textOf(value: Json): string | undefined {
   return typeof value === 'object' && value !== null ? undefined : String(value)
 }
 
-/** The names and indexes of a pointer. */
-export const stepsOf = (pointer: string): string[] => pointer.split('/').slice(1).map(unescapeStep)
-
-/** Those of a pointer in a reference such as `#/$defs/NAME` (§6). */
-export const stepsOfReference = (reference: string): string[] =>
-  reference
-    .split('/')
-    .slice(1)
-    .map(step => unescapeStep(decodeURIComponent(step)))
-
-function unescapeStep(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~')
+/** The names and indexes of a pointer. @param decode in a reference such as `#/$defs/NAME` */
+export function stepsOf(pointer: string, decode = (step: string) => step): string[] {
+  const [, ...steps] = pointer.split('/')
+  return steps.map(step => decode(step).replaceAll('~1', '/').replaceAll('~0', '~'))
 }

@@ -59,10 +59,7 @@ export function createAnswer(
       const roles = facts?.session.identity.roles ?? []
       const role = Object.keys(byRole).find(each => roles.includes(each))
       const template = role === undefined ? json : byRole[role]
-      return fill(template, name => {
-        if (facts === undefined) throw new Error(`{${name}} of an answer needs a session`)
-        return readers[name](facts, config)
-      })
+      return fill(template, name => readers[name](facts as AnswerFacts, config))
     }
   }
 }

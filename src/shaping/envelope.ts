@@ -24,18 +24,11 @@ export type Placement = 'data' | 'flat' | 'none'
 
 export type Envelope = ReturnType<typeof createEnvelope>
 
+/** Those that an envelope of config names itself. */
+const named = ['success', 'code', 'message', 'errorCode', 'requestId'] as const
+
 /** What a member of an error says. `ownCode`: the number of a back-end, where it may stand. */
-type Said =
-  | 'success'
-  | 'code'
-  | 'ownCode'
-  | 'message'
-  | 'errorCode'
-  | 'showType'
-  | 'requestId'
-  | 'about'
-  | 'title'
-  | 'status'
+type Said = (typeof named)[number] | 'ownCode' | 'showType' | 'about' | 'title' | 'status'
 
 interface Dialect {
   /** The members of every success before its value; undefined: a success is its value. */
@@ -80,8 +73,6 @@ function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
       return customDialect(custom, code)
   }
 }
-
-const named = ['success', 'code', 'message', 'errorCode', 'requestId'] as const
 
 function customDialect({ members, successMessage }: CustomEnvelope, code: ResponseCode): Dialect {
   const values = { success: true, code, message: successMessage }
@@ -153,7 +144,7 @@ export function createEnvelope(settings: Settings) {
   }
 }
 
-type Success = (data: unknown, extra?: Members, placement?: Placement) => unknown
+export type Success = (data: unknown, extra?: Members, placement?: Placement) => unknown
 
 /** @param head undefined: a success is its value */
 function createSuccess(head: Members | undefined, dataName: string | false): Success {

@@ -98,17 +98,14 @@ function rename(plan: Plan, pairs: ReadonlyArray<readonly [from: string, to: str
     if (first === undefined) continue
     // Where the old name is absent, a member that already has the new name stays.
     const second = members.get(to) ?? readOf(here, to)
-    members.set(to, second === undefined ? first : either(first, second))
+    const either: Read = record => {
+      const value = first(record)
+      // A null is a value.
+      return value === undefined ? second?.(record) : value
+    }
+    members.set(to, second === undefined ? first : either)
   }
   return { ...here, members }
-}
-
-/** A null of the first is a value. */
-function either(first: Read, second: Read): Read {
-  return record => {
-    const value = first(record)
-    return value === undefined ? second(record) : value
-  }
 }
 
 function change<T>(
@@ -262,11 +259,9 @@ function conversion(kind: string): Conversion {
 /** Maps values by their text; `*` stands for every other value. */
 function mapping(values: Readonly<Record<string, Json>>): Conversion {
   const byText = new Map(Object.entries(values))
-  const hasOther = byText.has('*')
-  const other = byText.get('*')
   return value => {
-    const text = textOf(value)
-    if (text !== undefined && byText.has(text)) return byText.get(text)
-    return hasOther ? other : value
+    const text = textOf(value) ?? '*'
+    const key = byText.has(text) ? text : '*'
+    return byText.has(key) ? byText.get(key) : value
   }
 }

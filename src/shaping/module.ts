@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import type { Json, JsonRecord } from '../json/values.ts'
+import type { Json } from '../json/values.ts'
 import type { User } from './own-code.d.ts'
 
 /** Rejects with an Error that names the module's file and line, and has a cause. */
@@ -145,5 +145,3 @@ export interface ShapeUse extends Exchange {
 }
 
 export type Operation = (value: Json, use: ShapeUse) => Json
-/** Puts data into the console's success envelope. */
-export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json

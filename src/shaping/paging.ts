@@ -1,20 +1,15 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
+import { tryJson } from '../json/body.ts'
 import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
-import type { Operation, ShapeUse, Wrap } from './module.ts'
+import type { Success } from './envelope.ts'
+import type { Operation, ShapeUse } from './module.ts'
 
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 export function asList(value: Json): readonly Json[] {
   if (Array.isArray(value)) return value
-  if (
-    value === null ||
-    value === undefined ||
-    value === '' ||
-    (isRecord(value) && Object.keys(value).length === 0)
-  ) {
-    return []
-  }
-  return [value]
+  if (value === null || value === undefined || value === '') return []
+  return isRecord(value) && Object.keys(value).length === 0 ? [] : [value]
 }
 
 /** Adds the page that the console asked for, which some read again from the response. */
@@ -42,16 +37,8 @@ function memberOf({ target, body }: ShapeUse): (name: string) => Json {
   return name => {
     const written = query.get(name)
     if (written !== null || body === undefined) return written
-    members ??= jsonOf(body)
+    members ??= tryJson(body, {}, Infinity) ?? {}
     return valueAt(members, [name])
-  }
-}
-
-function jsonOf(body: Buffer): Json {
-  try {
-    return JSON.parse(body.toString()) as Json
-  } catch {
-    return {}
   }
 }
 
@@ -60,25 +47,26 @@ function numberOf(value: Json): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
+function numberIn(path: string | undefined): (value: Json) => number | undefined {
+  const steps = path?.split('.')
+  return value => steps && numberOf(valueAt(value, steps))
+}
+
 export function paging(
   places: NonNullable<ShapeStep['paging']>,
   items: Operation | undefined,
-  wrap: Wrap
+  wrap: Success
 ): Operation {
-  const [list, total, current, pageSize] = [
-    places.list,
-    places.total,
-    places.current,
-    places.pageSize
-  ].map(path => path?.split('.'))
-  const numberAt = (value: Json, path: readonly string[] | undefined) =>
-    path === undefined ? undefined : numberOf(valueAt(value, path))
+  const list = places.list?.split('.') ?? []
+  const totalIn = numberIn(places.total)
+  const pageIn = numberIn(places.current)
+  const lengthIn = numberIn(places.pageSize)
   return (value, use) => {
-    const rows = asList(valueAt(value, list ?? []))
-    const page = numberAt(value, current)
-    const length = numberAt(value, pageSize)
+    const rows = asList(valueAt(value, list))
+    const page = pageIn(value)
+    const length = lengthIn(value)
     return wrap(items === undefined ? rows : items(rows, use), {
-      total: numberAt(value, total) ?? rows.length,
+      total: totalIn(value) ?? rows.length,
       ...(page !== undefined && { current: page }),
       ...(length !== undefined && { pageSize: length })
     })

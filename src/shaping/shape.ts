@@ -2,9 +2,10 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import { flatten, type openDialects, type ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { isRecord, type Json, type JsonRecord, put, textOf, valueAt } from '../json/values.ts'
+import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
+import type { Success } from './envelope.ts'
 import { compileMembers, isMemberStep } from './members.ts'
-import { callShape, type Modules, type Operation, type ShapeUse, type Wrap } from './module.ts'
+import { callShape, type Modules, type Operation, type ShapeUse } from './module.ts'
 import { asList, echo, paging } from './paging.ts'
 
 export type Shape = ReturnType<typeof compileShape>
@@ -12,7 +13,7 @@ export type Shape = ReturnType<typeof compileShape>
 const noRequest: ShapeUse = { target: '', route: '' }
 
 export interface ShapeContext {
-  readonly wrap: Wrap
+  readonly wrap: Success
   /** Called with a path that `unwrap` does not find; the shape goes on with null. */
   readonly onMissing?: (path: string) => void
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
@@ -89,7 +90,9 @@ function compileStep(step: ShapeStep, context: ShapeContext): Operation {
   if (step.echo !== undefined) return echo(step.echo, context.paging)
   if (step.each !== undefined) return each(sequence(step.each, context))
   if (step.at !== undefined) {
-    return at(step.at.path.split('.'), sequence(step.at.operations, context))
+    const path = step.at.path.split('.')
+    const operation = sequence(step.at.operations, context)
+    return (value, use) => replaceAt(value, path, current => operation(current, use))
   }
   if (step.paging !== undefined) {
     const rows = step.paging.each && each(sequence(step.paging.each, context))
@@ -133,16 +136,11 @@ function replaceAt(value: Json, path: readonly string[], change: (current: Json)
   return { ...value, [name]: replaceAt(value[name], rest, change) }
 }
 
-function at(path: readonly string[], operation: Operation): Operation {
-  return (value, use) => replaceAt(value, path, current => operation(current, use))
-}
-
 function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string
   return replaceAt(value, path.slice(0, -1), holder => {
     if (!isRecord(holder)) return holder
-    const result = { ...holder }
-    delete result[name]
+    const { [name]: _, ...result } = holder
     return result
   })
 }
@@ -192,10 +190,8 @@ function lift(path: readonly string[]): Operation {
   const name = path.at(-1) as string
   const liftIn = (holder: Json) => {
     if (!isRecord(holder) || !Object.hasOwn(holder, name)) return holder
-    const inner = holder[name]
+    const { [name]: inner, ...result } = holder
     if (!isRecord(inner)) return holder
-    const result = { ...holder }
-    delete result[name]
     for (const member of Object.keys(inner)) {
       if (!Object.hasOwn(result, member)) put(result, member, inner[member])
     }
@@ -206,14 +202,9 @@ function lift(path: readonly string[]): Operation {
 
 function nest({ as, count, countHeader }: NonNullable<ShapeStep['nest']>): Operation {
   return (value, { headers }) => {
-    const result: JsonRecord = {}
-    if (count === undefined) put(result, as, value)
-    else {
-      const list = asList(value)
-      put(result, as, list)
-      put(result, count, totalIn(headers?.[countHeader ?? '']) ?? list.length)
-    }
-    return result
+    if (count === undefined) return { [as]: value }
+    const list = asList(value)
+    return { [as]: list, [count]: totalIn(headers?.[countHeader ?? '']) ?? list.length }
   }
 }
 
@@ -264,11 +255,9 @@ function compileStatus({ open, status }: ShapeStep): (body: Json) => GatewayErro
   }
 }
 
-/** Numbers that back-ends send for success, also beside a flag that reports a failure. */
-const isSuccessNumber = (number: number) =>
-  number === 0 || number === 20_000 || (number >= 200 && number < 300)
-
-/** Consoles would show an error with a success number as a success. */
+/** Consoles would show an error with 0, 200 to 299 or 20000 as a success; back-ends send those. */
 function isErrorNumber(text: string | undefined): text is string {
-  return text !== undefined && /^\d{1,9}$/.test(text) && !isSuccessNumber(Number(text))
+  if (text === undefined || !/^\d{1,9}$/.test(text)) return false
+  const number = Number(text)
+  return number !== 0 && number !== 20_000 && (number < 200 || number >= 300)
 }

@@ -68,16 +68,15 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const { id, others } = body as { readonly id?: unknown; readonly others?: unknown }
   const one = typeof id === 'string' && id !== '' ? id : undefined
   const except = one === undefined && others === true ? session.id : undefined
-  const which = { ...(one && { only: one }), ...(except && { except }) }
   const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
   const { closed } = await sessions.endOf(signedInOf(session), end, each =>
     one === undefined ? each.id !== except : each.id === one
   )
   const { id: userId, username: user } = session.identity
-  const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
   // An id that matches no session may hold anything.
-  const only = closed === 0 && one !== undefined && `${one.slice(0, 8)}…`
-  request.log.info({ ...fields, ...(only && { only }) }, 'sessions closed')
+  const only = closed === 0 ? one && `${one.slice(0, 8)}…` : one
+  const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, only, except }
+  request.log.info(fields, 'sessions closed')
   if (except === undefined && (one ?? session.id) === session.id) clearSessionCookie(reply)
   return envelope.success({ closed })
 }

@@ -135,7 +135,6 @@ const maxDelayMs = 1000
 const maxSignedInDelayMs = 3000
 /** A delay of more than that leaves nothing to measure in its sample, and counts as infinite. */
 const sampleInterval = maxSignedInDelayMs
-const retryAfter = 1
 
 export async function refuseUnderPressure(app: FastifyInstance): Promise<void> {
   const { sessionKeyIn } = app.gateway
@@ -152,6 +151,6 @@ export async function refuseUnderPressure(app: FastifyInstance): Promise<void> {
     const { eventLoopDelay } = app.memoryUsage()
     if (eventLoopDelay <= maxDelayMs || performance.now() < from) return done()
     if (eventLoopDelay <= maxSignedInDelayMs && isSignedIn(request)) return done()
-    done(new GatewayError('overloaded', { retryAfter, limit: 'eventLoop' }))
+    done(new GatewayError('overloaded', { retryAfter: 1, limit: 'eventLoop' }))
   })
 }

@@ -73,7 +73,7 @@ function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undef
 export async function readOutgoingBody(
   request: FastifyRequest,
   target: Target,
-  headers: Outgoing['headers'],
+  headers: Call['headers'],
   collectBytes: number
 ): Promise<NonNullable<Call['body']> | null> {
   const stream = bodyOf(request, target)
@@ -99,8 +99,6 @@ export async function readOutgoingBody(
     : await mapBody(body, headers, mapping, request.live?.session.identity)
 }
 
-type Headers = Record<string, string | string[]>
-
 type BodyMapping = NonNullable<Target['body']>
 
 const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
@@ -108,7 +106,7 @@ const contentTypes = { json: 'application/json', form: 'application/x-www-form-u
 /** @returns the new text; mends the headers that describe it. @throws GatewayError `request.*` */
 async function mapBody(
   bytes: Buffer,
-  headers: Headers,
+  headers: Call['headers'],
   { maxBytes, shape, as }: BodyMapping,
   user?: User
 ): Promise<string> {
@@ -133,7 +131,7 @@ function typeOf(contentType: string | string[] | undefined) {
   return { type: isForm ? 'form' : 'json', name } as const
 }
 
-function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
+function readRequest(bytes: Buffer, headers: Call['headers'], maxBytes: number): Json {
   try {
     return readJson(bytes, headers, maxBytes)
   } catch (cause) {
@@ -143,7 +141,7 @@ function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
 }
 
 /** A name that comes twice has a list of its values. @throws GatewayError `request.*` */
-function readForm(bytes: Buffer, headers: Headers): Json {
+function readForm(bytes: Buffer, headers: Call['headers']): Json {
   if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
   const text = bytes.toString('utf8')
   const parameters = new URLSearchParams(text)

@@ -6,7 +6,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import type { SourceFaults } from '../../login/credential-source.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
 import type { Gateway } from '../gateway.ts'
@@ -25,12 +24,11 @@ const stranger =
   'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
   'begin again.'
 
-interface Options extends Pick<Gateway, 'secrets'> {
+interface Options extends Pick<Gateway, 'secrets' | 'sourceFaults'> {
   readonly store: Pick<Gateway['sessions']['store'], 'lock'>
   readonly secure: boolean
   /** Begins the cookies' names, since cookies do not know the ports of a host. */
   readonly of: 'console' | 'console_ops'
-  readonly sourceFaults: SourceFaults
 }
 
 export type Flows = ReturnType<typeof createFlows>
