@@ -106,11 +106,8 @@ export type TokenNames = ReturnType<typeof tokenNamesOf>
 /** Before each separator; some back-ends take `;` for one (HTML 4.01 §B.2.2). */
 const separators = /(?=[&;])/
 
-export function tokenNamesOf({
-  tokenHeaders,
-  tokenCookies,
-  tokenQuery
-}: Pick<GatewayConfig['envelope'], 'tokenHeaders' | 'tokenCookies' | 'tokenQuery'>) {
+export function tokenNamesOf(envelope: GatewayConfig['envelope']) {
+  const { tokenHeaders, tokenCookies, tokenQuery } = envelope
   return {
     headers: new Set(tokenHeaders),
     cookies: new Set(tokenCookies),

@@ -26,17 +26,13 @@ type Opened = WebSocket | UpstreamResponse
  */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
-  const {
-    socket: connected,
-    origin,
-    headers,
-    recorded
-  } = await upstream.connect({
+  const connection = await upstream.connect({
     method: 'GET',
     path,
     headers: withoutHandshake(target.headers),
     recorded: { trail, purpose: 'websocket' }
   })
+  const { socket: connected, origin, headers, recorded } = connection
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()
   const { host } = new URL(origin)
