@@ -11,10 +11,7 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 type Parameter = ReturnType<typeof parse>[number]
 
-/**
- * Other parameters pass byte for byte, in their order.
- * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
- */
+/** Others pass byte for byte, in order. @throws GatewayError `request.malformed` of paging */
 export function compileQuery({ rename = {}, set = {}, drop = [], paging }: QueryConfig) {
   const renames = new Map(Object.entries(rename))
   const fixed = Object.entries(set).map(([name, value]) => written(name, value))

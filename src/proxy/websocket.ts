@@ -20,10 +20,7 @@ interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
 
 type Opened = WebSocket | UpstreamResponse
 
-/**
- * @returns the socket, paused; or the ordinary response of an upstream that does not agree
- * @throws GatewayError `upstream.*`, or the reason of the signal
- */
+/** @returns the socket, paused; or the ordinary response of an upstream that does not agree */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
   const connection = await upstream.connect({
