@@ -32,10 +32,7 @@ export function openLedger(
   return ledger
 }
 
-/**
- * The ends of chains: a hash, by chain its `mac` and where its file is.
- * @param folder of the files; `stdout` for none
- */
+/** The ends of chains: a hash, by chain its `mac` and where its file is. */
 export function chainHeads(redis: Redis | Cluster, prefix: string, folder: string) {
   const key = `${prefix}audit-heads`
   const here = `${hostname()} ${folder}`
