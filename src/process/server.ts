@@ -65,7 +65,7 @@ class Generations {
       .finally(() => this.#former.delete(previous))
   }
 
-  draining(): Array<{ readonly generation: number; readonly requests: number }> {
+  draining() {
     return Array.from(this.#former, ({ number, requests }) => ({
       generation: number,
       requests: requests()
