@@ -99,6 +99,7 @@ interface Cause {
 
 /** With the messages that passed. */
 export type RelayEnd = Cause & Readonly<Record<'toUpstream' | 'toClient', number>>
+type OnEnd = (end: RelayEnd) => void
 
 /** Of the messages for one side: while more wait, the other side is not read. */
 const maxWaitingBytes = 256 * 1024
@@ -109,18 +110,13 @@ const closeMs = 2000
 export class Relay {
   readonly #client: Side
   readonly #upstream: Side
-  readonly #onEnd: (end: RelayEnd) => void
+  readonly #onEnd: OnEnd
   readonly #beats: NodeJS.Timeout
   #cause: Cause | undefined
   #closing: NodeJS.Timeout | undefined
 
   /** @param upstream paused @param onEnd called when both sides are closed */
-  constructor(
-    client: WebSocket,
-    upstream: WebSocket,
-    beatMs: number,
-    onEnd: (end: RelayEnd) => void
-  ) {
+  constructor(client: WebSocket, upstream: WebSocket, beatMs: number, onEnd: OnEnd) {
     this.#client = new Side(client)
     this.#upstream = new Side(upstream)
     this.#onEnd = onEnd
