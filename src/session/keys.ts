@@ -34,10 +34,8 @@ export function keyIn(authorization: string | undefined): string | undefined {
 }
 
 /** The key is shown this once. @throws GatewayError `login.too-many` where a key has the name */
-export async function createKey(
-  sessions: Sessions,
-  { name, roles, address, createdBy, forMs }: NewKey
-) {
+export async function createKey(sessions: Sessions, newKey: NewKey) {
+  const { name, roles, address, createdBy, forMs } = newKey
   const user = userOf(name)
   const secretId = createSecretId(user)
   const identity = { ...user, name, roles, profile: {} }
