@@ -11,10 +11,7 @@ import type { Background, Basis } from './shared.ts'
 const maxFileBytes = 64 * 1024 ** 2
 
 /** @returns undefined where config has no ledger */
-export function openLedger(
-  { config, log, metrics }: Basis,
-  { redis, prefix }: Background
-): Ledger | undefined {
+export function openLedger({ config, log, metrics }: Basis, { redis, prefix }: Background) {
   const { audit } = config.gateway
   const [newest] = audit?.key ?? []
   if (audit === undefined || newest === undefined) return undefined
