@@ -52,7 +52,7 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 /** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
-  const pool = createUpstream(upstream, { name })
+  const pool = createUpstream(upstream, name)
   const client = createClient(pool, {})
   const source = sourceOf(config, name)
   try {

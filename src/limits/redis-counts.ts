@@ -4,7 +4,12 @@
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
-import type { UsedLimit } from './shared-counts.ts'
+
+export interface UsedLimit {
+  readonly limit: string
+  /** Requests that are not free again. */
+  readonly used: number
+}
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -35,7 +40,9 @@ if count > 0 then
 end
 return string.format('%.3f', after - now)`
 
-/** @param prefix of all keys */
+export type CountStore = ReturnType<typeof createRedisCounts>
+
+/** Keys are `CALLER LIMIT`: a caller holds no blank. Answers: until a bucket is full again, in ms. */
 export function createRedisCounts(redis: Redis | Cluster, prefix: string) {
   redis.defineCommand('countLimit', { numberOfKeys: 1, lua: script })
   const keyOf = (caller: string) => `${prefix}l:${caller}`

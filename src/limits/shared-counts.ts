@@ -6,24 +6,7 @@
 import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
-
-export interface UsedLimit {
-  readonly limit: string
-  /** Requests that are not free again. */
-  readonly used: number
-}
-
-/**
- * The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. Answers are
- * milliseconds until a bucket is full again.
- */
-export interface CountStore {
-  readonly tell: (key: string, rate: Rate, count: number) => Promise<number>
-  /** Takes one where there is room; below 0 where there was none. */
-  readonly take: (key: string, rate: Rate) => Promise<number>
-  readonly ofCaller: (caller: string) => Promise<UsedLimit[]>
-  readonly forget: (caller: string) => Promise<unknown>
-}
+import type { CountStore, UsedLimit } from './redis-counts.ts'
 
 interface Entry {
   rate: Rate

@@ -3,19 +3,16 @@ import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'nod
 import { promisify } from 'node:util'
 import { Slots } from '../limits/slots.ts'
 
-export interface Cost {
+export interface Hash {
   readonly memory: number
   readonly passes: number
   readonly parallelism: number
-}
-
-export interface Hash extends Cost {
   readonly salt: Buffer
   readonly tag: Buffer
 }
 
 /** OWASP's password storage sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
-const recommended: Cost = { memory: 19_456, passes: 2, parallelism: 1 }
+const recommended = { memory: 19_456, passes: 2, parallelism: 1 }
 const tagLength = 32
 const phc =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
@@ -28,8 +25,8 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
 const hashing = new Slots(2, 100)
 
 /** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
-export async function hashPassword(password: string, cost: Cost = recommended): Promise<string> {
-  const { memory, passes, parallelism } = cost
+export async function hashPassword(password: string): Promise<string> {
+  const { memory, passes, parallelism } = recommended
   const salt = randomBytes(16)
   const parameters = { message: password, nonce: salt, memory, passes, parallelism, tagLength }
   const tag = await derive('argon2id', parameters)
@@ -48,9 +45,7 @@ export function parseHash(written: string): Hash {
   }
 }
 
-/**
- * A hash that no password matches, as costly as `like`: time does not show whether a user exists.
- */
+/** Matches no password, as costly as `like`: time does not show whether a user exists. */
 export function decoyHash(like?: Hash): Hash {
   const { tag, ...cost } = like ?? { ...recommended, tag: { length: tagLength } }
   return { ...cost, salt: randomBytes(16), tag: randomBytes(tag.length) }

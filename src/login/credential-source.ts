@@ -55,10 +55,7 @@ export interface CredentialSource {
   readonly name: string
   /** Of one that gives sessions of any source a token for this upstream alone. */
   readonly upstream?: string
-  /**
-   * Takes the same time for a wrong password and an unknown user.
-   * @throws GatewayError when the source is unavailable; that is never a refusal
-   */
+  /** Unknown users take the same time. @throws GatewayError when it is away: no refusal */
   verify?(attempt: SignInAttempt): Promise<SignInResult>
   /** @returns undefined where the source refuses @throws GatewayError when it cannot tell */
   renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
@@ -105,11 +102,7 @@ interface SignOutOptions {
   readonly sessions: Pick<Sessions, 'list'>
 }
 
-/**
- * Ends the session at all that gave it a credential, unless another of the user's has the same.
- * @param ended sessions of the user that have just ended, too
- * @throws where one of them does not end it
- */
+/** Ends it where it got credentials, unless another of the user's sessions has the same. */
 export async function endAtSource(
   { sources, exchanges, sessions }: SignOutOptions,
   session: Session,
@@ -134,9 +127,7 @@ export async function endAtSource(
   )
 }
 
-/**
- * Some back-ends give an account one token for all its sign-ins, and end what the token stands for.
- */
+/** Some back-ends give all sign-ins of an account one token, and end what it stands for. */
 function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
   if (a.token !== undefined || b.token !== undefined) return a.token === b.token
   return a.cookies !== undefined && a.cookies === b.cookies

@@ -137,10 +137,7 @@ export function massChange(before: Sources, after: Sources): string | undefined 
 }
 
 /** Ends their sessions, one user after the other. @throws StoreUnavailable */
-export async function reviewChanged(
-  sessions: Pick<Sessions, 'endOf'>,
-  changed: readonly ChangedUser[]
-) {
+export async function reviewChanged(sessions: Sessions, changed: readonly ChangedUser[]) {
   return await Array.fromAsync(changed, async user => {
     const { closed } = await sessions.endOf(user, { by: 'users-file' }, ({ evaluation }) => {
       return 'ended' in evaluation && evaluation.ended === 'revoked'
@@ -150,10 +147,7 @@ export async function reviewChanged(
 }
 
 /** The same for users that changed while this process did not run. @throws StoreUnavailable */
-export async function reviewSignedIn(
-  sessions: Pick<Sessions, 'endOf' | 'store'>,
-  sources: Sources
-): Promise<ReviewedUser[]> {
+export async function reviewSignedIn(sessions: Sessions, sources: Sources) {
   const reviewed: ReviewedUser[] = []
   for await (const users of sessions.store.scan('')) {
     reviewed.push(...(await reviewChanged(sessions, changesOf(users, sources))))

@@ -48,10 +48,7 @@ export class LoginResponse {
     }
   }
 
-  /**
-   * @param typed in the form, for a response without a user name
-   * @throws GatewayError `upstream.invalid` for a response without an id
-   */
+  /** @throws GatewayError `upstream.invalid` for a response without an id */
   identity(user: UpstreamLoginConfig['user'], typed: string): Identity {
     const told = userFrom(user, path => this.#valuesAt(path), typed)
     if (told === undefined) throw invalid(`the sign-in response has no "${user.id}"`)
@@ -101,10 +98,7 @@ export class LoginResponse {
 
 type Places = Readonly<Partial<Record<'id' | 'username' | 'name' | 'roles', string>>>
 
-/**
- * The user by the places of config; undefined without an id.
- * @param typed in the form, for what tells no user name; else that is the id
- */
+/** Undefined without an id. @param typed in the form, in place of a user name; else the id is it */
 export function userFrom(
   user: Places & { readonly roleMap: Readonly<Record<string, string>> },
   read: (path: string | undefined) => unknown[],
@@ -180,9 +174,7 @@ function deletes(setCookie: string): boolean {
   })
 }
 
-/**
- * The values at a path. A list stands for each of its items, or where a number follows, for one.
- */
+/** A list stands for each of its items, or where a number follows, for one. */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
   let values = [content]
   for (const name of path) {

@@ -44,10 +44,7 @@ export function createTokenRefresh(options: Options) {
     return exchange === undefined ? fresh : await ensureToken(fresh, exchange, trail)
   }
 
-  /**
-   * @param refused the token that the upstream took for one that is over
-   * @throws GatewayError as the issuer does where there is no valid token
-   */
+  /** @param refused a token that the upstream took for one that is over @throws GatewayError */
   async function ensureToken(
     lookedUp: Live,
     issuer: CredentialSource,

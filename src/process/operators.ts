@@ -94,12 +94,8 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
     },
     makeLink: signIn.makeLink,
     /** For new connections. @throws when it cannot; then the former stays */
-    takeCertificate: ({
-      gateway: {
-        ops: { tls }
-      }
-    }: Config): void => {
-      if (tls !== undefined) listener.setCertificate(tls)
+    takeCertificate: ({ gateway: { ops: next } }: Config): void => {
+      if (next.tls !== undefined) listener.setCertificate(next.tls)
     },
     close: async (): Promise<void> => {
       await listener.close()

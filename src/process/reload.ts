@@ -79,11 +79,7 @@ export class Reloader {
     return { changes: [], risks: [], faults: read.faults.map(describeFault) }
   }
 
-  /**
-   * Reads and tries the files; requests are answered in between.
-   * @param running has the install config of the process, to find the keys that need a restart; by
-   * default that of the files
-   */
+  /** Requests are answered in between. @param running tells which keys need a restart */
   async #validate(running?: Config) {
     const { server, environment } = this.#options
     const { bases, folder } = server.generations.current.config

@@ -65,7 +65,7 @@ class Generations {
       .finally(() => this.#former.delete(previous))
   }
 
-  draining(): Array<{ readonly generation: number; readonly requests: number }> {
+  draining() {
     return Array.from(this.#former, ({ number, requests }) => ({
       generation: number,
       requests: requests()
@@ -240,14 +240,10 @@ function createListeners(
   }
 }
 
-export async function listen(
-  server: Server,
-  { host, port }: { host: string; port: number },
-  fd: number | undefined
-): Promise<string> {
-  server.listen(fd === undefined ? { port, host } : { fd })
+export async function listen(server: Server, at: ReturnType<typeof splitHostPort>, fd?: number) {
+  server.listen(fd === undefined ? at : { fd })
   await once(server, 'listening')
-  return urlOf(host, server)
+  return urlOf(at.host, server)
 }
 
 export function urlOf(host: string, server: { address: Server['address'] }): string {

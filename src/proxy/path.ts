@@ -52,20 +52,13 @@ function refused(cause: unknown): GatewayError {
 
 export type Rewrite = ReturnType<typeof createRewrite>
 
-/**
- * @param publicPaths the path of the route and its aliases
- * @param upstreamPath ends in `/*` if they do; its `:name` segments are among theirs
- * @param base prefix of every upstream path, without a slash at its end
- */
+/** @param publicPaths also of its aliases @param upstreamPath ends in `/*` if they do */
 export function createRewrite(publicPaths: readonly string[], upstreamPath: string, base: string) {
   const [first = ''] = publicPaths
   const there = publicPaths.toSorted(nearerFirst).map(path => mapping(path, base + upstreamPath))
   const back = mapping(base + upstreamPath, first)
   return {
-    /**
-     * Of a public target; without query.
-     * @throws GatewayError `request.path` for another spelling of the public path
-     */
+    /** Without query. @throws GatewayError `request.path` for another spelling of the path */
     toUpstream: (target: string): string => {
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)

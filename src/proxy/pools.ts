@@ -28,9 +28,8 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
         upstream: (name: string, config: UpstreamConfig): Upstream => {
           const key = JSON.stringify([name, config])
           keys.add(key)
-          const { upstream } = pools.get(key) ?? {
-            upstream: createUpstream(config, { name, events: eventsOf?.(name) })
-          }
+          const known = pools.get(key)?.upstream
+          const upstream = known ?? createUpstream(config, name, eventsOf?.(name))
           pools.set(key, { name, upstream })
           return upstream
         },

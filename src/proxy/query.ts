@@ -11,10 +11,7 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 type Parameter = ReturnType<typeof parse>[number]
 
-/**
- * Other parameters pass byte for byte, in their order.
- * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
- */
+/** Others pass byte for byte, in order. @throws GatewayError `request.malformed` of paging */
 export function compileQuery({ rename = {}, set = {}, drop = [], paging }: QueryConfig) {
   const renames = new Map(Object.entries(rename))
   const fixed = Object.entries(set).map(([name, value]) => written(name, value))
@@ -106,11 +103,8 @@ export type TokenNames = ReturnType<typeof tokenNamesOf>
 /** Before each separator; some back-ends take `;` for one (HTML 4.01 §B.2.2). */
 const separators = /(?=[&;])/
 
-export function tokenNamesOf({
-  tokenHeaders,
-  tokenCookies,
-  tokenQuery
-}: Pick<GatewayConfig['envelope'], 'tokenHeaders' | 'tokenCookies' | 'tokenQuery'>) {
+export function tokenNamesOf(envelope: GatewayConfig['envelope']) {
+  const { tokenHeaders, tokenCookies, tokenQuery } = envelope
   return {
     headers: new Set(tokenHeaders),
     cookies: new Set(tokenCookies),

@@ -11,11 +11,7 @@ export type Upload = Readable & { received: number }
 export const maxCollectedBytes = 64 * 1024
 const firstBytes = 4096
 
-/**
- * The upstream is called when the body is complete or large: a slow client holds no connection.
- * @param length undefined where the client sends chunks
- * @throws GatewayError `request.too-large`, `request.timeout`, `request.malformed`
- */
+/** Settles when it is complete or large: a slow client holds no connection. @throws GatewayError */
 export async function readBody(
   body: Readable,
   length: number | undefined,

@@ -44,10 +44,7 @@ const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
 /** They too, unless they say whether a change may be made at all (RFC 9110 §13.1). */
 const readConditions = new Set(['if-none-match', 'if-modified-since'])
 
-/**
- * Built anew: the headers that `Connection` lists are of the client's alone, not the gateway's.
- * @returns throws a GatewayError `route.credential` for a session of another source
- */
+/** Built anew: what `Connection` lists is of the client's headers alone, not of the gateway's. */
 export function requestHeaders(
   options: RequestHeaderOptions
 ): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {

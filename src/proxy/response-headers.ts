@@ -6,45 +6,32 @@ import type { UpstreamResponse } from './response.ts'
 
 type Headers = Record<string, string | string[]>
 
-/** Never copied: connection-bound, banners, set by the gateway itself. */
+const banners = ['server', 'x-powered-by', 'x-runtime', 'via']
+/** Addresses and files of the upstream's own. */
+const places = ['location', 'content-location', 'refresh', 'x-accel-redirect', 'x-sendfile']
+/** They hold for all of the origin, which is the gateway's. */
+const ofOrigin = ['alt-svc', 'clear-site-data', 'service-worker-allowed', 'www-authenticate']
+const setByGateway = ['strict-transport-security', 'x-content-type-options', 'referrer-policy']
+
+/** Never copied. */
 const droppedFromResponses = new Set([
   ...connectionBound,
-  'server',
-  'x-powered-by',
-  'x-runtime',
-  'via',
-  'www-authenticate',
-  'alt-svc',
-  'clear-site-data',
-  'strict-transport-security',
-  'location',
-  'content-location',
+  ...banners,
+  ...places,
+  ...ofOrigin,
+  ...setByGateway,
   'x-request-id',
-  'refresh',
-  'service-worker-allowed',
-  'x-accel-redirect',
-  'x-sendfile',
-  'x-content-type-options',
-  'referrer-policy',
   'vary'
 ])
 /** Also the renewed token of gin-vue-admin: no browser gets a credential. */
 const droppedFamilies =
   /^(?:access-control-|content-security-policy|set-cookie|x-(?:aspnet|internal|envoy-|amzn-trace|debug)|new-token)/
 
-/** Headers that describe the upstream's body: wrong for a body that is made from it. */
-const bodyHeaders: ReadonlySet<string> = new Set([
-  'content-length',
-  'content-encoding',
-  'etag',
-  'last-modified',
-  'accept-ranges',
-  'content-range',
-  'content-md5',
-  'digest',
-  'content-digest',
-  'repr-digest'
-])
+const digests = ['content-md5', 'digest', 'content-digest', 'repr-digest']
+const ranges = ['content-length', 'accept-ranges', 'content-range']
+
+/** Of the upstream's body: wrong for a body that is made from it. */
+const bodyHeaders = new Set([...digests, ...ranges, 'content-encoding', 'etag', 'last-modified'])
 
 const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 

@@ -71,10 +71,7 @@ export function isPart({ status, headers }: UpstreamResponse): boolean {
   return status === 206 && /^bytes/i.test(String(headers['content-range'] ?? ''))
 }
 
-/**
- * Whether a successful response has no content: that is what holds no bytes, or only blanks,
- * whatever its status. Not of a part of a file.
- */
+/** Whether a success holds no bytes, or only blanks, whatever its status. Not a part of a file. */
 export function hasNoContent(response: UpstreamResponse): boolean {
   const { status, headers, body } = response
   if (!Buffer.isBuffer(body) || isPart(response)) return false

@@ -43,19 +43,10 @@ export interface UpstreamEvents {
 
 export type Upstream = ReturnType<typeof createUpstream>
 
-interface UpstreamOptions {
-  /** In `routes.yaml`. */
-  readonly name?: string
-  readonly events?: UpstreamEvents | undefined
-}
-
 const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWaited: () => {} }
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
-export function createUpstream(
-  config: UpstreamConfig,
-  { name = '', events = noEvents }: UpstreamOptions = {}
-) {
+export function createUpstream(config: UpstreamConfig, name = '', events = noEvents) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')

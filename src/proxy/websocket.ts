@@ -20,23 +20,16 @@ interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
 
 type Opened = WebSocket | UpstreamResponse
 
-/**
- * @returns the socket, paused; or the ordinary response of an upstream that does not agree
- * @throws GatewayError `upstream.*`, or the reason of the signal
- */
+/** @returns the socket, paused; or the ordinary response of an upstream that does not agree */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
-  const {
-    socket: connected,
-    origin,
-    headers,
-    recorded
-  } = await upstream.connect({
+  const connection = await upstream.connect({
     method: 'GET',
     path,
     headers: withoutHandshake(target.headers),
     recorded: { trail, purpose: 'websocket' }
   })
+  const { socket: connected, origin, headers, recorded } = connection
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()
   const { host } = new URL(origin)
@@ -106,6 +99,7 @@ interface Cause {
 
 /** With the messages that passed. */
 export type RelayEnd = Cause & Readonly<Record<'toUpstream' | 'toClient', number>>
+type OnEnd = (end: RelayEnd) => void
 
 /** Of the messages for one side: while more wait, the other side is not read. */
 const maxWaitingBytes = 256 * 1024
@@ -116,18 +110,13 @@ const closeMs = 2000
 export class Relay {
   readonly #client: Side
   readonly #upstream: Side
-  readonly #onEnd: (end: RelayEnd) => void
+  readonly #onEnd: OnEnd
   readonly #beats: NodeJS.Timeout
   #cause: Cause | undefined
   #closing: NodeJS.Timeout | undefined
 
   /** @param upstream paused @param onEnd called when both sides are closed */
-  constructor(
-    client: WebSocket,
-    upstream: WebSocket,
-    beatMs: number,
-    onEnd: (end: RelayEnd) => void
-  ) {
+  constructor(client: WebSocket, upstream: WebSocket, beatMs: number, onEnd: OnEnd) {
     this.#client = new Side(client)
     this.#upstream = new Side(upstream)
     this.#onEnd = onEnd

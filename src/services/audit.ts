@@ -11,10 +11,7 @@ import type { Background, Basis } from './shared.ts'
 const maxFileBytes = 64 * 1024 ** 2
 
 /** @returns undefined where config has no ledger */
-export function openLedger(
-  { config, log, metrics }: Basis,
-  { redis, prefix }: Background
-): Ledger | undefined {
+export function openLedger({ config, log, metrics }: Basis, { redis, prefix }: Background) {
   const { audit } = config.gateway
   const [newest] = audit?.key ?? []
   if (audit === undefined || newest === undefined) return undefined
@@ -32,10 +29,7 @@ export function openLedger(
   return ledger
 }
 
-/**
- * The ends of chains: a hash, by chain its `mac` and where its file is.
- * @param folder of the files; `stdout` for none
- */
+/** The ends of chains: a hash, by chain its `mac` and where its file is. */
 export function chainHeads(redis: Redis | Cluster, prefix: string, folder: string) {
   const key = `${prefix}audit-heads`
   const here = `${hostname()} ${folder}`

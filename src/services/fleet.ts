@@ -111,10 +111,8 @@ export function createFleet(options: Options) {
   }
 }
 
-function describe(
-  { version, startedAt, ready, config }: GatewayState,
-  present: Options['present']
-) {
+function describe(state: GatewayState, present: Options['present']) {
+  const { version, startedAt, ready, config } = state
   const { generation, hash: configHash, files, restartNeeded } = config
   const { requestsPerSecond, errorShare, p99Ms } = present.read()
   return {

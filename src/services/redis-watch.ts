@@ -111,10 +111,7 @@ const ofCluster =
   'it is a node of a Cluster: set redis.cluster to the addresses of its nodes in place of redis.url'
 
 /** @returns what is wrong, and what to do; undefined where it works, or is away */
-export async function probeRedis(
-  client: Redis | Cluster,
-  prefix: string
-): Promise<string | undefined> {
+export async function probeRedis(client: Redis | Cluster, prefix: string) {
   const keys = ['text', 'hash', 'set'].map(type => `${prefix}probe:${type}`)
   return await client.eval(probe, keys.length, ...keys).then(
     () => undefined,

@@ -51,9 +51,7 @@ export function createRedisDialler(config: RedisConfig) {
       const server = serverOf(client)
       return server && adopt(new Redis({ ...common, ...server.address, ...tracking }))
     },
-    /**
-     * At each connection, before anything is asked over it, and at another primary of a Cluster.
-     */
+    /** At each connection, before anything is asked, and at another primary of a Cluster. */
     onTopology: (client: Redis | Cluster, changed: (isOther: boolean) => void): void => {
       let known: string | undefined
       const look = () => {

@@ -30,10 +30,7 @@ export class Credentials {
     this.#records = records
   }
 
-  /**
-   * Puts a credential that was exchanged for that of `from` into the session.
-   * @param by `upstream`: which gave it, else the source did; `identity`: the user as of now
-   */
+  /** Puts in what an upstream, or else the source, gave for the credential of `from`. */
   async renew(
     from: Live,
     credential: Credential,

@@ -25,10 +25,7 @@ function userOf(name: string): SignedIn {
   return { source: keySource, id, username: id }
 }
 
-/**
- * The key in an `Authorization` header (RFC 6750 §2.1), by its name in the store: empty for what
- * can be no key, undefined for none.
- */
+/** The name in the store of a key (RFC 6750 §2.1): empty for what can be none. */
 export function keyIn(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [, secretId] = /^bearer +cgk_(.*)$/i.exec(authorization) ?? []
@@ -37,10 +34,8 @@ export function keyIn(authorization: string | undefined): string | undefined {
 }
 
 /** The key is shown this once. @throws GatewayError `login.too-many` where a key has the name */
-export async function createKey(
-  sessions: Sessions,
-  { name, roles, address, createdBy, forMs }: NewKey
-) {
+export async function createKey(sessions: Sessions, newKey: NewKey) {
+  const { name, roles, address, createdBy, forMs } = newKey
   const user = userOf(name)
   const secretId = createSecretId(user)
   const identity = { ...user, name, roles, profile: {} }

@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'
 import { type SessionStore, tombstoneMs } from './store.ts'
-import type { End, Ended, EndReason, Evaluation, Live, ProviderSession, Session } from './types.ts'
+import type { End, Ended, EndReason, Evaluation, Live, ProviderSession } from './types.ts'
 
 interface Records {
   readonly store: SessionStore
@@ -36,12 +36,7 @@ export async function addToProvider(
 }
 
 /** Ends sessions, and sign-ins that are under way. @returns those that were alive */
-export async function endByProvider(
-  sessions: Records,
-  name: string,
-  issuedAt: number,
-  end: End
-): Promise<Session[]> {
+export async function endByProvider(sessions: Records, name: string, issuedAt: number, end: End) {
   const members = await sessions.store.addTo(name, `${mark}${issuedAt}`, tombstoneMs)
   const keys = members.filter(member => !member.startsWith(mark))
   const ended = await Promise.all(

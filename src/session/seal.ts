@@ -12,10 +12,7 @@ export interface Seal {
 const ivBytes = 12
 const tagBytes = 16
 
-/**
- * @param secrets newest first: it seals, all open
- * @param purpose what is sealed for one purpose does not open for another
- */
+/** @param secrets newest first: it seals, all open @param purpose nothing opens for another */
 export function createSeal(secrets: readonly string[], purpose = 'session-record'): Seal {
   const keys = secrets.map(secret => {
     const key = Buffer.from(hkdfSync('sha256', secret, 'console-gateway', purpose, 32))

@@ -116,22 +116,16 @@ export class Sessions {
   }
 
   /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
-  async open(
-    secretId: string,
-    opening: NewSession,
-    former?: Live,
-    requestId?: string
-  ): Promise<Live> {
+  async open(secretId: string, opening: NewSession, former?: Live, requestId?: string) {
     const key = keyOf(secretId)
     const { idle, absolute: absoluteMs, max, over } = this.#boundsOf(opening)
     const idleMs = Math.min(idle, absoluteMs)
-    const { address } = opening
+    const { address, provider } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
     const stored = { sealed: this.#close(key, session), idleMs, absoluteMs }
     // The first use of a key is written at once, whatever it is, so that lists tell of it.
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
-    const { provider } = opening
     if (provider !== undefined) await addToProvider(this.store, key, provider, absoluteMs)
     const ended = await this.store.open({
       key,

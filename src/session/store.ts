@@ -47,10 +47,7 @@ export interface SessionStore {
   touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>
   /** Puts a record in the place of exactly `from`. @returns whether it did */
   replace(key: string, from: string, to: string): Promise<boolean>
-  /**
-   * @param user undefined where it is not known whose they are
-   * @returns the keys of those that were alive
-   */
+  /** @param user undefined if it is not known @returns the keys of those that were alive */
   end(
     user: SignedIn | undefined,
     keys: readonly string[],
@@ -60,9 +57,7 @@ export interface SessionStore {
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone; keys for scripts live on. */
   endAll(): Promise<void>
-  /**
-   * The users who signed in last, at most so many, and the number of all; or the keys for scripts.
-   */
+  /** The users who signed in last, and the number of all; or the keys for scripts. */
   signedIn(
     max: number,
     of?: 'users' | 'keys'

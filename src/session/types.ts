@@ -97,10 +97,8 @@ export const isKey = ({ source }: Pick<SignedIn, 'source'>) => source === keySou
 
 export type UserId = Pick<SignedIn, 'source' | 'id'>
 
-export function signedInOf({
-  source,
-  identity: { id, username }
-}: Pick<Session, 'source' | 'identity'>): SignedIn {
+export function signedInOf({ source, identity }: Pick<Session, 'source' | 'identity'>): SignedIn {
+  const { id, username } = identity
   return { source, id, username }
 }
 

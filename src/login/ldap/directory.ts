@@ -133,18 +133,14 @@ async function refusalOf(
   return { ...refusal, ...(kind !== undefined && { kind }) }
 }
 
-async function rolesOf(
-  client: Client,
-  { bind, groups }: LdapConfig,
-  { dn: userDn, identity }: User
-): Promise<string[]> {
+async function rolesOf(client: Client, { bind, groups }: LdapConfig, user: User) {
   if (groups === undefined) return []
   // The connection may be the user's.
   await client.bind(bind.dn, bind.password)
   const { base, member: attribute, nested, roles } = groups
   /** Names by distinguished names. */
   const found = new Map<string, string | undefined>()
-  let members = [attribute.toLowerCase() === 'memberuid' ? identity.username : userDn]
+  let members = [attribute.toLowerCase() === 'memberuid' ? user.identity.username : user.dn]
   while (members.length > 0) {
     const filters = members.map(value => new EqualityFilter({ attribute, value }))
     const { searchEntries } = await client.search(base, {
@@ -154,7 +150,7 @@ async function rolesOf(
     })
     const fresh = searchEntries.filter(({ dn }) => !found.has(dn))
     for (const group of fresh) found.set(group.dn, readerOf(group)(groupName)[0])
-    if (found.size > maxGroups) throw new Error(`${userDn} is in more than ${maxGroups} groups`)
+    if (found.size > maxGroups) throw new Error(`${user.dn} is in more than ${maxGroups} groups`)
     members = nested ? fresh.map(({ dn }) => dn) : []
   }
   if (roles === undefined) return [...found.values()].filter(each => each !== undefined).toSorted()

@@ -21,11 +21,7 @@ export function providerSession(source: string, { iss = '', sub = '', sid, iat =
 }
 
 /** @throws GatewayError `request.malformed`; `upstream.*` with 503 where no keys can be read */
-export async function readLogout(
-  source: string,
-  provider: Pick<Provider, 'verify'>,
-  token: string
-) {
+export async function readLogout(source: string, provider: Provider, token: string) {
   const rules = { requiredClaims: ['iat', 'exp', 'events'], maxTokenAge: maxAgeSeconds }
   const claims = await provider.verify(token, rules).catch((error: GatewayError) => {
     if (error.status >= 503) throw error

@@ -43,10 +43,7 @@ export class OidcSource implements CredentialSource {
     this.path = oidcPath(name, config)
   }
 
-  /**
-   * @param asksAgain for the password, also where the provider knows the user
-   * @returns the flow, and where the browser goes
-   */
+  /** @param asksAgain for the password, also where the provider knows the user */
   async begin(redirectUri: string, landing: string, asksAgain: boolean): Promise<[Flow, string]> {
     const library = await openIdClient()
     const [state, nonce] = [library.randomState(), library.randomNonce()]
@@ -125,10 +122,8 @@ export class OidcSource implements CredentialSource {
       const { id_token: idToken } = tokens
       const claims = idToken === undefined ? old : await this.provider.verify(idToken)
       if (claims.iss !== old.iss || claims.sub !== old.sub) return undefined
-      const identity = identityOf(
-        { ...claims, ...(await this.#userInfo(tokens, claims)) },
-        this.config
-      )
+      const more = await this.#userInfo(tokens, claims)
+      const identity = identityOf({ ...claims, ...more }, this.config)
       return identity.id === former.identity.id ? { credential, identity } : undefined
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 503) return undefined

@@ -60,10 +60,7 @@ class Chain {
     this.#key = key
   }
 
-  /**
-   * Its first line names the ends of other files: one that is cut or deleted later is missed.
-   * @returns chains whose files were deleted, since nothing was written to them for `keepMs`
-   */
+  /** Names the ends of other files: a cut is noticed. @returns chains of deleted files */
   async begin(keepMs: number): Promise<readonly string[]> {
     const opened = { kind: 'opened', pid: process.pid }
     if (typeof this.#place !== 'string') {

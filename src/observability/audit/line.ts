@@ -2,23 +2,11 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { escapeInJson } from '../unprintable.ts'
 
-type Text =
-  | 'user'
-  | 'userId'
-  | 'source'
-  | 'session'
-  | 'operator'
-  | 'address'
-  | 'route'
-  | 'method'
-  | 'path'
-  | 'code'
-  | 'requestId'
-  | 'upstream'
-  | 'act'
+type Who = 'user' | 'userId' | 'source' | 'session' | 'operator' | 'address'
+type What = 'route' | 'method' | 'path' | 'code' | 'requestId' | 'upstream' | 'act'
 
 /** A fact. Never holds passwords, cookies, tokens, queries, headers or bodies. */
-export type AuditEntry = { readonly [member in Text]?: string | undefined } & {
+export type AuditEntry = { readonly [member in Who | What]?: string | undefined } & {
   readonly kind:
     | 'request'
     | 'sign-in'

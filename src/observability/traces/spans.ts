@@ -39,11 +39,7 @@ const methods = new Set('CONNECT,DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT,QUERY,TR
 const otherMethod = '_OTHER'
 
 /** @param hasRedis whether the steps of the store are asked of Redis */
-export function createSpans(
-  processor: SpanProcessor,
-  resource: Resource,
-  hasRedis: boolean
-): (request: EndedRequest) => void {
+export function createSpans(processor: SpanProcessor, resource: Resource, hasRedis: boolean) {
   // The ids are known: back-ends have got them.
   let next = { traceId: '', spanId: '' }
   const tracer = new TracerProvider({
@@ -73,7 +69,7 @@ export function createSpans(
     span.end(startTime + ms)
   }
 
-  return request => {
+  return (request: EndedRequest): void => {
     const { trail, trace, template } = request
     const own: Step = {
       id: trace.spanId,
