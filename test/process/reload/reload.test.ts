@@ -1,20 +1,11 @@
-/** Reloads: the transcripts beside this file, and what only files, streams and certificates show. */
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync
-} from 'node:fs'
+/** Reloads: the transcripts beside this file, and what only files and streams show. */
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { startGateway } from '../../../src/process/gateway.ts'
 import { createLogger } from '../../../src/services/services.ts'
-import { testAuthority } from '../../support/authority.ts'
 import { casesIn } from '../../support/config-cases.ts'
 import {
   configFolder,
@@ -23,7 +14,6 @@ import {
   testGateway,
   writeConfig
 } from '../../support/gateway.ts'
-import { testRedis } from '../../support/redis.ts'
 import { play, type Scene } from '../../support/transcript.ts'
 import { until } from '../../support/until.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -142,29 +132,6 @@ t.test('a bad file changes nothing, and is told wherever operators look', async 
     t.notOk('config' in ((await (await ops('/readyz')).json()) as Tree))
     t.equal(await refused(), '0')
   }
-})
-
-t.test('a renewed authority of Redis needs a restart, whatever else is reloaded', async t => {
-  const redis = await testRedis(t.after)
-  const folder = await configFolder({
-    redis: { url: redis.url, ca: 'ca.pem' },
-    limits: limits(5)
-  })
-  const ca = join(folder, 'ca.pem')
-  const old = readFileSync(testAuthority(t.after).certificate)
-  writeFileSync(ca, old)
-  const gateway = await testGateway(t.after, folder)
-  const reload = async () => await gateway.reload('operator')
-  copyFileSync(testAuthority(t.after).certificate, ca)
-  t.match(await reload(), { outcome: 'unchanged', restartNeeded: ['redis.ca'] })
-  writeConfig(folder, 'limits.yaml', limits(6))
-  const changes = ['limits.signed-in.max 5 → 6']
-  t.match(await reload(), { outcome: 'reloaded', changes, restartNeeded: ['redis.ca'] })
-  t.match(await reload(), { outcome: 'unchanged', restartNeeded: ['redis.ca'] })
-  writeFileSync(ca, old)
-  t.match(await reload(), { outcome: 'unchanged', restartNeeded: [] })
-  rmSync(ca)
-  t.match(await reload(), { outcome: 'refused', faults: [/redis\.ca: the file cannot be read/] })
 })
 
 t.test('users come, go and change without a restart; the log tells no hash', async t => {
