@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
-import { type TestRedis, testRedis } from '../support/redis.ts'
+import { flags, type TestRedis, testRedis, tlsOptions } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -84,16 +84,13 @@ t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', asyn
 })
 
 t.test('a rediss:// Redis with user and password is reached', async t => {
-  const { key, certificate } = testAuthority(t.after)
+  const authority = testAuthority(t.after)
   const port = await freePort()
-  const files = { 'cert-file': certificate, 'key-file': key, 'ca-cert-file': certificate }
-  const tls = Object.entries({ 'port': String(port), ...files, 'auth-clients': 'no' })
-  await testRedis(t.after, [
-    ...tls.flatMap(([name, value]) => [`--tls-${name}`, value]),
-    ...['--user', 'gateway', 'on', '>pw', '~{cg}:*', '+@all']
-  ])
+  const user = ['--user', 'gateway', 'on', '>pw', '~{cg}:*', '+@all']
+  await testRedis(t.after, [...flags(tlsOptions(port, authority)), ...user])
   const url = `rediss://localhost:${port}`
-  const entry = { username: 'gateway', password: '${REDIS_PASSWORD}', ca: certificate }
+  const ca = authority.certificate
+  const entry = { username: 'gateway', password: '${REDIS_PASSWORD}', ca }
   const gateway = await gatewayWith(t, { url, ...entry }, 'pw')
   await gateway.ready()
   t.equal(await gateway.status(profile, { cookie: await gateway.signIn() }), 200)
