@@ -48,7 +48,7 @@ for (const [what, begin, end] of fromTheStart) {
   })
 }
 
-t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', async t => {
+t.test('Redis killed under traffic: 503 with the cookie kept, public routes go on', async t => {
   const redis = await testRedis(t.after)
   const gateway = await gatewayWith(t, { url: redis.url })
   await gateway.ready()
@@ -68,19 +68,6 @@ t.test('Redis killed under traffic: 503 meanwhile, and 401 once it forgot', asyn
   t.equal(undone.status, 503, 'no sign-out is promised that was not done')
   t.equal(await gateway.status(logout), 200, 'without a session nothing is asked')
   t.equal((await gateway.ops('/readyz')).status, 200, 'the replicas next door have the same Redis')
-  await redis.start()
-  let { status } = await ask()
-  await until('Redis answers again', async () => {
-    if (status === 503) status = (await ask()).status
-    return status !== 503
-  })
-  t.equal(status, 401, 'a Redis that kept nothing knows no session')
-  // Writes have a connection of their own, which may come back later.
-  await until('a session is stored again', async () => {
-    const answer = await gateway.attempt('alice')
-    if (answer.status !== 200) t.equal(answer.status, 503)
-    return answer.status === 200
-  })
 })
 
 t.test('a rediss:// Redis with user and password is reached', async t => {
