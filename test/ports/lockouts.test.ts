@@ -78,41 +78,6 @@ t.test('Redis decides as memory does', async t => {
   )
 })
 
-t.test('whatever is tried and whenever, guesses are few, and whoever waits is let try', async t => {
-  const pass = stopClock(t.after)
-  const lockouts = createMemoryLockouts()
-  let runs = 0
-  await fc.assert(
-    fc.asyncProperty(
-      fc.integer({ min: 1, max: 6 }),
-      fc.array(fc.oneof(fc.nat(1000), fc.nat(2 * minute), fc.nat(20 * minute)), { maxLength: 200 }),
-      async (failures, pauses) => {
-        const bucket = bucketOf(`key ${runs++}`, failures, minute)
-        const looked: number[] = []
-        let now = 0
-        for (const pause of pauses) {
-          pass(pause)
-          now += pause
-          const { isTaken, waitMs } = await lockouts.take([bucket])
-          if ((waitMs[0] ?? 0) > minute) return false
-          if (isTaken) looked.push(now)
-          else {
-            const [wait = 0] = waitMs
-            pass(wait)
-            now += wait
-            if (!(await lockouts.take([bucket])).isTaken) return false
-            looked.push(now)
-          }
-        }
-        return looked.every((from, first) =>
-          looked.slice(first).every((at, more) => more < failures + (at - from + 1) / minute + 0.01)
-        )
-      }
-    ),
-    { numRuns: 300 }
-  )
-})
-
 t.test('a flood of made-up names does not push out who is locked', async t => {
   stopClock(t.after)
   const lockouts = createMemoryLockouts()

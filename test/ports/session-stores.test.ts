@@ -2,24 +2,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
-import type { Opening } from '../../src/session/store.ts'
-import { createSecretId, keyOf, type SignedIn } from '../../src/session/types.ts'
+import type { SignedIn } from '../../src/session/types.ts'
 import { passTime } from '../support/clock.ts'
 import { testRedis } from '../support/redis.ts'
-import { hour, minute, redisStore } from '../support/sessions.ts'
+import { minute, openingOf, redisStore } from '../support/sessions.ts'
 import { sessionStoreContract } from './session-store.ts'
 
 const user: SignedIn = { source: 's', id: 'u', username: 'u' }
 const other: SignedIn = { source: 's', id: 'v', username: 'v' }
-const stored = { sealed: 'sealed', idleMs: 10 * minute, absoluteMs: hour }
-const openingOf = (whose: SignedIn, more: Partial<Opening> = {}): Opening => ({
-  key: keyOf(createSecretId(whose)),
-  stored,
-  user: whose,
-  max: 3,
-  refuse: false,
-  ...more
-})
 
 t.test('in memory', async t => {
   let now = 1_000_000

@@ -1,28 +1,58 @@
 /** Sign-in, renewal and sign-out at a back-end: what it is sent, and what is made of its answers. */
 import t, { type Test } from 'tap'
+import { stringify } from 'yaml'
+import { loadConfig } from '../../src/config/read/load.ts'
+import type { UpstreamConfig } from '../../src/config/schema/routes.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import type { Credential } from '../../src/session/types.ts'
+import type { Credential, Session } from '../../src/session/types.ts'
+import { textFolder } from '../support/config-files.ts'
 import { freePort } from '../support/ports.ts'
-import { credential, sessionWith, signInConfig, upstreamConfig } from '../support/upstream-login.ts'
+import { newSession } from '../support/sessions.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { rawUpstream, type Seen, testUpstream } from '../support/upstream.ts'
 import { attempt, credentialSourceContract, rightPassword } from './credential-source.ts'
 
 type Over = Partial<UpstreamLoginConfig>
 type Answer = readonly [status: number, body: unknown, headers?: Record<string, string | string[]>]
 
-const base = signInConfig(t.after, {
-  path: '/auth/login',
-  user: {
-    id: 'user.id',
-    username: 'user.login',
-    name: 'user.name',
-    roles: 'user.roles',
-    roleMap: { ADMINISTRATOR: 'admin' },
-    profile: 'user.more'
+/** Config with all defaults, as the gateway reads it. */
+function read(backEnd: object, source: object = {}) {
+  const { gateway } = signInAt('', source)
+  const files = {
+    'gateway.yaml': stringify(gateway),
+    'routes.yaml': stringify({ upstreams: { b: backEnd } })
   }
+  const config = loadConfig(textFolder(t.after, files), {})
+  return {
+    source: config.gateway.login.sources['b'] as UpstreamLoginConfig,
+    upstream: config.routes.upstreams['b'] as UpstreamConfig
+  }
+}
+
+const { source: base } = read(
+  { url: 'http://127.0.0.1:1' },
+  {
+    path: '/auth/login',
+    user: {
+      id: 'user.id',
+      username: 'user.login',
+      name: 'user.name',
+      roles: 'user.roles',
+      roleMap: { ADMINISTRATOR: 'admin' },
+      profile: 'user.more'
+    }
+  }
+)
+const credential: Credential = { token: 't-1', refreshToken: 'r&=1', cookies: 'sid=abc' }
+const sessionWith = (held?: Credential): Session => ({
+  ...newSession('1', held && { credential: held }),
+  id: 's',
+  createdAt: 0,
+  idleMs: 1
 })
+
 const alice = {
   id: 1,
   login: 'alice',
@@ -58,8 +88,7 @@ interface Form {
 function sourceOf(t: Test, over: Over = {}, form: Form = {}) {
   const { url = backend.url, credential: written = 'bearer', maxMs = Infinity, waits = [] } = form
   const times = { connectTimeout: '30s', responseTimeout: '30s' }
-  const config = upstreamConfig(t.after, { url, ...times, credential: written })
-  const upstream = createUpstream(config)
+  const upstream = createUpstream(read({ url, ...times, credential: written }).upstream)
   t.after(() => upstream.close())
   return createUpstreamLogin({
     name: 'backend',

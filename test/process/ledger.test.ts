@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { callOnce } from '../support/call.ts'
 import { run, start } from '../support/command.ts'
 import { configFolder, password, type TestGateway, testGateway } from '../support/gateway.ts'
 import { ledgerFiles, type LedgerLine as Line, linesIn } from '../support/ledger.ts'
@@ -39,14 +40,8 @@ const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise
 async function startIn(t: Test, folder: string, more: Record<string, string> = {}) {
   const gateway = start(t.after, folder, more)
   const { url, opsUrl } = await gateway.listens()
-  const guess = async (username = 'eve') => {
-    const response = await fetch(`${url}/api/auth/admin/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ username, password: 'x' })
-    })
-    await response.text()
-  }
+  const guess = async (username = 'eve') =>
+    await callOnce(`${url}/api/auth/admin/login`, { json: { username, password: 'x' } })
   const stop = async () => {
     gateway.signal('SIGTERM')
     await gateway.ended

@@ -1,9 +1,8 @@
-/** What three replicas with one Redis know together: sessions, limits, guesses and lockouts. */
+/** What three replicas with one Redis know together: limits, guesses and lockouts. */
 import t, { type Test } from 'tap'
 import {
   type Called,
   type CallOptions,
-  cookieOf,
   password,
   type TestGateway,
   testGateway
@@ -85,20 +84,6 @@ async function countInRedis(round: string) {
   }
 }
 await countInRedis('first')
-
-t.test('a session is used and ended at another replica than its sign-in’s', async t => {
-  const cookie = cookieOf(await signIn(0, 'ann', password, home))
-  const profile = '/api/account/profile'
-  t.match(await call(1, home, profile, { cookie }), {
-    status: 200,
-    json: { data: { username: 'ann' } }
-  })
-  t.equal((await call(1, home, '/api/account/logout', { cookie })).status, 200)
-  t.match(await call(0, home, profile, { cookie }), {
-    status: 401,
-    json: { errorCode: 'session.revoked' }
-  })
-})
 
 t.test('of 200 guesses from one address 5 are looked at, and the owner comes in', async t => {
   const attacker = '198.51.100.201'

@@ -1,9 +1,15 @@
 import t from 'tap'
 import { endByProvider, providerName } from '../../src/session/provider-sessions.ts'
-import { createSecretId, keyOf } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
 import { testSentinel } from '../support/sentinel.ts'
-import { hour, newSession, redisStore, sessionsOver, signIn } from '../support/sessions.ts'
+import {
+  hour,
+  newSession,
+  openingOf,
+  redisStore,
+  sessionsOver,
+  signIn
+} from '../support/sessions.ts'
 import { profile, replica } from '../support/trial.ts'
 import { until } from '../support/until.ts'
 
@@ -21,14 +27,6 @@ t.test('a replica of Redis that hangs holds up no sign-in and no sign-out', asyn
 const gone = { code: 'session.unavailable' }
 const user = { source: 's', id: '1', username: 'u' }
 const other = { source: 's', id: '2', username: 'v' }
-const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
-const openingOf = (whose: typeof user, max = 3) => ({
-  key: keyOf(createSecretId(whose)),
-  stored,
-  user: whose,
-  max,
-  refuse: false
-})
 
 t.test('a primary that missed a revocation hears of it before it is read from', async t => {
   const { url, cli } = await testRedis(t.after)
@@ -79,7 +77,7 @@ t.test('a Redis that lost what was written gets it again: openings, ends, everyo
   for (const each of [kept, endedByA, endedByB, evicted]) await a.store.open(each!)
   await a.store.end(user, [endedByA!.key], 'upstream')
   await b.store.end(user, [endedByB!.key], 'revoked')
-  const newer = openingOf(other, 1)
+  const newer = openingOf(other, { max: 1 })
   await b.store.open(newer)
   for (const order of [
     [a, b],

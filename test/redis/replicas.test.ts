@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { passTime } from '../support/clock.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { sessionProcess } from '../support/session-process.ts'
+import { readyProcess } from '../support/session-process.ts'
 import { profile, replica, replicas } from '../support/trial.ts'
 import { until } from '../support/until.ts'
 
@@ -101,12 +101,11 @@ for (const [name, minutes] of Object.entries({ behind: -60, ahead: 60 })) {
     const redis = { url, commandTimeout: '20s' }
     const right = await replica(t, redis)
     // In a process whose wall clock is wrong.
-    const wrong = await sessionProcess(t, {
-      redis,
-      session: { idle: '4s', absolute: '30m' },
-      environment: { CLOCK_SHIFT_MS: String(minutes * minute) },
-      preload: join(import.meta.dirname, '../support/shift-clock.ts')
-    })
+    const session = { idle: '4s', absolute: '30m' }
+    const shifted = { CLOCK_SHIFT_MS: String(minutes * minute) }
+    const preload = join(import.meta.dirname, '../support/shift-clock.ts')
+    const options = { environment: shifted, preload }
+    const wrong = await readyProcess(t, { redis, gateway: { session } }, options)
     const cookie = await wrong.signIn()
     const elsewhere = async () => await right.status(profile, { cookie })
     t.equal(await elsewhere(), 200, 'an absolute end of half an hour is not over elsewhere')

@@ -15,15 +15,6 @@ const nowhere = '1'
 const patient = { commandTimeout: '20s' }
 const alice = { json: { username: 'alice', password: userPassword } }
 
-/** A gateway whose users sign in at this back-end, which gives a token and takes sign-outs. */
-async function atBackEnd(t: Test, backend: string, url: string, more: object = {}) {
-  const source = { token: 'token', logout: { path: '/bye' } }
-  const redis = { url, ...patient }
-  const started = await testGateway(t.after, { redis, backend, source, ...more })
-  await started.ready()
-  return started
-}
-
 interface Part {
   readonly t: Test
   readonly redis: TestRedis
@@ -163,36 +154,17 @@ for (const [name, fault] of Object.entries(faults)) {
   })
 }
 
-t.test('a sign-in that Redis refuses leaves the browser’s former session alive', async t => {
-  const redis = await testRedis(t.after)
-  let signIns = 0
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    if (seen.url === '/login') signIns++
-    json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
-  })
-  const gateway = await atBackEnd(t, backend.url, redis.url)
-  const cookie = await gateway.signIn()
-  // The gateway may have seen for itself what Redis is, and then asks no back-end.
-  await until('a sign-in that Redis refuses has asked the back-end', async () => {
-    await redis.cli('REPLICAOF', '127.0.0.1', nowhere)
-    t.equal(await gateway.status(login, { ...alice, cookie }), 503)
-    await redis.cli('REPLICAOF', 'NO', 'ONE')
-    await until('it lives', async () => (await gateway.status(profile, { cookie })) === 200)
-    return signIns === 2
-  })
-  const ended = () => backend.seen.filter(({ url }) => url === '/bye')
-  await until('the new one was ended', () => ended().length > 0)
-  t.same(
-    ended().map(({ headers }) => headers.authorization),
-    ['Bearer T2']
-  )
-})
-
 t.test('a sign-in whose client leaves while its session is opened leaves none', async t => {
   const redis = await testRedis(t.after)
   const backend = await testUpstream(t.after, json(200, { id: '7', token: 'T' }))
   // Nothing but the session is written to Redis.
-  const gateway = await atBackEnd(t, backend.url, redis.url, { limits: {} })
+  const gateway = await testGateway(t.after, {
+    redis: { url: redis.url, ...patient },
+    backend: backend.url,
+    source: { token: 'token', logout: { path: '/bye' } },
+    limits: {}
+  })
+  await gateway.ready()
   await redis.cli('CLIENT', 'PAUSE', '60000', 'WRITE')
   const client = new AbortController()
   const leaving = fetch(gateway.url + login, {

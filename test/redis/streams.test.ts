@@ -1,9 +1,9 @@
 /** Event streams and downloads at two replicas: what ends a session at one ends its streams at the other. */
 import t, { type Test } from 'tap'
-import { testGateway, type TestGateway, writeConfig } from '../support/gateway.ts'
+import { testGateway, writeConfig } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
-import { type TestRedis, testRedis } from '../support/redis.ts'
+import { testRedis } from '../support/redis.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, message, webSocketUpstream } from '../support/websocket.ts'
@@ -11,19 +11,7 @@ import { wireRoutes } from '../support/wire.ts'
 
 const promisedMs = 1000
 
-interface Replicas {
-  readonly redis: TestRedis
-  readonly here: TestGateway
-  readonly there: TestGateway
-  readonly routes: ReturnType<typeof wireRoutes>
-  /** Streams of a new session at `here`, each flowing. */
-  readonly open: (
-    paths: readonly string[],
-    username?: string
-  ) => Promise<{ readonly cookie: string; readonly streams: StreamClient[] }>
-}
-
-async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
+async function openReplicas(t: Test, session: object = {}) {
   const redis = await testRedis(t.after)
   const backend = await streamingBackend(t.after)
   const kept = { path: '/api/kept/*', upstream: 'backend', touch: 'always' }
@@ -35,6 +23,7 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
     return replica
   }
   const [here, there] = [await start(), await start()]
+  /** Streams of a new session at `here`, each flowing. */
   const open = async (paths: readonly string[], username = 'alice') => {
     const cookie = await here.signIn(username)
     const streams = await Promise.all(

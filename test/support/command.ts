@@ -1,5 +1,5 @@
 /** The command line: within the test, or as people and orchestrators run it, as a process of its own. */
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Readable, Writable } from 'node:stream'
@@ -90,6 +90,29 @@ export async function runProcess(
   return { code, out, err }
 }
 
+function outputOf(child: ChildProcessWithoutNullStreams, name: string) {
+  let written = ''
+  let over = false
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk
+    })
+  }
+  child.once('close', () => {
+    over = true
+  })
+  return {
+    /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
+    says: async (part: string) => {
+      await until(`${name} prints "${part}"`, () => written.includes(part) || over)
+      if (!written.includes(part)) throw new Error(`${name} ended without "${part}":\n${written}`)
+      return written
+    },
+    written: () => written,
+    isOver: () => over
+  }
+}
+
 export type Running = ReturnType<typeof running>
 
 /** Starts a program that serves, or asks; both its outputs count as one. */
@@ -100,32 +123,19 @@ export function running(
   env: RunOptions['env'] = {}
 ) {
   const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
-  let written = ''
+  const { says, written } = outputOf(child, 'the command')
   cleanUp(() => {
     child.kill('SIGKILL')
     const isMade = env['NODE_OPTIONS']?.includes('fault-on-signal') === true
-    if (isMade || !written.includes('"event":"process.uncaught"')) return
-    throw new Error(`an error that nothing caught:\n${written}`)
+    if (isMade || !written().includes('"event":"process.uncaught"')) return
+    throw new Error(`an error that nothing caught:\n${written()}`)
   })
-  let over = false
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      written += chunk
-    })
-  }
   const ended = once(child, 'close').then(([code, signal]) => {
-    over = true
     return { code: code as number | null, signal: signal as NodeJS.Signals | null }
   })
-  const says = async (part: string) => {
-    await until(`the command prints "${part}"`, () => written.includes(part) || over)
-    if (!written.includes(part)) throw new Error(`ended without saying "${part}":\n${written}`)
-    return written
-  }
   return {
-    /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
     says,
-    written: () => written,
+    written,
     /** Resolves with the addresses of a gateway, once it says that it listens. */
     listens: async () => {
       const [, url = '', opsUrl = ''] =
@@ -151,27 +161,16 @@ export function runningLine(
 ) {
   const child = spawn('sh', ['-c', `exec 2>&1; ${line}`], { ...options, detached: true })
   const { pid = 0 } = child
-  let written = ''
-  let over = false
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    written += chunk
-  })
-  child.once('close', () => {
-    over = true
-  })
+  const { says, written, isOver } = outputOf(child, line)
   cleanUp(async () => {
     try {
       process.kill(-pid, 'SIGTERM')
     } catch {
       // All of the group have ended.
     }
-    await until(`"${line}" ends`, () => over)
+    await until(`"${line}" ends`, isOver)
   })
-  const says = async (part: string) => {
-    await until(`"${line}" prints "${part}"`, () => written.includes(part) || over)
-    if (!written.includes(part)) throw new Error(`"${line}" ended:\n${written}`)
-  }
-  return { child, pid, says, written: () => written }
+  return { child, pid, says, written }
 }
 
 export const start = (

@@ -30,13 +30,8 @@ export function blocksOf(file: string): Block[] {
   return blocks
 }
 
-export interface Exchange {
-  readonly command: string
-  readonly expected: string
-}
-
 /** A transcript of a terminal: commands after `$ `, each with what it prints, up to an empty line. */
-export function exchangesOf(transcript: string): Exchange[] {
+export function exchangesOf(transcript: string) {
   return transcript.split('\n\n').map(part => {
     const [, command = '', expected = ''] = /^\$ ((?:[^\n]*\\\n)*[^\n]*)\n([^]*)$/.exec(part) ?? []
     return { command, expected }

@@ -6,11 +6,6 @@ import type { Called, CallOptions, TestGateway } from './gateway.ts'
 // Documents are read by tests that name the members they expect.
 type Tree = Record<string, any>
 
-export interface Described extends Called {
-  /** Why the body does not fit its schema; undefined if it does. */
-  readonly fault: string | undefined
-}
-
 export async function documentOf(gateway: TestGateway) {
   const document = (await (await gateway.ops('/openapi.json')).json()) as Tree
   const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -31,13 +26,14 @@ export async function documentOf(gateway: TestGateway) {
     return ajv.validate(local, json) ? undefined : ajv.errorsText()
   }
   /**
-   * Calls a path, and compares the body with the response of its status.
+   * Calls a path, and compares the body with the response of its status: `fault` says why it does
+   * not fit.
    * @param options `at`: the path in the document, where that has a parameter
    */
   const call = async (
     path: string,
     { at = path, ...options }: CallOptions & { at?: string } = {}
-  ): Promise<Described> => {
+  ) => {
     const answer = await gateway.call(path, options)
     const method = options.method ?? (options.json === undefined ? 'GET' : 'POST')
     const statuses = [answer.status, `${String(answer.status)[0]}XX`, 'default']

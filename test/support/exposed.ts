@@ -6,17 +6,14 @@ import { testRedis } from './redis.ts'
 import { json, testUpstream } from './upstream.ts'
 import { until } from './until.ts'
 
-/** The labels of each metric, by its name, as a scrape of the text format shows them. */
-export type Exposed = ReadonlyMap<string, ReadonlySet<string>>
-
 const schema = {
   type: 'object',
   required: ['id'],
   properties: { id: { type: 'integer' }, rows: { type: 'array' } }
 }
 
-/** @returns the metrics of the text, those of histograms without their endings */
-export function metricsIn(text: string): Exposed {
+/** @returns the labels of each metric of the text, by its name; those of histograms without endings */
+export function metricsIn(text: string) {
   const metrics = new Map<string, Set<string>>()
   const histograms = new Set<string>()
   for (const line of text.split('\n')) {

@@ -104,8 +104,6 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     /** What happens to requests whose path fits `faultAt`. */
     fault: undefined as Fault | undefined,
     faultAt: /./,
-    /** Signs everybody in as this account without a page. */
-    signsIn: undefined as string | undefined,
     /** Paths, with their queries, that were asked for. */
     asked: [] as string[],
     /** The requests for tokens: the type of grant, and the error if there was one. */
@@ -251,14 +249,13 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
 
   /** The page on which an account is chosen, and what it posts. */
   async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chosen =
-      request.method === 'POST' ? (await readForm(request)).get('account') : self.signsIn
-    if (chosen == null) {
+    if (request.method !== 'POST') {
       response.setHeader('content-type', 'text/html')
       const button = (name: string) => `<button name="account" value="${name}">${name}</button>`
       response.end(`<form method="post">${Object.keys(accounts).map(button).join('')}</form>`)
       return
     }
+    const chosen = (await readForm(request)).get('account') ?? ''
     const outcome = chosen === '' ? { error: 'access_denied' } : { login: { accountId: chosen } }
     await provider.interactionFinished(request, response, outcome)
   }

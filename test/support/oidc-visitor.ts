@@ -1,14 +1,6 @@
 /** A browser that signs in at an OpenID provider, as far as cookies, redirects and our pages go. */
 import { oidcPath, plainBrowser, type TestProvider } from './oidc-provider.ts'
 
-export interface Visited {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  /** Where a redirect leads, or a page goes on by itself. */
-  readonly next: string
-}
-
 export type Visitor = ReturnType<typeof oidcVisitor>
 
 /** @param gatewayUrl which may change with each request, as behind a load balancer */
@@ -16,7 +8,8 @@ export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
   const { jar, ask: send } = plainBrowser()
   const atProvider = provider.browser()
 
-  async function ask(path: string, headers: Record<string, string> = {}): Promise<Visited> {
+  /** `next`: where a redirect leads, or a page goes on by itself. */
+  async function ask(path: string, headers: Record<string, string> = {}) {
     const isCrossSite = headers['sec-fetch-site'] === 'cross-site'
     const usual = {
       'sec-fetch-site': 'same-origin',
@@ -50,7 +43,7 @@ export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
     atProvider,
     comeBack,
     /** @returns what `finish` answers */
-    signIn: async (account: string, returnTo?: string): Promise<Visited> =>
+    signIn: async (account: string, returnTo?: string) =>
       await comeBack(await atProvider((await start(returnTo)).next, account)),
     /** A call of the console. */
     call: async (path: string) => {

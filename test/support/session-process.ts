@@ -21,21 +21,10 @@ export async function readyProcess(t: Test, files: Files, options: ProcessOption
     const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })
     return cookieIn(answer.headers['set-cookie'])
   }
-  return { gateway, signIn }
-}
-
-interface Options extends ProcessOptions {
-  /** The sections of gateway.yaml. */
-  readonly redis: Record<string, unknown>
-  readonly session?: object
-}
-
-export async function sessionProcess(t: Test, { redis, session, ...more }: Options) {
-  const { gateway, signIn } = await readyProcess(t, { redis, gateway: { session } }, more)
   const call = async (path: string, cookie: string, method = 'GET') => {
     const answer = await fetch(gateway.url + path, { method, headers: { cookie } })
     await answer.arrayBuffer()
     return answer
   }
-  return { call, signIn }
+  return { gateway, signIn, call }
 }

@@ -5,7 +5,7 @@ import { MemoryStore } from '../../src/session/memory-store.ts'
 import { RedisStore } from '../../src/session/redis-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { Sessions } from '../../src/session/sessions.ts'
-import type { Follower, SessionStore } from '../../src/session/store.ts'
+import type { Follower, Opening, SessionStore } from '../../src/session/store.ts'
 import { Tracking } from '../../src/session/tracking.ts'
 import {
   createSecretId,
@@ -13,6 +13,7 @@ import {
   keyOf,
   type Live,
   type NewSession,
+  type SignedIn,
   signedInOf
 } from '../../src/session/types.ts'
 import { redisConfig } from './config.ts'
@@ -48,6 +49,16 @@ export const sessionsOver = (store: SessionStore, more: Partial<Options> = {}): 
     config: usual,
     ...more
   })
+
+/** What a store is asked to open. */
+export const openingOf = (user: SignedIn, more: Partial<Opening> = {}): Opening => ({
+  key: keyOf(createSecretId(user)),
+  stored: { sealed: 'sealed', idleMs: hour, absoluteMs: hour },
+  user,
+  max: 3,
+  refuse: false,
+  ...more
+})
 
 /** Opens a session as a sign-in does. */
 export async function signIn(sessions: Sessions, opening = newSession(), former?: Live) {

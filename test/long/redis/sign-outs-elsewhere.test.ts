@@ -5,7 +5,7 @@ import { lose } from '../../support/failover.ts'
 import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
-import { sessionProcess } from '../../support/session-process.ts'
+import { readyProcess } from '../../support/session-process.ts'
 import { profile } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
 
@@ -16,7 +16,7 @@ const sessionCount = 900
 const watchedMs = 5000
 
 async function processOf(t: Test, sentinels: readonly string[], primary: string) {
-  const { call, signIn } = await sessionProcess(t, { redis: { sentinels, primary } })
+  const { call, signIn } = await readyProcess(t, { redis: { sentinels, primary } })
   return {
     signIn,
     profile: async (cookie: string) => (await call(profile, cookie)).status,

@@ -5,11 +5,10 @@ import { connect, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { parse, stringify } from 'yaml'
 import { type Authority, testAuthority } from '../../support/authority.ts'
 import { callOnce } from '../../support/call.ts'
 import { run } from '../../support/command.ts'
-import { testGateway } from '../../support/gateway.ts'
+import { noLockout, testGateway, writeConfig } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { open, raw } from '../../support/raw.ts'
 import { password } from '../../support/sign-in.ts'
@@ -38,20 +37,6 @@ async function handshake(url: string, options: ConnectionOptions = {}) {
 }
 
 const fingerprint = async (url: string) => (await handshake(url)).fingerprint
-
-/** A change that a reload takes over. */
-function raiseLimit(folder: string): void {
-  const file = join(folder, 'limits.yaml')
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.replace('max: 100000', 'max: 200000'))
-}
-
-/** Puts `server.tls` into gateway.yaml, or takes it away. */
-function setTls(folder: string, tls: object | undefined): void {
-  const file = join(folder, 'gateway.yaml')
-  const { server, ...others } = parse(readFileSync(file, 'utf8')) as { server: object }
-  writeFileSync(file, stringify({ ...others, server: { ...server, tls: tls ?? null } }))
-}
 
 /** A folder of PEM files, and the config that names them. */
 function pemFiles(folder: string) {
@@ -193,9 +178,12 @@ t.test('a certificate for a listener without TLS waits for the restart', async t
   const gateway = await testGateway(t.after)
   const restartNeeded = ['server.tls']
   const reload = async () => await gateway.reload('operator')
-  setTls(gateway.folder, tls)
+  const text = readFileSync(join(gateway.folder, 'gateway.yaml'), 'utf8')
+  const withTls = `server:\n  tls: ${JSON.stringify(tls)}`
+  writeConfig(gateway.folder, 'gateway.yaml', text.replace('server:', withTls))
   t.match(await reload(), { outcome: 'unchanged', restartNeeded })
-  raiseLimit(gateway.folder)
+  const limits = { 'signed-in': { by: 'user', max: 200_000, window: '1m' } }
+  writeConfig(gateway.folder, 'limits.yaml', { lockout: noLockout, limits })
   t.match(await reload(), { changes: [/^limits\.signed-in\.max /], restartNeeded })
   use(second)
   t.match(await reload(), { outcome: 'unchanged', restartNeeded }, 'also when it is renewed')
