@@ -33,12 +33,8 @@ export async function testUpstream(
 ) {
   const seen: Seen[] = []
   let begun = 0
-  const aborted = Promise.withResolvers<void>()
   const server = createServer(async (request, response) => {
     begun++
-    response.on('close', () => {
-      if (!response.writableFinished) aborted.resolve()
-    })
     const body = await buffer(request).catch(() => undefined)
     if (body === undefined) return
     const { method = '', url = '', headers, rawHeaders } = request
@@ -72,8 +68,6 @@ export async function testUpstream(
     begun: () => begun,
     /** Connections that were ever opened. */
     connections: () => connections,
-    /** Resolves when a running answer's connection was closed by the other side. */
-    aborted: () => aborted.promise,
     /** Resolves when nobody holds a connection. */
     idle: async () => {
       if (open > 0) await new Promise<void>(resolve => void (onIdle = resolve))
