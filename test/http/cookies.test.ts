@@ -12,7 +12,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   if (seen.url.startsWith('/store/slow')) held.push(pass)
   else pass()
 }
-const wire = await openWire(t.after, {}, { answer })
+const wire = await openWire(t.after, {}, answer)
 const { gateway, backend, cookie } = wire
 
 const right = { username: 'alice', password }
