@@ -73,5 +73,3 @@ t.test('case 7: other replicas get to know it', async t => {
   await wait(300)
   t.equal(await there.status('/strict', { cookie }), 200)
 })
-
-t.end()
