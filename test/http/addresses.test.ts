@@ -20,8 +20,7 @@ const routes = {
 async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
   const gateway = await testGateway(t.after, {
     backend: { url: addresses, ...more },
-    routes,
-    limits: {}
+    routes
   })
   const ask = async (method = 'GET', body?: string, path = '/api/plain') =>
     await gateway.call(path, { method, ...(body !== undefined && { body }) })
