@@ -1,4 +1,4 @@
-/** An upstream of several addresses: who is asked, who is left out, and what is asked again. */
+/** An upstream's addresses: who is asked, who is left out, what is asked again, and what operators see of it. */
 import dns from 'node:dns'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -20,8 +20,7 @@ const routes = {
 async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
   const gateway = await testGateway(t.after, {
     backend: { url: addresses, ...more },
-    routes,
-    limits: {}
+    routes
   })
   const ask = async (method = 'GET', body?: string, path = '/api/plain') =>
     await gateway.call(path, { method, ...(body !== undefined && { body }) })
@@ -73,6 +72,49 @@ t.test('all addresses get requests, each with its own Host', async t => {
   }
   const count = backends.flatMap(({ seen }) => seen).length
   t.equal(count, 60, 'and no others: nothing is checked')
+})
+
+t.test('a dead address is left out, no request fails, and operators alone are told', async t => {
+  const [one, two] = [await testUpstream(t.after), await testUpstream(t.after)]
+  const dead = await deadAddress()
+  const { ask, log, metrics, ...gateway } = await gatewayOf(t, [one.url, two.url, dead])
+  await until('the dead one is left out', async () => {
+    const { status, text, headers } = await ask()
+    if (status !== 200) throw new Error(`${status}`)
+    t.notMatch(text + JSON.stringify([...headers]), /127\.0\.0\.1/, 'no response names an address')
+    return (await metrics()).includes('upstream_addresses{upstream="b",state="up"} 2')
+  })
+  t.equal(log.filter(({ level }) => level === 'error').length, 0)
+  const lines = log.filter(({ event }) => String(event).startsWith('upstream.'))
+  t.match(lines, [{ event: 'upstream.address.open', upstream: 'b', address: dead, level: 'warn' }])
+  t.equal(lines.length, 1, 'one line for the change')
+
+  const text = await metrics()
+  t.match(text, 'upstream_addresses{upstream="b",state="open"} 1')
+  t.match(text, 'upstream_address_opened_total{upstream="b"} 1')
+  t.match(text, /upstream_retries_total\{upstream="b",kind="elsewhere"\} [1-9]/)
+  t.notMatch(text, dead, 'no label grows with addresses')
+  const degraded = `degraded, 1 of 3 addresses: ${dead} does not work: requests failed`
+  const ready = await gateway.ops('/readyz')
+  t.equal(ready.status, 200)
+  t.match(await ready.json(), { 'status': 'ready', 'upstream b': degraded })
+  const shown = await fetch(`${gateway.opsUrl}/readyz`)
+  t.same([shown.status, await shown.json()], [200, { status: 'ready' }])
+  t.match((await gateway.opsJson('status')).upstreams, [
+    { address: one.url, state: 'up', inFlight: 0 },
+    { address: two.url, state: 'up', inFlight: 0 },
+    { address: dead, state: 'open', inFlight: 0 }
+  ])
+})
+
+t.test('the only address is never left out: it answers as soon as it is back', async t => {
+  const port = await freePort()
+  const { ask } = await gatewayOf(t, [`http://127.0.0.1:${port}`])
+  for (let count = 0; count < 5; count++) {
+    t.match(await ask('POST', 'x'), { status: 502, json: { errorCode: 'upstream.refused' } })
+  }
+  await listenAt(t, port, '127.0.0.1', () => 'back')
+  t.match(await ask('POST', 'x'), { status: 200, text: 'back' })
 })
 
 for (const [method, body] of [

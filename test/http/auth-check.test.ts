@@ -3,10 +3,7 @@ import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 
 const gateway = await testGateway(t.after, {
-  gateway: {
-    server: { origins: ['https://console.example.com'] },
-    identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles' }
-  },
+  gateway: { server: { origins: ['https://console.example.com'] } },
   routes: { endpoints: { check: {} } }
 })
 const check = async (cookie: string, query = '', headers = {}) =>

@@ -150,5 +150,3 @@ t.test('case R8: a session that may not be opened ends at its back-end, alone', 
   t.equal(await gateway.status('/api/session', { cookie }), 200)
   await ended('t3')
 })
-
-t.end()

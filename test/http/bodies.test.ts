@@ -8,11 +8,7 @@ import { open, raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../support/wire.ts'
 
-const limits = {
-  sizes: { body: '1MiB' },
-  limits: { generous: { by: 'address', max: 1_000_000, window: '1m' } }
-}
-const wire = await openWire(t.after, { limits })
+const wire = await openWire(t.after)
 const { gateway, backend, cookie, signedIn } = wire
 
 const untilClosed = { enough: () => false }
@@ -218,7 +214,7 @@ t.test('an upload may take longer than the first byte, and than a small body', a
   const upstream = await testUpstream(t.after)
   const other = await testGateway(t.after, {
     gateway: { server: { requestTimeout: '400ms' } },
-    limits: { ...limits, sizes: { body: '10MiB' } },
+    limits: { sizes: { body: '10MiB' } },
     routes: wireRoutes(upstream.url, { responseTimeout: '400ms' })
   })
   const line = await open(t.after, other.url)

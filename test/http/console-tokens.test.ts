@@ -61,39 +61,36 @@ const forms = {
 for (const [credential, value] of Object.entries(forms)) {
   const name = credential === 'bearer' ? 'authorization' : 'x-access-token'
 
-  t.test(
-    `with ${credential}, routes and WebSockets send the session’s own token alone`,
-    async t => {
-      const { gateway, backend, socketUpstream } = await setUp(t, { credential })
-      const cookie = `${await gateway.signIn('alice')}; ${cookies}; theme=dark`
-      for (const path of ['plain', 'passing', 'mapped', 'parted']) {
-        const from = backend.seen.length
-        t.equal(await gateway.status(`/api/${path}?${query}`, { cookie, headers }), 200)
-        for (const seen of backend.seen.slice(from)) {
-          t.notMatch(textOf(seen), stolen, path)
-          t.match(seen.headers, { 'x-user-id': 'alice', [name]: value }, path)
-          const sent = path === 'mapped' ? '?p=1' : '?page=1'
-          t.equal(seen.url, seen.url.startsWith('/more') ? '/more' : `/api/${path}${sent}`)
-        }
+  t.test(`with ${credential}, routes and WebSockets send the session’s token alone`, async t => {
+    const { gateway, backend, socketUpstream } = await setUp(t, { credential })
+    const cookie = `${await gateway.signIn('alice')}; ${cookies}; theme=dark`
+    for (const path of ['plain', 'passing', 'mapped', 'parted']) {
+      const from = backend.seen.length
+      t.equal(await gateway.status(`/api/${path}?${query}`, { cookie, headers }), 200)
+      for (const seen of backend.seen.slice(from)) {
+        t.notMatch(textOf(seen), stolen, path)
+        t.match(seen.headers, { 'x-user-id': 'alice', [name]: value }, path)
+        const sent = path === 'mapped' ? '?p=1' : '?page=1'
+        t.equal(seen.url, seen.url.startsWith('/more') ? '/more' : `/api/${path}${sent}`)
       }
-      t.equal(backend.seen.length, 6, 'sign-in, four routes, one of them with a part')
-      await gateway.call(`/api/plain?${query}`, { method: 'POST', cookie, headers, json: {} })
-      t.notMatch(textOf(backend.seen.at(-1) as Seen), stolen)
-      await gateway.call(`/api/open?${query}`, { cookie, headers })
-      t.match(backend.seen.at(-1)?.url, '/api/open?page=1')
-      t.notMatch(textOf(backend.seen.at(-1) as Seen), 'real-token', 'nobody’s on a public route')
-
-      const protocols = [stolen, 'chat']
-      const client = await dial(`${gateway.url}/api/chat?${query}`, { cookie, headers, protocols })
-      t.equal(client.protocol, stolen, 'what the console offered is agreed with it alone')
-      const [asked] = socketUpstream.requests
-      t.equal(asked?.url, '/api/chat?page=1')
-      t.notMatch(asked?.rawHeaders.join(' '), stolen)
-      t.match(asked?.headers, { 'x-user-id': 'alice', [name]: value })
-      t.equal(asked?.headers['sec-websocket-protocol'], undefined)
-      client.close()
     }
-  )
+    t.equal(backend.seen.length, 6, 'sign-in, four routes, one of them with a part')
+    await gateway.call(`/api/plain?${query}`, { method: 'POST', cookie, headers, json: {} })
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), stolen)
+    await gateway.call(`/api/open?${query}`, { cookie, headers })
+    t.match(backend.seen.at(-1)?.url, '/api/open?page=1')
+    t.notMatch(textOf(backend.seen.at(-1) as Seen), 'real-token', 'nobody’s on a public route')
+
+    const protocols = [stolen, 'chat']
+    const client = await dial(`${gateway.url}/api/chat?${query}`, { cookie, headers, protocols })
+    t.equal(client.protocol, stolen, 'what the console offered is agreed with it alone')
+    const [asked] = socketUpstream.requests
+    t.equal(asked?.url, '/api/chat?page=1')
+    t.notMatch(asked?.rawHeaders.join(' '), stolen)
+    t.match(asked?.headers, { 'x-user-id': 'alice', [name]: value })
+    t.equal(asked?.headers['sec-websocket-protocol'], undefined)
+    client.close()
+  })
 }
 
 const queries: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   if (seen.url.startsWith('/store/slow')) held.push(pass)
   else pass()
 }
-const wire = await openWire(t.after, {}, { answer })
+const wire = await openWire(t.after, {}, answer)
 const { gateway, backend, cookie } = wire
 
 const right = { username: 'alice', password }
@@ -65,9 +65,7 @@ t.test('no session of before is adopted at sign-in, nor ended by one that fails'
 for (const method of ['POST', 'GET']) {
   t.test(`after sign-out by ${method} the cookie is worthless`, async t => {
     const mine = await gateway.signIn()
-    const [cleared] = sessionCookies(await signOut(mine, method))
-    const ends = /^console_sid=; (?=.*Path=\/)(?=.*(?:Max-Age=0|Expires=Thu, 01 Jan 1970))/
-    t.match(cleared, ends)
+    await signOut(mine, method)
     const before = backend.begun()
     const revoked = { status: 401, json: { errorCode: 'session.revoked' } }
     for (const path of ['/api/notices', '/api/account/profile', '/api/admin/x']) {

@@ -1,6 +1,6 @@
 /** Back-ends whose session is a cookie, and that want a token against forged requests (CSRF). */
 import t from 'tap'
-import { cookieOf, type Files, testGateway } from '../support/gateway.ts'
+import { cookieOf, testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -20,7 +20,7 @@ interface Asked {
 interface BackEnd {
   /** A back-end of its own state. */
   readonly create: () => (asked: Asked) => Answer
-  readonly source: object
+  readonly source: Record<string, unknown>
   readonly csrf: object
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -155,19 +155,14 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
       response.writeHead(reply.status, { ...type, ...reply.headers })
       response.end(reply.json === undefined ? '' : JSON.stringify(reply.json))
     })
-    const { url } = backend
-    const files: Files = {
-      gateway: { login: { sources: { b: { kind: 'upstream-login', upstream: 'b', ...source } } } },
-      routes: {
-        upstreams: { b: { url, credential: { as: 'cookies', csrf }, headers } },
-        routes: { orders: { path: '/api/orders', methods: ['GET', 'POST'], upstream: 'b' } }
-      }
-    }
-    const { call, log } = await testGateway(t.after, files)
-    const signIn = async (password: string) =>
-      await call('/api/auth/admin/login', { json: { username: 'carol', password } })
-    t.match(await signIn('wrong'), { status: 401, json: { errorCode: 'login.refused' } })
-    const signedIn = await signIn('right')
+    const { call, log, attempt } = await testGateway(t.after, {
+      backend: { url: backend.url, credential: { as: 'cookies', csrf }, headers },
+      source,
+      routes: { routes: { orders: { methods: ['GET', 'POST'] } } }
+    })
+    const wrong = await attempt('carol', { password: 'wrong' })
+    t.match(wrong, { status: 401, json: { errorCode: 'login.refused' } })
+    const signedIn = await attempt('carol', { password: 'right' })
     t.equal(signedIn.status, 200)
     t.notMatch(String(signedIn.headers.getSetCookie()), /XSRF|laravel|JSESSION|SESS=/)
     const cookie = cookieOf(signedIn)

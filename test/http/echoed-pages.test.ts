@@ -1,6 +1,5 @@
 /** Pages of lists: numbers that a console reads again, and totals that a back-end has in a header. */
 import t from 'tap'
-import { faultsOf, textFolder } from '../support/config-files.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
@@ -53,14 +52,6 @@ t.test('case C1: the list has the page that the console asked for', async t => {
   t.equal(backend.seen[0]?.url, '/api/list?page=1&limit=20')
   const bare = await gateway.call('/api/none?current=2')
   t.strictSame(bare.json, [{ id: 1 }], 'no object, no member')
-})
-
-t.test('without `paging` nobody knows how the console asks', async t => {
-  const folder = textFolder(t.after, {
-    'routes.yaml': 'shapes:\n  s: [{ echo: { page: a, size: b } }]\n'
-  })
-  const fault = faultsOf(folder).find(each => each.includes('echo'))
-  t.match(fault, /^routes\.yaml:2 shapes\.s\.0\.echo: needs `paging` at the top/)
 })
 
 t.test('json-server, JHipster, PostgREST: the total of a bare list is in a header', async t => {

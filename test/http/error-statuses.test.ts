@@ -7,17 +7,16 @@ import { testUpstream } from '../support/upstream.ts'
 const componentOf = (document: Record<string, any>, place: string) =>
   document['components'].schemas[place.split('/').at(-1) ?? '']
 
-const shaped = { path: '/api/shaped', upstream: 'b', shape: 'whole' }
-const plain = { path: '/api/plain', upstream: 'b' }
+const shaped = { shape: 'whole' }
 
 /** A gateway before a back-end that answers 404 to everything, and its document. */
 async function documented(t: Test, routes: object, gateway: Record<string, unknown> = {}) {
   const { url } = await testUpstream(t.after, (_request, response) => {
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"message":"none"}')
   })
-  const upstreams = { b: { url } }
   const shapes = { whole: [{ wrap: 'envelope' }] }
-  const running = await testGateway(t.after, { gateway, routes: { upstreams, shapes, ...routes } })
+  const files = { gateway, backend: url, routes: { shapes, ...routes } }
+  const running = await testGateway(t.after, files)
   return { ...(await documentOf(running)), signIn: running.signIn }
 }
 
@@ -40,7 +39,7 @@ t.test('errors with the status 200 stand beside the success in the document', as
   const custom = { members: { message: 'msg', requestId: false }, errors }
   const { document, responseOf, call, signIn } = await documented(
     t,
-    { routes: { shaped, plain } },
+    { routes: { shaped, plain: {} } },
     { envelope: { dialect: 'custom', successCode: '0000', custom } }
   )
   for (const path of ['/api/shaped', '/api/session', '/api/account/profile', '/api/plain']) {
@@ -62,8 +61,8 @@ t.test('errors with the status 200 stand beside the success in the document', as
 
 t.test('an answer with the status of an error stands beside that error', async t => {
   const answer = { json: { reason: 'gone' }, status: 403, inEnvelope: 'none' }
-  const gone = { access: { roles: ['admin'] }, answer, path: '/api/gone' }
-  const busy = { ...gone, path: '/api/busy', answer: { ...answer, status: 503 } }
+  const gone = { access: { roles: ['admin'] }, answer }
+  const busy = { ...gone, answer: { ...answer, status: 503 } }
   const { document, responseOf, call, signIn } = await documented(t, { routes: { gone, busy } })
   const [alice, bob] = [await signIn(), await signIn('bob')]
   for (const [cookie, json] of [
@@ -88,7 +87,7 @@ t.test('an answer with the status of an error stands beside that error', async t
 })
 
 t.test('the own errors of a back-end stand in the document, also with errorStatus ok', async t => {
-  const routes = { plain: { ...plain, errorStatus: 'ok' } }
+  const routes = { plain: { errorStatus: 'ok' } }
   const { responseOf, call, signIn } = await documented(t, { routes })
   const own = await call('/api/plain', { cookie: await signIn() })
   t.match(own, { status: 404, json: { message: 'none' } })

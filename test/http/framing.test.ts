@@ -10,7 +10,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
   response.writeHead(200, headers).write('x'.repeat(100_000))
 }
-const wire = await openWire(t.after, {}, { answer })
+const wire = await openWire(t.after, {}, answer)
 const { gateway, backend, signedIn } = wire
 
 const untilClosed = { enough: () => false }

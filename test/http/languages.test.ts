@@ -5,6 +5,7 @@ import { loginPath } from '../support/wire.ts'
 
 const session = { en: 'Please sign in.', zh: '请先登录。' }
 const refused = { en: 'The user name or the password is wrong.', zh: '用户名或密码错误。' }
+const own = '请到登录页'
 const wrong = { json: { username: 'alice', password: `not-${password}` } }
 
 t.test('case C3: the gateway speaks the language of the browser', async t => {
@@ -25,13 +26,7 @@ t.test('case C3: the gateway speaks the language of the browser', async t => {
 for (const [envelope, language, none, no, status] of [
   [{ errorStatus: 'ok' }, 'zh-CN', session.zh, refused.zh, 200],
   [{ language: 'en' }, 'zh-CN', session.en, refused.en, 401],
-  [
-    { language: 'zh', messages: { 'session.none': '请到登录页' } },
-    'en',
-    '请到登录页',
-    refused.zh,
-    401
-  ]
+  [{ language: 'zh', messages: { 'session.none': own } }, 'en', own, refused.zh, 401]
 ] as const) {
   t.test(`case C3: what config says wins: ${Object.keys(envelope).join()}`, async t => {
     const { call } = await testGateway(t.after, { gateway: { envelope } })
@@ -41,5 +36,3 @@ for (const [envelope, language, none, no, status] of [
     t.match(answer, { status, json: { message: no } })
   })
 }
-
-t.end()

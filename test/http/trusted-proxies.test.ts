@@ -121,6 +121,8 @@ t.test('a load balancer is believed by its address or its block, in any spelling
     t.equal(await told(address), 429, 'both are one caller')
   }
   t.equal(await told('2001:db8:9:0:7::7'), 429, 'so is a /64')
+  t.equal(await told('2001:db8:9:1::1'), '2001:db8:9:1::1', 'but not the next one')
+  t.equal(await told('11.1.2.3'), 429, 'IPv4 in IPv6 dress counts as IPv4')
 })
 
 t.test('the port of X-Forwarded-Host is the listener’s, one of config, or none', async t => {

@@ -26,10 +26,7 @@ export async function streamingBackend(cleanUp: CleanUp) {
     response.on('close', () => clearInterval(timer))
   }
   const backend = await testUpstream(cleanUp, ({ url = '' }, response) => {
-    if (url.includes('partial')) {
-      begin(response, 'text/event-stream')
-      response.write('data: whole\n\ndata: begun')
-    } else if (url.includes('events')) {
+    if (url.includes('events')) {
       begin(response, 'text/event-stream')
       tick(response, 'data: tick\n\n')
     } else if (url.includes('file')) {

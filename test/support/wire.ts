@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { type Files, testGateway } from './gateway.ts'
 import { type RawAnswer, raw } from './raw.ts'
-import { json, testUpstream } from './upstream.ts'
+import { testUpstream } from './upstream.ts'
 
 export type Wire = Awaited<ReturnType<typeof openWire>>
 
@@ -35,16 +35,10 @@ export function wireRoutes(url: string, upstream: object = {}, more: object = {}
 export async function openWire(
   cleanUp: (undo: () => unknown) => void,
   files: Omit<Files, 'routes'> = {},
-  {
-    answer = json(200, { ok: 1 }),
-    upstream = {}
-  }: { answer?: Parameters<typeof testUpstream>[1]; upstream?: object } = {}
+  answer?: Parameters<typeof testUpstream>[1]
 ) {
   const backend = await testUpstream(cleanUp, answer)
-  const gateway = await testGateway(cleanUp, {
-    ...files,
-    routes: wireRoutes(backend.url, upstream)
-  })
+  const gateway = await testGateway(cleanUp, { ...files, routes: wireRoutes(backend.url) })
   const cookie = await gateway.signIn()
   /** Alice's session, as the value of a field and as a line. */
   return { gateway, backend, cookie, signedIn: `Cookie: ${cookie}` }

@@ -13,6 +13,7 @@ const maintenance =
   /required property 'until'|^until must .*01T06:00Z|properties route$|PATCH, DELETE|^message must/
 const end = /is a time in the future, at most 7 days ahead/
 const nowhere = /has no route "nowhere"/
+const block = /no credential source "users", but users-file|is blank|forMs must be/
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 const until = inMs(3_600_000)
 
@@ -42,7 +43,8 @@ const bodies: ReadonlyArray<
   ['maintenance', maintenance, {}, { until: 'tomorrow' }, { until, route: ['orders'] }],
   ['maintenance', maintenance, { until, methods: ['GRAB'] }, { until, message: 'x'.repeat(501) }],
   ['maintenance', end, { until: inMs(-1000) }, { until: inMs(8 * 86_400_000) }],
-  ['maintenance', nowhere, { until, routes: ['nowhere'] }]
+  ['maintenance', nowhere, { until, routes: ['nowhere'] }],
+  ['users/block', block, { name: 'a', source: 'users' }, { name: '  ' }, { name: 'a', forMs: 1e15 }]
 ]
 
 /** Queries likewise. */
