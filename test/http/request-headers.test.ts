@@ -244,6 +244,8 @@ t.test('no field makes a request another one, or one of somebody', async t => {
 const cookies: ReadonlyArray<readonly [given: string, passed: string | undefined]> = [
   ['theme=dark;TOKEN__=old; lang="de"; themes=x; =theme; theme', 'theme=dark; lang="de"'],
   ['other=1', undefined],
+  // Of the operators' page, on a port of the same host.
+  ['console_ops=x; __Host-console_ops=x;console_ops ="x"; theme=dark', 'theme=dark'],
   ['theme; =x; ;', undefined],
   [' \ttheme =dark\t ', 'theme =dark'],
   ...['\u00a0theme=x', 'theme\u00a0=x', 'Theme=x', '__Host-theme=x'].map(
