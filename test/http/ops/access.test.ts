@@ -41,7 +41,8 @@ t.test('without the secret, or with a wrong one, only health and forms answer', 
       const answer = await callOps(opsUrl, path, { method, headers, ...json })
       t.equal(answer.status, 401, `${method} ${path} with ${authorization}`)
       t.match(answer.headers['www-authenticate'], /^Bearer/)
-      if (method !== 'HEAD') t.match(answer.json, { code: 'ops.secret' })
+      const requestId = answer.headers['x-request-id']
+      if (method !== 'HEAD') t.match(answer.json, { code: 'ops.secret', requestId })
     }
     t.equal(await statusOf('/healthz', headers), 200)
     t.same((await callOps(opsUrl, '/readyz', { headers })).json, { status: 'ready' })
@@ -154,11 +155,12 @@ t.test('a cookie of one listener opens nothing at the other', async t => {
   }
 })
 
-t.test('no answer may be framed, sniffed, stored or read by another site', async t => {
+t.test('each answer has its id, and may not be framed, stored or read by another site', async t => {
   const fences = {
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
       "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    'x-request-id': /^[\da-f-]{36}$/,
     'x-frame-options': 'DENY',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
