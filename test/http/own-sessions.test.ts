@@ -1,8 +1,5 @@
 /** The sessions of users: their own to see and close, so many at a time, each end in the ledger. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parse, stringify } from 'yaml'
 import {
   audit,
   configFolder,
@@ -10,12 +7,14 @@ import {
   type Files,
   password,
   type TestGateway,
-  testGateway
+  testGateway,
+  writeConfig
 } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { testUsers } from '../support/users.ts'
 
 const login = '/api/auth/admin/login'
 const profile = '/api/account/profile'
@@ -152,12 +151,8 @@ async function revokedIn(folder: string, count: number) {
   return lines()
 }
 
-function removeBob(folder: string): void {
-  const path = join(folder, 'users.yaml')
-  const { users } = parse(readFileSync(path, 'utf8')) as { users: Record<string, unknown> }
-  delete users['bob']
-  writeFileSync(path, stringify({ users }))
-}
+const removeBob = (folder: string) =>
+  writeConfig(folder, 'users.yaml', { users: { alice: testUsers.alice } })
 
 t.test('sessions that a user closes, and those that a sign-in replaces, have a line', async t => {
   const { folder, call, signIn, ops } = await start(t, {

@@ -1,7 +1,6 @@
 /** Response headers that hold a place: those at the back-end become public ones, no other is told. */
-import { once } from 'node:events'
-import { type IncomingMessage, request as httpRequest } from 'node:http'
 import t from 'tap'
+import { callOnce } from '../support/call.ts'
 import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope } from '../support/wire.ts'
@@ -41,14 +40,8 @@ const gateway = await testGateway(t.after, {
   }
 })
 const bytes = (text: string) => Buffer.from(text).toString('latin1')
-/** fetch would set `Host` itself. */
-const post = async (path: string, host = 'console.example.com') => {
-  const fields = { host, 'content-type': 'application/json', 'content-length': '2' }
-  const asked = httpRequest(gateway.url + path, { method: 'POST', headers: fields })
-  const [response] = (await once(asked.end('{}'), 'response')) as [IncomingMessage]
-  const text = String(await response.toArray())
-  return { status: response.statusCode, headers: response.headers, text }
-}
+const post = async (path: string, host = 'console.example.com') =>
+  await callOnce(gateway.url + path, { headers: { host }, json: {} })
 const locationOf = async (path: string, host?: string) =>
   (await post(path, host)).headers['location']
 
