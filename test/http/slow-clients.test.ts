@@ -25,10 +25,7 @@ const gatewayWith = async (server: object) =>
   await testGateway(t.after, {
     gateway: { server, console: { root: 'dist' } },
     code: { 'dist/large.bin': '0'.repeat(size) },
-    limits: {
-      sizes: { shape: '16MiB' },
-      limits: { all: { by: 'address', max: 1_000_000, window: '1h' } }
-    },
+    limits: { limits: {}, sizes: { shape: '16MiB' } },
     routes: {
       ...wireRoutes(backend.url, {}, { shaped }),
       shapes: { same: [{ drop: ['nothing'] }] }
