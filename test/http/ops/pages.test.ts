@@ -262,12 +262,6 @@ t.test('Config: faults with file and line, the diff, and a reload', async t => {
   t.match(await reload({ yes: 'on' }), /Done: Reads the config files/)
 })
 
-t.test('an operator signs out', async t => {
-  const out = await post('/ops/', new URLSearchParams({ act: 'sign-out' }))
-  t.match(out, { status: 303, headers: { 'set-cookie': [/Max-Age=0/] } })
-  t.match((await call('/ops/')).text, /<title>Sign in/)
-})
-
 t.test('what needs attention stands on each page: upstream, sign-in, replicas, Redis', async t => {
   const redis = await testRedis(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
