@@ -60,7 +60,7 @@ t.test('an address that opens all connections it can leaves some to others', asy
 t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const { url, port } = await testRedis(t.after)
   const gateway = await testGateway(t.after, { gateway: { ops }, redis: url })
-  const consoleCookie = await gateway.signIn()
+  await gateway.signIn()
   const { cookie } = await signInToOps(gateway.opsUrl)
   const statusOf = async (each: string) =>
     (await callOps(gateway.opsUrl, me, { headers: { cookie: each.trim() } })).status
@@ -69,15 +69,12 @@ t.test('what somebody plants in Redis makes nobody an operator', async t => {
   const session = keys.find(key => key.startsWith('{cg}:s:')) ?? ''
   await redisCli(port, 'zadd', '{cg}:operator-sign-outs', '-5', 'x', 'nan-sense', 'y')
   const forged = [
-    consoleCookie.replace('console_sid', 'console_ops'),
     `console_ops=${await redisCli(port, 'get', session)}`,
     `console_ops=${randomBytes(90).toString('base64url')}`,
     cookie.slice(0, -2),
     `${cookie}A`
   ]
   for (const each of forged) t.equal(await statusOf(each), 401, each)
-  const atConsole = { cookie: cookie.replace('console_ops', 'console_sid') }
-  t.equal((await gateway.call('/api/account/profile', atConsole)).status, 401)
 })
 
 t.end()
