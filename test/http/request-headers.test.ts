@@ -335,14 +335,6 @@ t.test('values of the profile are headers, no client’s own of these names are'
   t.notMatch(namesOf(nobodys).join(), /x[-_](?:tenant|dept|none|object)/)
 })
 
-t.test('a foreign Host is neither reflected nor told to the back-end', async t => {
-  for (const path of ['/api/plain', '/api/open/plain', '/api/nothing']) {
-    const bytes = `GET ${path} HTTP/1.1\r\nHost: evil.example\r\n${alice}\r\n\r\n`
-    t.notMatch((await raw(gateway.url, bytes)).whole, 'evil.example')
-  }
-  t.notMatch(lastSeen().rawHeaders.join('\n'), 'evil.example')
-})
-
 t.test('fields that belong to one connection end at the gateway', async t => {
   const fields = [
     'Content-Type: text/plain',
