@@ -116,11 +116,8 @@ t.test('case 6: a redirect keeps its bytes', async t => {
   }
   headers = { location: bytes('/app/shop/登录') }
   const { status: still, text, headers: sent } = await post('/shaped/x')
-  t.same(
-    [still, text, sent.location],
-    [302, '', '/shaped/%E7%99%BB%E5%BD%95'],
-    'where it is shaped'
-  )
+  t.same([still, text], [302, ''])
+  t.equal(sent.location, '/shaped/%E7%99%BB%E5%BD%95', 'where it is shaped')
   headers = { location: bytes('https://login.example/登录?a=é') }
   t.equal(await locationOf('/raw/x'), 'https://login.example/%E7%99%BB%E5%BD%95?a=%C3%A9')
 })
@@ -166,11 +163,8 @@ t.test('case 13: a cookie loses the back-end’s domain, and its path is the pub
     ...[`sid=a=b; Expires=${expires}`, 'sid=domain=x'].map(same => [same, same] as const)
   ]
   headers = { 'set-cookie': cookies.map(([written]) => written) }
-  const sent = (await post('/api/orders')).headers['set-cookie']
-  t.same(
-    sent,
-    cookies.map(([, each]) => each)
-  )
+  const expected = cookies.map(([, sent]) => sent)
+  t.same((await post('/api/orders')).headers['set-cookie'], expected)
   headers = { 'set-cookie': ['cart=1; Domain=shop.internal; Path=/app/shop/a'] }
   t.same((await post('/shaped/x')).headers['set-cookie'], ['cart=1; Path=/shaped/a'])
 })

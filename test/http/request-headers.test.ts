@@ -149,11 +149,8 @@ t.test('a field sent twice does not slip through beside ours', async t => {
   t.equal(names.length, 1)
   const { headers } = lastSeen()
   await sent('/api/quiet', fields)
-  t.same(
-    namesOf(headers).filter(name => !(name in lastSeen().headers)),
-    ['x-from', 'x-staff', 'x-staff-login', 'x-staff-may'],
-    'an upstream that is not to be told who asks is told nothing'
-  )
+  const untold = namesOf(headers).filter(name => !(name in lastSeen().headers))
+  t.same(untold, ['x-from', 'x-staff', 'x-staff-login', 'x-staff-may'], 'where nothing may be told')
 })
 
 t.test('Connection cannot make the gateway drop what it adds', async t => {

@@ -148,10 +148,8 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
     for (const shaped of answers) {
       t.match(shaped, { status: 502, json: { errorCode: 'shape.too-large' } }, coding)
     }
-    t.ok(
-      process.resourceUsage().maxRSS - before < 300 * 1024,
-      `${coding}: ${Math.round((process.resourceUsage().maxRSS - before) / 1024)} MiB more at the peak`
-    )
+    const more = (process.resourceUsage().maxRSS - before) / 1024
+    t.ok(more < 300, `${coding}: ${Math.round(more)} MiB more at the peak`)
   }
 })
 
@@ -259,11 +257,8 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
   t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
   const part = await gateway.call('/api/plain', { headers })
   t.match(backend.seen.at(-1)?.headers, headers)
-  t.same(
-    [part.status, part.text, part.headers.get('content-range')],
-    [206, text.slice(0, 5), `bytes 0-4/${text.length}`],
-    'without a shape a part is a part'
-  )
+  t.match(part, { status: 206, text: /^\{"ite$/ }, 'without a shape a part is a part')
+  t.equal(part.headers.get('content-range'), range['content-range'])
   for (const senseless of [sends('{"items":[]}', range, 206), sends('', {}, 304)]) {
     const refused = { status: 502, json: { errorCode: 'upstream.invalid' } }
     t.match(await when(senseless), refused)

@@ -213,10 +213,8 @@ t.test('Maintenance: all, or a route, begun and ended here', async t => {
   const page = '/ops/maintenance'
   const begin = async (extra: Record<string, string>) =>
     await press(page, 'Begin maintenance', { minutes: '30', message: '', ...extra })
-  t.match(
-    await begin({ message: 'Back at noon.' }),
-    /Done: Closes routes.*alice.*every route.*Back at noon\./
-  )
+  const begun = await begin({ message: 'Back at noon.' })
+  t.match(begun, /Done: Closes routes.*alice.*every route.*Back at noon\./)
   t.match(await read('/ops/'), /maintenance: alice closes every route until 20/)
   t.equal(await statusOf('orders', cookie), 503)
   t.match(await press(page, 'End all'), /Done: Opens what.*Nothing is closed/)
