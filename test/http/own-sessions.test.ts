@@ -2,7 +2,6 @@
 import t, { type Test } from 'tap'
 import {
   audit,
-  configFolder,
   cookieOf,
   type Files,
   password,
@@ -11,7 +10,6 @@ import {
   writeConfig
 } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
-import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { testUsers } from '../support/users.ts'
@@ -195,17 +193,6 @@ t.test('a change of the users file has lines for the sessions that it ends', asy
   t.match(await revokedIn(folder, 2), [line, line])
   const reload = linesIn(folder).find(({ kind }) => kind === 'config.reload')
   t.match(reload, { operator: 'operator', via: 'secret', outcome: 'done' })
-})
-
-t.test('users who were removed while the gateway did not run have a line at the start', async t => {
-  const redis = await testRedis(t.after)
-  const folder = await configFolder({ gateway: { audit }, redis: redis.url })
-  const first = await testGateway(() => {}, folder)
-  await first.signIn('bob')
-  await first.stop({ noticeMs: 0 })
-  removeBob(folder)
-  await testGateway(t.after, folder)
-  t.match(await revokedIn(folder, 1), [{ user: 'bob', detail: { by: 'users-file' } }])
 })
 
 t.test('a session whose back-end refuses to renew its token has a line', async t => {
