@@ -105,9 +105,8 @@ t.test('what a key may not do, and what is no key', async t => {
   const cookie = await gateway.signIn('alice')
   const [, inCookie = ''] = /=([\w-]{48})/.exec(cookie) ?? []
   const foreign = { headers: { origin: 'https://evil.example' }, method: 'POST' }
-  const rows: ReadonlyArray<
-    readonly [string, string, number, (string | undefined)?, CallOptions?]
-  > = [
+  type Row = readonly [string, string, number, (string | undefined)?, CallOptions?]
+  const rows: readonly Row[] = [
     [key, '/api/orders/1', 200],
     [key, '/api/orders/1', 200, undefined, foreign],
     [key, '/api/orders/1', 200, undefined, { headers: { authorization: `bearer  ${key}` } }],

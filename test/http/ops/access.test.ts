@@ -181,6 +181,7 @@ t.test('each answer has its id, and may not be framed, stored or read by another
 t.test('what is no sound request is refused, with a code and an id, and not framed', async t => {
   const own = `host: ${ownHost}`
   const get = `GET ${me} HTTP/1.1`
+  const chunked = 'transfer-encoding: chunked'
   const many = Array.from({ length: 2100 }, () => 'x:')
   const rows: ReadonlyArray<readonly [status: number, code: string, ...requests: string[][]]> = [
     // What two programs could read in two ways.
@@ -189,21 +190,13 @@ t.test('what is no sound request is refused, with a code and an id, and not fram
     [400, 'request.malformed', [`GET ${me} HTTP/2.0`, own], ['nothing of HTTP']],
     [400, 'request.malformed', [`GET http://${ownHost}${me} HTTP/1.1`, own]],
     [400, 'request.malformed', [`GET http://evil.example${me} HTTP/1.1`, own]],
-    [
-      400,
-      'request.malformed',
-      ['POST /ops/api/reload HTTP/1.0', own, 'transfer-encoding: chunked']
-    ],
+    [400, 'request.malformed', ['POST /ops/api/reload HTTP/1.0', own, chunked]],
     [400, 'request.malformed', ['GET /%ff HTTP/1.1', own], ['GET /ops/assets/%zz/x HTTP/1.1', own]],
     [414, 'request.uri-too-long', [`GET /ops/requests/${'a'.repeat(200)} HTTP/1.1`, own]],
     [431, 'request.headers', ['GET / HTTP/1.1', own, `x: ${'y'.repeat(20_000)}`]],
     [405, 'route.method', ['CONNECT a:1 HTTP/1.1', 'host: a:1']],
-    [
-      417,
-      'request.expectation',
-      [get, own, 'expect: 200-ok'],
-      [get, own, 'expect: 100-continue, x']
-    ]
+    [417, 'request.expectation', [get, own, 'expect: 200-ok']],
+    [417, 'request.expectation', [get, own, 'expect: 100-continue, x']]
   ]
   for (const [status, code, ...requests] of rows) {
     for (const lines of requests) {
