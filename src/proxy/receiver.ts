@@ -15,6 +15,8 @@ export interface Call {
   readonly headers: Record<string, string | string[]>
   /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
   readonly body?: string | Buffer | Upload | null
+  /** A request of the gateway's own keeps the type of its body, whatever headers are fixed. */
+  readonly isOwn?: true
   /** Aborted, with a GatewayError, when the response is not needed any more. */
   readonly signal?: AbortSignal | undefined
   /** The request that it is for, and why. */

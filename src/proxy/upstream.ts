@@ -72,11 +72,10 @@ export function createUpstream(
     config,
     /** @throws GatewayError `upstream.*`, `overloaded`, the reason of the call's signal */
     send: (call: Call): Promise<UpstreamResponse> => {
-      const { headers, body } = call
+      const { headers, isOwn } = call
       const { 'content-type': type } = headers
       if (fixedHeaders !== undefined) Object.assign(headers, fixedHeaders)
-      // A body that the gateway writes keeps its own type.
-      if (typeof body === 'string' && type !== undefined) headers['content-type'] = type
+      if (isOwn && type !== undefined) headers['content-type'] = type
       return sendCall(context, call)
     },
     /** Outside the pool. @returns also the headers that are to be sent @throws GatewayError */
@@ -99,6 +98,7 @@ export async function fetchWhole(
 ): Promise<WholeResponse> {
   const response = await send({
     ...call,
+    isOwn: true,
     path: base + call.path,
     totalMs: call.timeoutMs,
     collectBytes: maxBytes,

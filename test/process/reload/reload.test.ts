@@ -164,7 +164,10 @@ t.test('a renewed authority of Redis needs a restart, whatever else is reloaded'
   writeFileSync(ca, old)
   t.match(await reload(), { outcome: 'unchanged', restartNeeded: [] })
   rmSync(ca)
-  t.match(await reload(), { outcome: 'refused', faults: [/redis\.ca: the file cannot be read/] })
+  t.match(await reload(), {
+    outcome: 'refused',
+    faults: [/redis\.ca: the file "ca.pem" cannot be read/]
+  })
 })
 
 t.test('users come, go and change without a restart; the log tells no hash', async t => {
