@@ -19,10 +19,8 @@ const gatewayWith = async (after: (undo: () => unknown) => void, clientId = 'con
     identity: { source: 'x-user-source' },
     login: { sources: { 'users-file': { kind: 'users-file' }, sso } }
   }
-  const orders = {
-    ...{ path: '/api/orders/*', methods: ['GET', 'POST'], keys: true },
-    ...{ access: { roles: ['user'] }, passHeaders: ['authorization'] }
-  }
+  const access = { roles: ['user'] }
+  const orders = { path: '/api/orders/*', keys: true, access, passHeaders: ['authorization'] }
   const files = { gateway, backend: backend.url, routes: { routes: { orders, closed: {} } } }
   return await testGateway(after, files, provider.environment)
 }

@@ -1,21 +1,18 @@
 /** The sessions of users: their own to see and close, so many at a time, each end in the ledger. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { parse, stringify } from 'yaml'
 import {
   audit,
-  configFolder,
   cookieOf,
   type Files,
   password,
   type TestGateway,
-  testGateway
+  testGateway,
+  writeConfig
 } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
-import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { testUsers } from '../support/users.ts'
 
 const login = '/api/auth/admin/login'
 const profile = '/api/account/profile'
@@ -152,12 +149,8 @@ async function revokedIn(folder: string, count: number) {
   return lines()
 }
 
-function removeBob(folder: string): void {
-  const path = join(folder, 'users.yaml')
-  const { users } = parse(readFileSync(path, 'utf8')) as { users: Record<string, unknown> }
-  delete users['bob']
-  writeFileSync(path, stringify({ users }))
-}
+const removeBob = (folder: string) =>
+  writeConfig(folder, 'users.yaml', { users: { alice: testUsers.alice } })
 
 t.test('sessions that a user closes, and those that a sign-in replaces, have a line', async t => {
   const { folder, call, signIn, ops } = await start(t, {
@@ -200,17 +193,6 @@ t.test('a change of the users file has lines for the sessions that it ends', asy
   t.match(await revokedIn(folder, 2), [line, line])
   const reload = linesIn(folder).find(({ kind }) => kind === 'config.reload')
   t.match(reload, { operator: 'operator', via: 'secret', outcome: 'done' })
-})
-
-t.test('users who were removed while the gateway did not run have a line at the start', async t => {
-  const redis = await testRedis(t.after)
-  const folder = await configFolder({ gateway: { audit }, redis: redis.url })
-  const first = await testGateway(() => {}, folder)
-  await first.signIn('bob')
-  await first.stop({ noticeMs: 0 })
-  removeBob(folder)
-  await testGateway(t.after, folder)
-  t.match(await revokedIn(folder, 1), [{ user: 'bob', detail: { by: 'users-file' } }])
 })
 
 t.test('a session whose back-end refuses to renew its token has a line', async t => {

@@ -149,11 +149,8 @@ t.test('a field sent twice does not slip through beside ours', async t => {
   t.equal(names.length, 1)
   const { headers } = lastSeen()
   await sent('/api/quiet', fields)
-  t.same(
-    namesOf(headers).filter(name => !(name in lastSeen().headers)),
-    ['x-from', 'x-staff', 'x-staff-login', 'x-staff-may'],
-    'an upstream that is not to be told who asks is told nothing'
-  )
+  const untold = namesOf(headers).filter(name => !(name in lastSeen().headers))
+  t.same(untold, ['x-from', 'x-staff', 'x-staff-login', 'x-staff-may'], 'where nothing may be told')
 })
 
 t.test('Connection cannot make the gateway drop what it adds', async t => {
@@ -244,6 +241,8 @@ t.test('no field makes a request another one, or one of somebody', async t => {
 const cookies: ReadonlyArray<readonly [given: string, passed: string | undefined]> = [
   ['theme=dark;TOKEN__=old; lang="de"; themes=x; =theme; theme', 'theme=dark; lang="de"'],
   ['other=1', undefined],
+  // Of the operators' page, on a port of the same host.
+  ['console_ops=x; __Host-console_ops=x;console_ops ="x"; theme=dark', 'theme=dark'],
   ['theme; =x; ;', undefined],
   [' \ttheme =dark\t ', 'theme =dark'],
   ...['\u00a0theme=x', 'theme\u00a0=x', 'Theme=x', '__Host-theme=x'].map(
@@ -331,14 +330,6 @@ t.test('values of the profile are headers, no client’s own of these names are'
   }
   const nobodys = await sent('/api/open/of-profile', spelt)
   t.notMatch(namesOf(nobodys).join(), /x[-_](?:tenant|dept|none|object)/)
-})
-
-t.test('a foreign Host is neither reflected nor told to the back-end', async t => {
-  for (const path of ['/api/plain', '/api/open/plain', '/api/nothing']) {
-    const bytes = `GET ${path} HTTP/1.1\r\nHost: evil.example\r\n${alice}\r\n\r\n`
-    t.notMatch((await raw(gateway.url, bytes)).whole, 'evil.example')
-  }
-  t.notMatch(lastSeen().rawHeaders.join('\n'), 'evil.example')
 })
 
 t.test('fields that belong to one connection end at the gateway', async t => {

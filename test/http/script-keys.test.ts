@@ -1,11 +1,8 @@
 /** Keys for scripts, from the commands that make them to the requests of back-ends. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { parse, stringify } from 'yaml'
 import { run } from '../support/command.ts'
-import { audit, type CallOptions, configFolder, testGateway } from '../support/gateway.ts'
+import { audit, type CallOptions, testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { testRedis } from '../support/redis.ts'
@@ -38,25 +35,22 @@ const shop = {
   user: { id: 'id', username: 'name' }
 }
 
-async function start(t: Test, redis?: string, limits = {}) {
-  const folder = await configFolder({
+async function start(t: Test, redis?: string, limits = {}, session = {}) {
+  const gateway = await testGateway(t.after, {
     gateway: {
       audit,
+      session,
       identity: { source: 'x-user-source' },
       login: { sources: { 'users-file': { kind: 'users-file' }, shop } }
     },
     redis,
     backend: backend.url,
     routes,
-    limits: { limits }
+    limits: { limits },
+    code: { 'next-secret': 'another session secret of thirty-two' }
   })
-  return await startAt(t, folder)
-}
-
-async function startAt(t: Test, folder: string) {
-  const gateway = await testGateway(t.after, folder)
   /** `keys` of the command line. */
-  const keys = async (...words: string[]) => await run(['keys', ...words, '-c', folder])
+  const keys = async (...words: string[]) => await run(['keys', ...words, '-c', gateway.folder])
   const create = async (...words: string[]) => (await keys('create', ...words)).out.trim()
   const withKey = async (key: string, path: string, options: CallOptions = {}) => {
     const headers = { authorization: `Bearer ${key}`, ...options.headers }
@@ -111,9 +105,8 @@ t.test('what a key may not do, and what is no key', async t => {
   const cookie = await gateway.signIn('alice')
   const [, inCookie = ''] = /=([\w-]{48})/.exec(cookie) ?? []
   const foreign = { headers: { origin: 'https://evil.example' }, method: 'POST' }
-  const rows: ReadonlyArray<
-    readonly [string, string, number, (string | undefined)?, CallOptions?]
-  > = [
+  type Row = readonly [string, string, number, (string | undefined)?, CallOptions?]
+  const rows: readonly Row[] = [
     [key, '/api/orders/1', 200],
     [key, '/api/orders/1', 200, undefined, foreign],
     [key, '/api/orders/1', 200, undefined, { headers: { authorization: `bearer  ${key}` } }],
@@ -168,11 +161,8 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
     t.equal((await gateway.call('/api/account/profile', { cookie })).status, 401)
     t.equal(await statusOf(nightly), 200, 'a key is no session')
-    t.match(
-      await gateway.opsJson('sessions'),
-      { users: 0, sessions: [] },
-      'nor is it listed as one'
-    )
+    const listed = await gateway.opsJson('sessions')
+    t.match(listed, { users: 0, sessions: [] }, 'nor is it listed as one')
     t.match(await keys('revoke', 'nightly'), { code: 0, out: 'revoked: nightly\n' })
     t.match(await keys('revoke', 'nightly'), { code: 3, out: '', err: /No such key/ })
     t.equal(await statusOf(nightly), 401)
@@ -232,17 +222,11 @@ t.test('Redis holds a hash; while it is away keys are 503, and after it as befor
 
 t.test('a key that is used outlives the secret of its day', async t => {
   const redis = await testRedis(t.after)
-  const { create, folder, stop } = await start(t, redis.url)
+  const startWith = async (...names: readonly string[]) =>
+    await start(t, redis.url, {}, { secrets: names.map(name => `file:${name}`) })
+  const { create, stop } = await startWith('session-secret')
   const key = await create('old', '--role', 'user')
   await stop({ noticeMs: 0 })
-  const startWith = async (...names: readonly string[]) => {
-    const file = join(folder, 'gateway.yaml')
-    const content = parse(readFileSync(file, 'utf8')) as { session: object }
-    const session = { ...content.session, secrets: names.map(name => `file:${name}`) }
-    writeFileSync(file, stringify({ ...content, session }))
-    return await startAt(t, folder)
-  }
-  writeFileSync(join(folder, 'next-secret'), 'another session secret of thirty-two')
   const both = await startWith('next-secret', 'session-secret')
   t.equal(await both.statusOf(key), 200)
   await until('its use is listed', async () => !/never/.test((await both.keys('list')).out))

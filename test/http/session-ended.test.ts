@@ -44,8 +44,7 @@ const gateway = await testGateway(t.after, {
     upstreams: Object.fromEntries(upstreams),
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: Object.fromEntries(routes)
-  },
-  limits: {}
+  }
 })
 const signIn = async () => await gateway.signIn('anna')
 const calls = async (path: string, cookie: string, method = 'GET') => {

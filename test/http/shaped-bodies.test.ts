@@ -58,7 +58,6 @@ const gateway = await testGateway(t.after, {
       raw: { ...open, upstream: 'raws', shape: 'list' },
       own: { shape: 'list' },
       plain: open,
-      ok: { ...open, shape: 'page', errorStatus: 'ok' },
       parts: {
         access: 'public',
         parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
@@ -148,10 +147,8 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
     for (const shaped of answers) {
       t.match(shaped, { status: 502, json: { errorCode: 'shape.too-large' } }, coding)
     }
-    t.ok(
-      process.resourceUsage().maxRSS - before < 300 * 1024,
-      `${coding}: ${Math.round((process.resourceUsage().maxRSS - before) / 1024)} MiB more at the peak`
-    )
+    const more = (process.resourceUsage().maxRSS - before) / 1024
+    t.ok(more < 300, `${coding}: ${Math.round(more)} MiB more at the peak`)
   }
 })
 
@@ -190,21 +187,6 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
     t.match(line, { route: 'list', level: 'warn', reason })
     t.notMatch(refused.text + JSON.stringify(gateway.log), 'do-not-log')
   }
-})
-
-t.test('odd JSON is shaped as far as it goes', async t => {
-  for (const [body, data] of [
-    ['null', []],
-    ['[1,2]', []],
-    ['{"items":{"a":1}}', []],
-    ['{"items":[null,1,"x",[],{"id":1,"secret":"s"}]}', [null, 1, 'x', [], { id: 1 }]],
-    ['{"items":[{"id":1,"__proto__":{"a":1}}],"__proto__":{"items":[{"id":9}]}}', [{ id: 1 }]]
-  ] as const) {
-    const shaped = await when(sends(body))
-    t.match(shaped, { status: 200, json: { total: data.length } }, body)
-    t.same(shaped.json.data, data, body)
-  }
-  t.equal(({} as Record<string, unknown>)['a'], undefined)
 })
 
 t.test('ids of more digits than JavaScript holds arrive as they were sent', async t => {
@@ -274,11 +256,8 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
   t.same([shaped.status, shaped.json.total, shaped.headers.get('accept-ranges')], [200, 2, null])
   const part = await gateway.call('/api/plain', { headers })
   t.match(backend.seen.at(-1)?.headers, headers)
-  t.same(
-    [part.status, part.text, part.headers.get('content-range')],
-    [206, text.slice(0, 5), `bytes 0-4/${text.length}`],
-    'without a shape a part is a part'
-  )
+  t.match(part, { status: 206, text: /^\{"ite$/ }, 'without a shape a part is a part')
+  t.equal(part.headers.get('content-range'), range['content-range'])
   for (const senseless of [sends('{"items":[]}', range, 206), sends('', {}, 304)]) {
     const refused = { status: 502, json: { errorCode: 'upstream.invalid' } }
     t.match(await when(senseless), refused)
@@ -319,10 +298,8 @@ t.test('where 200 is said to everything, statuses are true and errors enveloped'
   }
 })
 
-t.test('where the console wants 200, errors have it: everywhere, or on one route', async t => {
-  const gone = page({ code: 40400, msg: 'No such order' })
-  t.match(await when(gone, '/api/ok'), { status: 200, json: { success: false } })
-  t.equal((await gateway.call('/api/nowhere')).status, 404)
+t.test('where the console wants 200, errors have it, but on a route with their own', async t => {
+  answer = page({ code: 40400, msg: 'No such order' })
   const everywhere = await testGateway(t.after, {
     gateway: { envelope: { errorStatus: 'ok' } },
     backend: backend.url,

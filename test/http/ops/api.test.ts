@@ -42,11 +42,8 @@ t.test('the API describes each of its routes', async t => {
     '/ops/api/limits': { get: {} },
     '/ops/api/openapi.json': { get: {} }
   })
-  t.same(
-    Object.keys(paths).filter(path => !path.startsWith('/ops/api/')),
-    [],
-    'no page'
-  )
+  const pages = Object.keys(paths).filter(path => !path.startsWith('/ops/api/'))
+  t.same(pages, [])
   const ajv = formats.default(new Ajv({ strict: false, allErrors: true }))
   for (const [path, operations] of Object.entries(paths)) {
     for (const operation of Object.values(operations)) t.type(operation['summary'], 'string', path)
@@ -58,25 +55,6 @@ t.test('the API describes each of its routes', async t => {
     )
     const fits = ajv.compile(isOpen ? ofAnswer : (closed(ofAnswer) as Schema))
     t.ok(fits(answer), `${path} ${JSON.stringify(fits.errors)}`)
-  }
-})
-
-t.test('each answer has its id, and so has each error', async t => {
-  const id = /^[\da-f-]{36}$/
-  for (const path of ['/healthz', '/readyz', '/metrics', '/ops/', '/ops/api/requests']) {
-    t.match((await gateway.ops(path)).headers.get('x-request-id'), id, path)
-  }
-  const refused = await fetch(`${gateway.opsUrl}/ops/api/requests`)
-  const errors = [
-    refused,
-    await gateway.ops('/nowhere'),
-    await gateway.ops('/ops/api/requests?status=x'),
-    await gateway.ops('/ops/api/reload', { json: {}, headers: { origin: 'http://evil.example' } })
-  ]
-  for (const response of errors) {
-    const requestId = response.headers.get('x-request-id')
-    t.match(requestId, id)
-    t.match(await response.json(), { error: String, requestId }, `${response.status}`)
   }
 })
 

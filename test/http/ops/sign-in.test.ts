@@ -1,9 +1,6 @@
 /** Sign-in of operators, by whom and by what, and the ends of their sessions. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { stringify } from 'yaml'
-import { audit, noLockout, password, testGateway } from '../../support/gateway.ts'
+import { audit, noLockout, password, testGateway, writeConfig } from '../../support/gateway.ts'
 import { linesIn } from '../../support/ledger.ts'
 import { oidcSource, opsOidcPath, testProvider } from '../../support/oidc-provider.ts'
 import { oidcVisitor } from '../../support/oidc-visitor.ts'
@@ -116,7 +113,7 @@ t.test('the session ends with a changed password, a lost role, or the user', asy
   for (const name of names) cookies.push((await signInToOps(opsUrl, name)).cookie)
   const statuses = async () => await Promise.all(cookies.map(each => statusAt(opsUrl, each)))
   t.same(await statuses(), [200, 200, 200, 200])
-  writeFileSync(join(folder, 'users.yaml'), stringify({ users: changes }))
+  writeConfig(folder, 'users.yaml', { users: changes })
   await ops('/ops/api/reload', { json: { yes: true } })
   t.same(await statuses(), [401, 401, 401, 200])
 })

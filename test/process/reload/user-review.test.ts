@@ -139,8 +139,11 @@ t.test('what changed while no gateway ran is judged at start', async t => {
   const { start } = await onRedis(t)
   const before = await start()
   const [his, hers] = [await before.signIn('bob'), await before.signIn('alice')]
-  const after = await start({ alice: lesser })
+  const after = await start({ alice: lesser }, files.gateway)
   await after.logged(({ msg }) => msg === 'users.bob removed; 1 session closed')
+  const lines = () => linesIn(after.folder).filter(({ kind }) => kind === 'sessions.revoked')
+  await until('its line is written', () => lines().length > 0)
+  t.match(lines(), [{ user: 'bob', detail: { by: 'users-file' } }])
   t.same(await seen(after, his, hers), [revoked, 'user'])
   // An older replica does not bring him back.
   await hears(before, his)
