@@ -151,8 +151,10 @@ async function signIn(t: Test, call: Caller, username: string) {
 
 /** Starts a proxy, which serves from then on. */
 async function start(t: Test, prepare: Prepare, ports: Ports, call: Caller): Promise<void> {
-  const [program, ...words] = prepare(t.testdir({}), ports)
-  const proxy = running(t.after, program, words)
+  const folder = t.testdir({})
+  const [program, ...words] = prepare(folder, ports)
+  // Where Caddy writes its config by itself.
+  const proxy = running(t.after, program, words, { XDG_CONFIG_HOME: folder })
   // Killed it would leave its own processes behind.
   t.after(async () => {
     proxy.signal('SIGTERM')
