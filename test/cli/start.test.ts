@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { running, runProcess, start } from '../support/command.ts'
+import { runProcess, start } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -58,19 +58,6 @@ t.test('an address that the machine does not have, or not free, gives one line',
     t.match({ code, err }, { code: 1, err: line }, line)
     t.equal(err.trim().split('\n').length, 1)
   }
-})
-
-t.test('start runs without a command; SIGTERM ends it, and what it logs is JSON', async t => {
-  const words = ['src/launch.js', '--config', await configFolder()]
-  const gateway = running(t.after, process.execPath, words)
-  const { url } = await gateway.listens()
-  t.equal((await fetch(`${url}/api/account/profile`)).status, 401)
-  gateway.signal('SIGTERM')
-  t.same(await gateway.ended, { code: 0, signal: null })
-  const written = await gateway.says('stopped')
-  t.match(written, 'stopping')
-  const lines = written.trim().split('\n')
-  t.doesNotThrow(() => lines.map(line => JSON.parse(line) as unknown))
 })
 
 t.test('a second SIGTERM ends it at once, and what is logged is JSON', async t => {

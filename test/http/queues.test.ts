@@ -80,7 +80,7 @@ t.test('thousands of large requests that time out leave nothing', async t => {
   t.equal(await metric('in_flight'), 0)
 })
 
-t.test('a client that leaves while it waits is forgotten at once', async t => {
+t.test('who leaves while it waits is forgotten at once; others come in their order', async t => {
   const { backend, gateway, held, finish, metric, lines } = await before(t, { connections: 1 })
   const running = gateway.call('/api/open/held-first')
   await until('the connection is taken', () => held.length === 1)
@@ -89,12 +89,16 @@ t.test('a client that leaves while it waits is forgotten at once', async t => {
   await until('all wait', async () => (await metric('waiting')) === 20)
   for (const { socket } of left) socket.resetAndDestroy()
   await until('none waits', async () => (await metric('waiting')) === 0)
-  const last = gateway.call('/api/open/last')
-  await until('one waits', async () => (await metric('waiting')) === 1)
+  const names = ['b', 'c', 'a']
+  const waiting = [running]
+  for (const name of names) {
+    waiting.push(gateway.call(`/api/open/${name}`))
+    await until('it waits', async () => (await metric('waiting')) === waiting.length - 1)
+  }
   finish()
-  t.same([(await running).status, (await last).status], [200, 200])
-  const paths = backend.seen.map(({ url }) => url)
-  t.same(paths, ['/public/held-first', '/public/last'])
+  for (const { status } of await Promise.all(waiting)) t.equal(status, 200)
+  const paths = backend.seen.map(({ url }) => url.replace('/public/', ''))
+  t.same(paths, ['held-first', ...names])
 })
 
 t.test('time in the queue is no time of the upstream’s', async t => {

@@ -138,6 +138,7 @@ t.test('refusals are ordinary responses', async t => {
     ['/api/admin', { cookie: bobs }, 403, 'route.forbidden'],
     ['/api/none', { cookie }, 404, 'route.unknown'],
     ['/api/chat', { cookie, headers }, 403, 'origin.refused'],
+    ['/api/open/echo', { headers }, 403, 'origin.refused'],
     ['/api/dead', {}, 502, 'upstream.refused']
   ]
   for (const [path, options, status, code] of cases) {

@@ -21,13 +21,6 @@ for (const [name, mode, seen] of faults) {
   })
 }
 
-t.test('connections that are there go dead: the gateway notices and dials anew', async t => {
-  const { proxy, both } = await behindProxy(t)
-  const trial = await startTrial(t, both, { name: 'connections that are there go dead' })
-  await trial.during(async () => await proxy.set('swallow', 'there'))
-  await trial.over()
-})
-
 t.test('the address leads to another server, whose replica the old one is: it follows', async t => {
   const { redis, proxy, both } = await behindProxy(t)
   const follow = ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${redis.port}`]

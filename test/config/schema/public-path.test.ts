@@ -2,13 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   contains,
-  fromRouterPath,
-  nearerFirst,
   overlapOf,
   parametersOf,
   pathsAround,
-  takes,
-  toRouterPath
+  takes
 } from '../../../src/config/schema/public-path.ts'
 import { seed } from '../../support/seed.ts'
 
@@ -20,13 +17,6 @@ const path = fc
 const target = fc
   .array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 5 })
   .map(segments => `/${segments.join('/')}`)
-
-t.test('the open paths around a path come nearest first, itself not among them', async t => {
-  t.same(pathsAround('/api/a/b'), ['/api/a/*', '/api/*', '/*'])
-  t.same(pathsAround('/api/a/*'), ['/api/*', '/*'])
-  t.same(pathsAround('/*'), [])
-  t.same(pathsAround('/'), ['/*'])
-})
 
 t.test('no more slashes are looked at than paths of interest have', async t => {
   t.same(pathsAround('/a/b/c/d', 2), ['/a/*', '/*'])
@@ -43,12 +33,6 @@ t.test('a :name takes one segment that is not empty, a * what is left', async t 
   t.ok(takes('/users/:id/*', '/users/7/'))
   t.notOk(takes('/users/:id/*', '/users/7'))
   t.same(parametersOf('/a/:one/b/:two/*'), ['one', 'two'])
-})
-
-t.test('text is nearer than :name, :name nearer than *', async t => {
-  const paths = ['/a/*', '/a/:x/*', '/a/:x/c', '/a/b/*', '/a/b/c', '/*']
-  const nearest = ['/a/b/c', '/a/b/*', '/a/:x/c', '/a/:x/*', '/a/*', '/*']
-  t.same(paths.toSorted(nearerFirst), nearest)
 })
 
 t.test('a target that two paths take is one of their overlap, and no other is', async t => {
@@ -82,10 +66,3 @@ function isOverlap(outer: string, inner: string): boolean {
   const bare = (text: string | undefined) => text?.replaceAll(/:\w+/g, ':')
   return bare(overlap(outer, inner)) === bare(inner)
 }
-
-t.test('the router is told that :name at the end takes no empty segment', async t => {
-  for (const each of ['/a/:id', '/a/:id/b', '/a/:id/*', '/a', '/*']) {
-    t.equal(fromRouterPath(toRouterPath(each)), each)
-  }
-  t.not(toRouterPath('/a/:id'), '/a/:id')
-})

@@ -1,9 +1,8 @@
-/** What pages of a console see in a real browser: frames, a socket of another site. */
+/** What pages of a console see in a real browser: frames. */
 import t from 'tap'
 import { testBrowser } from '../../support/chromium.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
-import { webSocketUpstream } from '../../support/websocket.ts'
 
 const browser = await testBrowser(t.teardown)
 
@@ -31,27 +30,4 @@ t.test('case 12: Chromium shows a page in a frame where its route says so', asyn
   t.ok(await shown.isVisible())
   const refused = page.frameLocator('#plain').locator('p').filter({ hasText: 'the report' })
   t.equal(await refused.count(), 0)
-})
-
-t.test('a page of another site gets no socket, though the browser sends cookies', async t => {
-  const backend = await webSocketUpstream(t.after)
-  const root = t.testdir({ 'index.html': '<!doctype html><title>chat</title>' })
-  const start = async () =>
-    await testGateway(t.after, {
-      gateway: { console: { root } },
-      backend: backend.url,
-      routes: { routes: { chat: { access: 'public', websocket: {} } } }
-    })
-  const [here, there] = [await start(), await start()]
-  const page = await browser.newPage({ bypassCSP: true })
-  await page.goto(here.url)
-  const dialled = async (url: string) =>
-    await page.evaluate(`new Promise(resolve => {
-      const socket = new WebSocket('${url.replace('http', 'ws')}/api/chat')
-      socket.onopen = () => resolve('open')
-      socket.onclose = ({ code }) => resolve(code)
-    })`)
-  t.equal(await dialled(here.url), 'open')
-  t.equal(await dialled(there.url), 1006)
-  t.equal(backend.requests.length, 1, 'the upstream was asked by the own page alone')
 })

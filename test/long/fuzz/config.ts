@@ -13,16 +13,16 @@ const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
 /** By name in routes.yaml, where each back-end listens. */
 export type Places = Readonly<Record<(typeof kinds)[number], string>>
 
-const shapedKinds = ['shaped', 'lifted', 'open/lifted', 'observed', 'strict', 'parts'] as const
-/** Where requests are the same, and run at the same time. */
-export const sharedPrefixes = ['clicked', 'lasting'].map(kind => `/api/${kind}`)
+const otherKinds = [
+  ...['shaped', 'lifted', 'open/lifted', 'observed', 'strict', 'parts', 'cached', 'lasting'],
+  'several'
+]
 export const webSocketPrefixes = ['/api/socket', '/api/open/socket']
 
 /** The public paths below which something is proxied. */
 export const proxiedPrefixes = [
   ...kinds.flatMap(kind => [`/api/${kind}`, `/api/open/${kind}`]),
-  ...shapedKinds.map(kind => `/api/${kind}`),
-  '/api/several'
+  ...otherKinds.map(kind => `/api/${kind}`)
 ]
 
 const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -61,7 +61,7 @@ function routes(places: Places): Record<string, unknown> {
       route('open/lifted', { access: 'public', shape: 'lifted' }),
       route('observed', { contract: { file: 'contract.json', mode: 'observe' } }),
       route('strict', { shape: 'rows', contract: { file: 'contract.json', mode: 'strict' } }),
-      route('clicked', { cache: 'browser' }),
+      route('cached', { cache: 'browser' }),
       route('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
       route('several', { upstream: 'several' }),
       route('socket', { methods: ['GET'], websocket: webSocket }),

@@ -1,7 +1,7 @@
 /** Requests from a grammar, as bytes: what clients, broken ones and attackers send. */
 import type { Random } from '../../support/random.ts'
 import { password } from '../../support/sign-in.ts'
-import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'
+import { proxiedPrefixes, users, webSocketPrefixes } from './config.ts'
 import { clientFrames } from './websockets.ts'
 
 interface Draft {
@@ -85,8 +85,8 @@ const mutations: ReadonlyArray<(random: Random, bytes: Buffer) => Buffer> = [
 ]
 
 const rules: readonly Rule[] = [
-  ...Array.from({ length: 6 }, () => proxied),
-  ...[shared, webSocket, ownEndpoint].flatMap(rule => [rule, rule]),
+  ...Array.from({ length: 8 }, () => proxied),
+  ...[webSocket, ownEndpoint].flatMap(rule => [rule, rule]),
   signIn,
   consoleFile,
   unknown
@@ -109,21 +109,6 @@ function proxied(random: Random, cookies: readonly string[]): Draft {
         : [])
     ],
     body: hasBody ? someBody(random) : nothing
-  }
-}
-
-/** One of few requests to the same path, so that several of them run at the same time. */
-function shared(random: Random, cookies: readonly string[]): Draft {
-  const isRead = random.chance(0.7)
-  return {
-    method: isRead ? random.pick(['GET', 'GET', 'GET', 'HEAD']) : random.pick(['POST', 'PUT']),
-    target: `${random.pick(sharedPrefixes)}/${random.integer(1, 12)}`,
-    fields: [
-      ...(random.chance(0.8) ? [`Cookie: ${cookies[0]}`] : cookieFields(random, cookies)),
-      ...(random.chance(0.1) ? [`Cache-Control: ${random.pick(['no-cache', 'no-store'])}`] : []),
-      ...(isRead ? [] : [jsonType])
-    ],
-    body: Buffer.from(isRead ? '' : '{"pay":1}')
   }
 }
 
