@@ -215,13 +215,15 @@ export class Sessions {
     return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
   }
 
-  /** @returns how many were alive, and those of them that can be read */
+  /** @returns how many were alive, and those that can be read, with what back-ends changed last */
   async endOf(user: SignedIn, end: End = {}, isMeant: (one: OfUser) => boolean = () => true) {
     const chosen = (await this.#evaluateOf(user)).filter(isMeant)
     const keys = chosen.map(({ key }) => key)
     const ended = await this.#end(user, keys, 'revoked', end)
     const sessions = chosen.flatMap(({ key, evaluation }) =>
-      'live' in evaluation && ended.includes(key) ? [evaluation.live.session] : []
+      'live' in evaluation && ended.includes(key)
+        ? [this.credentials.withHeld(evaluation.live).session]
+        : []
     )
     return { closed: ended.length, sessions }
   }

@@ -155,17 +155,24 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
       response.writeHead(reply.status, { ...type, ...reply.headers })
       response.end(reply.json === undefined ? '' : JSON.stringify(reply.json))
     })
-    const { call, log, attempt } = await testGateway(t.after, {
+    const { call, log, attempt, opsJson } = await testGateway(t.after, {
       backend: { url: backend.url, credential: { as: 'cookies', csrf }, headers },
       source,
       routes: { routes: { orders: { methods: ['GET', 'POST'] } } }
     })
     const wrong = await attempt('carol', { password: 'wrong' })
     t.match(wrong, { status: 401, json: { errorCode: 'login.refused' } })
-    const signedIn = await attempt('carol', { password: 'right' })
-    t.equal(signedIn.status, 200)
-    t.notMatch(String(signedIn.headers.getSetCookie()), /XSRF|laravel|JSESSION|SESS=/)
-    const cookie = cookieOf(signedIn)
+    const signIn = async () => {
+      const signedIn = await attempt('carol', { password: 'right' })
+      t.equal(signedIn.status, 200)
+      t.notMatch(String(signedIn.headers.getSetCookie()), /XSRF|laravel|JSESSION|SESS=/)
+      return cookieOf(signedIn)
+    }
+    const isOver = async (who: string) => {
+      await until('a sign-out there', () => answered.at(-1)?.[0] === 'POST /logout')
+      t.ok([200, 302].includes(answered.at(-1)?.[1] ?? 0), `the back-end’s session ends by ${who}`)
+    }
+    const cookie = await signIn()
     const profile = await call('/api/account/profile', { cookie })
     t.match(profile.json.data, { id: '7', access: 'admin' })
     for (const method of ['POST', 'GET', 'POST', 'POST']) {
@@ -175,8 +182,11 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
       t.strictSame(order.headers.getSetCookie(), [])
     }
     t.equal((await call('/api/account/logout', { method: 'POST', cookie })).status, 200)
-    await until('a sign-out there', () => answered.at(-1)?.[0] === 'POST /logout')
-    t.ok([200, 302].includes(answered.at(-1)?.[1] ?? 0), 'the back-end’s session ends, too')
+    await isOver('the user')
+    const other = await signIn()
+    for (const method of ['GET', 'GET']) await call('/api/orders', { method, cookie: other })
+    t.match(await opsJson('sessions/close', { user: 'carol' }), { closed: 1 })
+    await isOver('an operator, with the cookies of the last answer')
     t.notMatch(JSON.stringify(log), /XSRF|x-xsrf|of-this-session/)
   })
 }
