@@ -107,13 +107,16 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
   report(['identity'], message)
 }
 
-/** The credential of a source that an upstream gets: none where it has a token of its own. */
-export function sentBy(credential: ReturnType<typeof credentialOf>) {
-  if (credential.as === 'none' || credential.hasOwnToken) return undefined
-  return credential.as === 'cookies' ? 'cookie' : 'token'
+type Sent = 'cookie' | 'token'
+
+/** What an upstream gets of a source: nothing where it has a token of its own. */
+export function sentBy({ as, hasOwnToken, csrf }: ReturnType<typeof credentialOf>): Sent[] {
+  if (as === 'none' || hasOwnToken) return []
+  if (as !== 'cookies') return ['token']
+  return csrf !== undefined && csrf.cookie === undefined ? ['cookie', 'token'] : ['cookie']
 }
 
-export function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): boolean {
+export function gives(source: SourceConfig | undefined, what: Sent): boolean {
   if (source?.kind === 'oidc') return what === 'token'
   if (source?.kind !== 'upstream-login') return false
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
@@ -128,10 +131,7 @@ function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void
     for (const what of ['token', 'cookie'] as const) {
       // Without `from`, the only source with such a credential is meant.
       const isSent = credentials.some(
-        each =>
-          (each.from ?? name) === name &&
-          (sentBy(each) === what ||
-            (what === 'token' && each.csrf?.cookie === undefined && each.csrf))
+        each => sentBy(each).includes(what) && (each.from ?? name) === name
       )
       if (isSent || !gives(source, what)) continue
       const message = `no upstream has a \`credential\` that sends the ${what} of this source`

@@ -53,7 +53,7 @@ function checkCredential(
   const { sources } = gateway.login
   const credential = credentialOf(written)
   const { as, from, exchange, jwt, csrf } = credential
-  const what = sentBy(credential)
+  const [what] = sentBy(credential)
   const giving = Object.keys(sources).filter(each => what && gives(sources[each], what))
   if (exchange !== undefined && jwt !== undefined) {
     report([], 'takes either `exchange` or `jwt`')
@@ -77,7 +77,9 @@ function checkCredential(
     report.warn([], message)
   }
   if (what === undefined) return
-  if (csrf !== undefined) {
+  if (csrf !== undefined && as !== 'cookies') {
+    report(['csrf'], 'goes beside cookies alone: it needs `as: cookies`')
+  } else if (csrf !== undefined) {
     const sent = Object.entries(sources).filter(([each]) => giving.includes(each))
     checkCsrf(csrf, sent, message => report(['csrf'], message))
   }
