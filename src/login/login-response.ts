@@ -193,15 +193,17 @@ export function matchesTest(
   content?: unknown
 ): boolean {
   if (test.status !== undefined && !test.status.includes(status)) return false
-  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
+  const leadsTo = (start: string) => placeIn(headers)?.startsWith(start) === true
+  if (test.location?.some(leadsTo) === false) return false
   if (test.path === undefined) return true
   return valuesAt(content, test.path.split('.')).some(value => fits(test, plain(value)))
 }
 
-function leadsTo(location: string | string[] | undefined, starts: readonly string[]): boolean {
-  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
+/** Path and query of a redirect's `Location`. */
+export function placeIn({ location }: WholeResponse['headers']): string | undefined {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return undefined
   const { pathname, search } = new URL(location, 'http://upstream')
-  return starts.some(start => (pathname + search).startsWith(start))
+  return pathname + search
 }
 
 /** Whether a value is one that a test names; without any it must be there. */

@@ -3,6 +3,7 @@ import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { readJson } from '../../json/body.ts'
 import type { Json } from '../../json/values.ts'
 import { type BackEnd, callWith } from '../../login/back-end-call.ts'
+import { placeIn } from '../../login/login-response.ts'
 import type { WholeResponse } from '../../proxy/response.ts'
 import type { Credential } from '../../session/types.ts'
 import { codeOf } from './detect.ts'
@@ -103,7 +104,8 @@ export const fetchFrom = (backend: { readonly url: string }): Asked => ({
 })
 
 function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
-  const place = status >= 300 && status < 400 ? placeOf(headers['location']) : undefined
+  const isRedirect = status >= 300 && status < 400
+  const place = isRedirect ? placeIn(headers)?.replace(/(.)\/$/, '$1') : undefined
   try {
     const body = readJson(bytes, headers, maxBytes)
     const code = codeOf(body)
@@ -112,12 +114,6 @@ function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
   } catch {
     return { status, headers, place, summary: `status ${status}, no JSON` }
   }
-}
-
-function placeOf(location: unknown): string | undefined {
-  if (typeof location !== 'string' || !URL.canParse(location, 'http://back-end')) return undefined
-  const { pathname, search } = new URL(location, 'http://back-end')
-  return pathname.replace(/(.)\/$/, '$1') + search
 }
 
 export function isOk({ status }: Reply): boolean {

@@ -158,6 +158,8 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
 }
 
 function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+  // All redirects lead to a path that begins with /.
+  if (reply.place === '/') return undefined
   if (reply.place !== undefined) return { status: [reply.status], location: [reply.place] }
   if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
   const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined

@@ -49,6 +49,24 @@ const own = (status: number) => ({ status, json: { err: { id: 'E1', text: 'No.' 
 const coded = (code: number, data: unknown) => ({ json: { code, msg: 'text', data } })
 const bearer = ({ authorization }: IncomingHttpHeaders) => authorization === `Bearer ${token}`
 
+const form: Stranger = {
+  options: '--login-format form --user-path /me --route /orders',
+  signIn: '/login',
+  isIn: ({ cookie }) => cookie === `JSESSIONID=${token}`,
+  granted: { status: 302, headers: { 'location': '/', 'set-cookie': `JSESSIONID=${token}` } },
+  refused: { status: 302, headers: { location: '/login?error' } },
+  calls: {
+    'GET /me': { json: { id: 5, username: 'dora', roles: ['admin'] } },
+    'GET /orders': { json: rows },
+    'POST /logout': { status: 302, headers: { location: '/login?logout' } }
+  },
+  out: { status: 302, headers: { location: '/login' } },
+  list,
+  user: { id: '5' },
+  signOut: 'POST /logout',
+  notes: []
+}
+
 const strangers: Readonly<Record<string, Stranger>> = {
   'a token in a header of its own, 419, sign-out by DELETE': {
     options: '--login-fields user,pass --route /v1/orders --token-header X-Api-Token',
@@ -117,22 +135,11 @@ const strangers: Readonly<Record<string, Stranger>> = {
     signOut: 'POST /logout',
     notes: []
   },
-  'a form whose answers are redirects': {
-    options: '--login-format form --user-path /me --route /orders',
-    signIn: '/login',
-    isIn: ({ cookie }) => cookie === `JSESSIONID=${token}`,
-    granted: { status: 302, headers: { 'location': '/', 'set-cookie': `JSESSIONID=${token}` } },
-    refused: { status: 302, headers: { location: '/login?error' } },
-    calls: {
-      'GET /me': { json: { id: 5, username: 'dora', roles: ['admin'] } },
-      'GET /orders': { json: rows },
-      'POST /logout': { status: 302, headers: { location: '/login?logout' } }
-    },
-    out: { status: 302, headers: { location: '/login' } },
-    list,
-    user: { id: '5' },
-    signOut: 'POST /logout',
-    notes: []
+  'a form whose answers are redirects': form,
+  'a form, where those who are not signed in are led to the first page': {
+    ...form,
+    out: { status: 302, headers: { location: '/' } },
+    notes: [/`sessionEnded`/]
   },
   'a form, the scheme Token, and the user at /users/me': {
     options: '--login-format form --route /api/things/',
