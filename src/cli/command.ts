@@ -43,7 +43,7 @@ export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
 /** The first line has the heads. */
 export interface Table {
   readonly lines: ReadonlyArray<readonly string[]>
-  /** What is said where there is no row. */
+  /** The text in place of a table without rows. */
   readonly none: string
 }
 
@@ -62,7 +62,7 @@ export type Asked = readonly [
 export interface Shown {
   /** In the place of the response. */
   readonly json?: object
-  /** What is escaped already, and may have colours. */
+  /** Text that is escaped already, and may have colours. */
   readonly painted?: string
   readonly table?: Table
   readonly text?: string

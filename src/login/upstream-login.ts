@@ -1,6 +1,6 @@
 /**
- * What back-ends are asked, as config describes it: their own sign-in, a credential source; and a
- * token for a user whom another source has signed in.
+ * Two sources of credentials by calls that config describes: a back-end's own sign-in, and a token
+ * (`exchange`) for a user of another source.
  */
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'

@@ -1,4 +1,4 @@
-/** An upstream's addresses: who is asked, who is left out, what is asked again, and what operators see of it. */
+/** An upstream's addresses: which are asked, left out or asked again, and what operators see. */
 import dns from 'node:dns'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -102,7 +102,7 @@ function outputOf(child: ChildProcessWithoutNullStreams, name: string) {
     over = true
   })
   return {
-    /** Resolves with what was written so far, once it holds `part`; rejects when the process ends without it. */
+    /** Waits for output that holds `part`, and gives all of it; rejects if the process ends first. */
     says: async (part: string) => {
       await until(`${name} prints "${part}"`, () => written.includes(part) || over)
       if (!written.includes(part)) throw new Error(`${name} ended without "${part}":\n${written}`)
@@ -153,7 +153,7 @@ export function running(
   }
 }
 
-/** Starts a line of a shell in a process group of its own, which ends with the test; both its outputs count as one. */
+/** Starts a line of a shell in a process group that ends with the test. Its outputs are one. */
 export function runningLine(
   cleanUp: (undo: () => unknown) => void,
   line: string,

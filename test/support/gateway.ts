@@ -1,6 +1,6 @@
 /**
  * A gateway of its own for a test: config from objects, real sockets, its log kept. Most need no more
- * than `testGateway(t.after, { redis: redis.url, backend: backend.url, routes: { routes: { orders: {} } } })`.
+ * than `testGateway(t.after, { backend: backend.url, routes: { routes: { orders: {} } } })`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

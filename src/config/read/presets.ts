@@ -108,7 +108,7 @@ function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading)
   }
   for (const kind of presetKinds) {
     const key = presetKeys[kind]
-    // What is wrong with the key is reported when the whole folder is read.
+    // A wrong key is reported when the whole folder is read.
     const name = read(asNode(presetChoice[key]), own.value[key], silent)
     if (typeof name !== 'string') continue
     const layer = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {

@@ -160,8 +160,11 @@ t.test('a reload reads all of them again', async t => {
   t.match(JSON.stringify(await gateway.reload('operator')), /inFlightPerUser 7 → 8/)
 })
 
-const withSecrets =
-  'session: { secrets: ["${SESSION_SECRET}"], cookie: { secure: false } }\nops: { secret: "${OPS_SECRET}", socket: "${OPS_SOCKET:-}" }\n'
+const withSecrets = [
+  'session: { secrets: ["${SESSION_SECRET}"], cookie: { secure: false } }',
+  'ops: { secret: "${OPS_SECRET}", socket: "${OPS_SOCKET:-}" }',
+  ''
+].join('\n')
 const secret = 'a-secret-of-at-least-thirty-two-characters'
 
 t.test('.env of the folder has values for what the environment lacks', async t => {
