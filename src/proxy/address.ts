@@ -28,6 +28,9 @@ const check = {
 /** When an address is left out: after so many failures in a row, for so long. */
 const breaker = { failures: 5, openForMs: 10_000 }
 
+/** Within it a request waits for the only address that has just gone. */
+const restartMs = 1000
+
 export class Address {
   readonly origin: string
   state: 'up' | 'open' | 'unhealthy' = 'up'
@@ -43,6 +46,9 @@ export class Address {
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
   #failed = 0
+  #hasWorked = false
+  /** The first connection that could not be made since it worked. */
+  #awayAt: number | undefined
   /** Of an open one: the time of the next request. */
   #tryAt = 0
   /** The last change between `up` and the others, in milliseconds since the epoch. */
@@ -81,6 +87,11 @@ export class Address {
     return this.state === 'up' || (this.state === 'open' && performance.now() >= this.#tryAt)
   }
 
+  /** Whether it worked, and is away for so short a time that it may be restarting. */
+  get mayReturn(): boolean {
+    return this.#hasWorked && performance.now() - (this.#awayAt ?? -Infinity) < restartMs
+  }
+
   begin(): void {
     this.inFlight++
     this.#requests++
@@ -93,12 +104,15 @@ export class Address {
 
   succeeded(): void {
     this.#failed = 0
+    this.#hasWorked = true
+    this.#awayAt = undefined
     if (this.state === 'open') this.#become('up', 'closed')
   }
 
   /** A connection that could not be made is enough, since the others can do without. */
   failedBy(failure: Failure): void {
     this.#failures++
+    if (failure === 'connect') this.#awayAt ??= performance.now()
     this.#failed = failure === 'connect' ? breaker.failures : this.#failed + 1
     if (this.#failed < breaker.failures) return
     this.#tryAt = performance.now() + breaker.openForMs

@@ -4,6 +4,7 @@
  * a body is asked again, once, where its connection broke and nothing has gone to the client.
  */
 import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import { type ErrorCode, GatewayError, isOfUpstream } from '../errors/errors.ts'
@@ -135,6 +136,7 @@ async function sendCall(context: Context, call: Call): Promise<UpstreamResponse>
   let mayRepeat = safeMethods.has(call.method) && (call.body ?? null) === null
   /** They gave no connection. */
   const unreached: Address[] = []
+  let pauseMs = 20
   let failure: GatewayError | undefined
   let address = pick()
   while (address !== undefined) {
@@ -160,6 +162,13 @@ async function sendCall(context: Context, call: Call): Promise<UpstreamResponse>
         unreached.push(address)
         next = pick(unreached)
         if (next !== undefined) onRetry('elsewhere')
+        else if (address.mayReturn) {
+          await wait(pauseMs, undefined, { signal: call.signal }).catch(() => {})
+          pauseMs *= 2
+          onRetry('again')
+          unreached.length = 0
+          next = pick()
+        }
       }
       if (next === undefined && mayRepeat && isBroken) {
         mayRepeat = false

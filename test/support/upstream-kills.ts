@@ -30,7 +30,7 @@ function answer({ url = '' }: IncomingMessage, response: ServerResponse, block: 
 }
 
 /** A back-end on one port that is killed, with all its connections, and comes back as another one. */
-async function killable(port: number, onRequest: (request: IncomingMessage) => void) {
+export async function killable(port: number, onRequest: (request: IncomingMessage) => void) {
   let server: Server
   let lives = 0
   const start = async () => {

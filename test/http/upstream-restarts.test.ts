@@ -1,0 +1,45 @@
+/** Case V3: the only address of an upstream restarts, again and again, under load. */
+import { setTimeout as wait } from 'node:timers/promises'
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { killable } from '../support/upstream-kills.ts'
+
+const downMs = [20, 150, 50, 100, 20, 150, 75, 125]
+
+t.test('case V3: eight restarts lose no GET, and nothing is executed twice', async t => {
+  const executed = new Map<string, number>()
+  const port = await freePort()
+  const { start, kill } = await killable(port, ({ method, url = '' }) => {
+    if (method !== 'POST') return
+    executed.set(url, (executed.get(url) ?? 0) + 1)
+  })
+  t.after(kill)
+  const route = { methods: ['GET', 'POST'], access: 'public' }
+  const gateway = await testGateway(t.after, {
+    backend: `http://127.0.0.1:${port}`,
+    routes: { routes: { collected: route } }
+  })
+  const over = new AbortController()
+  let count = 0
+  const lost: string[] = []
+  const load = async (json?: object) => {
+    while (!over.signal.aborted) {
+      const { status, text } = await gateway.call(`/api/collected?id=${count++}`, { json })
+      if (json === undefined && status !== 200) lost.push(`${status} ${text}`)
+    }
+  }
+  const loads = [load(), load(), load(), load(), load({ change: true }), load({ change: true })]
+  for (const ms of downMs) {
+    await wait(100)
+    await kill()
+    await wait(ms)
+    await start()
+  }
+  await wait(100)
+  over.abort()
+  await Promise.all(loads)
+  t.same(lost, [], `of ${count} requests`)
+  t.ok(executed.size > downMs.length)
+  t.same([...new Set(executed.values())], [1])
+})
