@@ -53,7 +53,7 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
   const pool = createUpstream(upstream, name)
-  const client = createClient(pool, {})
+  const client = createClient(() => createUpstream(upstream, name))
   const source = sourceOf(config, name)
   try {
     if (upstream.credential === 'none' || source === undefined) return await client.get(path)

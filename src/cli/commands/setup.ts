@@ -33,8 +33,8 @@ the same name: console/NAME, backend/NAME.`)
   program
     .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
     .details(`
-Writes schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…". Run it again after an update of the gateway.`)
+Writes schema/*.schema.json, and into each of gateway, routes, limits and users.yaml without
+one the first line "# yaml-language-server: $schema=…". Run it again after an update.`)
     .examples('console-gateway schemas -c /etc/console-gateway')
     .runs(async () => (await import('../schemas.ts')).schemas)
   program

@@ -10,7 +10,7 @@ import { CommandError, fitting, headersOf, type Invocation, UsageError } from '.
 import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
-import { createClient, fetchFrom } from './client.ts'
+import { backEndOf, createClient } from './client.ts'
 import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
@@ -42,7 +42,7 @@ export async function init(invocation: Invocation): Promise<void> {
     (answers.isInteractive && (await askYes(`Write the files to ${place}?`, io)))
   if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
   writeFiles(folder, files)
-  addSchemas(folder, io.env)
+  addSchemas(folder)
   io.stdout.write(
     `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
       'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
@@ -83,7 +83,7 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
     return draft
   }
-  const look = { client: createClient(fetchFrom(draft), headers), answers, draft }
+  const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (askOther !== undefined) {
     await lookAtRoutes(look)
     return draft
