@@ -1,7 +1,4 @@
-/**
- * Requests of commands to gateways. A token goes to the place of `--url` only: it is never on the
- * command line, in an error, or sent after a redirect.
- */
+/** A token goes to the place of `--url` only: never into an error, or after a redirect. */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
@@ -83,24 +80,20 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
-/** @returns the exit code */
 export async function askAndShow<Answer, V>(
   { ask: askedBy, show }: Asking<Answer, V>,
   invocation: Invocation<V>
 ): Promise<number> {
   const { gateway, json, io } = invocation
   const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
-  const shown = await show(answer, invocation)
-  const { painted = '', table, text, note, isRefusal = false } = shown
-  const stream = isRefusal ? io.stderr : io.stdout
-  if (json) {
-    io.stdout.write(jsonText(shown.json ?? answer))
-  } else {
-    const ofTable = table === undefined ? '' : tableText(table, stream)
-    stream.write(painted + ofTable + (text === undefined ? '' : printableLines(`${text}\n`)))
-  }
+  const { painted = '', table, text, note, isRefusal, ...shown } = await show(answer, invocation)
+  const stream = isRefusal === true ? io.stderr : io.stdout
+  const tables = table === undefined ? '' : tableText(table, stream)
+  const lines = text === undefined ? '' : printableLines(`${text}\n`)
+  if (json) io.stdout.write(jsonText(shown.json ?? answer))
+  else stream.write(painted + tables + lines)
   if (note !== undefined) io.stderr.write(`${note}\n`)
-  return shown.code ?? (isRefusal ? 3 : 0)
+  return shown.code ?? (isRefusal === true ? 3 : 0)
 }
 
 /** @throws CommandError */
@@ -110,14 +103,13 @@ export async function ask<Answer>(
 ): Promise<Answer> {
   const asked = Object.entries(query).filter(([, value]) => value !== undefined)
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
-  const { status, text } = await send(gateway, path, body)
+  const { status, members } = await send(gateway, path, body)
   if (status === 401) {
     throw new CommandError(
       'The gateway refused the token: it is not the operators’ secret (ops.secret) of the ' +
         'gateway at this address.'
     )
   }
-  const members = membersOf(text)
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
     const reason =
@@ -132,7 +124,7 @@ export async function ask<Answer>(
   return members as Answer
 }
 
-export function membersOf(body: string): Record<string, unknown> | undefined {
+function membersOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseKeepingDigits(body)
     return isRecord(value) ? value : undefined
@@ -141,7 +133,7 @@ export function membersOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** @throws CommandError when nobody answers, or without an end */
+/** @throws CommandError when nobody answers */
 export async function send(gateway: Connection | undefined, path: string, body?: object) {
   if (gateway === undefined) throw new Error('this command asks no gateway')
   const { base, token, socketPath } = gateway
@@ -173,7 +165,7 @@ export async function send(gateway: Connection | undefined, path: string, body?:
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     const text = await readAll(adopt(response))
     const shown = token === undefined ? text : text.replaceAll(token, '[token]')
-    return { status: response.statusCode ?? 0, text: shown }
+    return { status: response.statusCode ?? 0, members: membersOf(shown) }
   } catch (error) {
     // The code alone: OpenSSL's text is several lines, and that of several addresses is empty.
     const { code, message } = error as NodeJS.ErrnoException

@@ -1,4 +1,4 @@
-/** A command as `commander` has it, with the options that commands share and their way to run. */
+/** A command of `commander`, with the options that commands share and their way to run. */
 import { Command, type CommandOptions } from 'commander'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -20,22 +20,21 @@ interface Run {
 /** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
+/** The gateways that a command asks. */
 interface Whom {
-  /** Whether it asks a gateway, given these words; otherwise it runs once, here. */
+  /** Whether there are any, given these words. */
   readonly isAsked?: (words: readonly string[]) => boolean
-  /** Of several on this machine: what they share is changed once. */
+  /** One of several on this machine: what they share is changed once. */
   readonly isOfOne?: boolean
 }
 
-/** Does not repeat the word. */
 const surplusWord =
   'One word too many. A config folder follows --config. A password is typed at the prompt, or ' +
   'passed on standard input: here everyone on this machine sees it, and so does the shell’s history.'
 
 export class CliCommand extends Command {
   readonly #run: Run
-  #isAsked: (words: readonly string[]) => boolean = () => false
-  #isOfOne = false
+  #whom: Whom = { isAsked: () => false }
 
   constructor(run: Run, name?: string) {
     super(name)
@@ -85,16 +84,14 @@ export class CliCommand extends Command {
   }
 
   /** It is run for each gateway on this machine, or the one of `--url`. */
-  asksGateways({ isAsked = () => true, isOfOne = false }: Whom = {}): this {
-    this.#isAsked = isAsked
-    this.#isOfOne = isOfOne
+  asksGateways(whom: Whom = {}): this {
+    this.#whom = whom
     return this.json().option(
       '--url <url>',
       'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
     )
   }
 
-  /** Asks the operators' API, and shows the response. */
   asks<Answer, V = Values>(
     ask: Asking<Answer, V>['ask'],
     show: Asking<Answer, V>['show'],
@@ -106,7 +103,7 @@ export class CliCommand extends Command {
     })
   }
 
-  /** Once; or at each gateway of which it asks. @returns the greatest exit code */
+  /** @returns the greatest exit code */
   async #runEach<V>(load: Load<V>): Promise<number> {
     const {
       config: configs = [defaultFolder],
@@ -137,14 +134,15 @@ export class CliCommand extends Command {
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
-    if (!this.#isAsked(this.args)) {
+    const { isAsked = () => true, isOfOne = false } = this.#whom
+    if (!isAsked(this.args)) {
       if (url !== undefined) this.error('No gateway is asked: leave out --url.')
       return [undefined]
     }
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)
-    return this.#isOfOne ? all.slice(0, 1) : all
+    return isOfOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {

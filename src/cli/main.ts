@@ -1,4 +1,3 @@
-/** The command line: its program, which finds the command, runs it, and refuses wrong words. */
 import { CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { adopt } from '../observability/emitters.ts'

@@ -1,4 +1,3 @@
-/** Questions at the terminal; passwords from a prompt without echo, stdin or a variable. */
 import { text as readAll } from 'node:stream/consumers'
 import { Option } from 'commander'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
@@ -13,10 +12,7 @@ interface Question {
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
-/**
- * @param variable the environment variable that has it instead
- * @throws CommandError for none, one that is too long, or two that differ
- */
+/** @param variable the environment variable that has it instead @throws CommandError */
 export async function readNewPassword(io: Io, variable?: string): Promise<string> {
   const isTyped = variable === undefined && io.stdin.isTTY
   const password = await readPassword('Password: ', io, variable)
@@ -29,7 +25,6 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
   return password
 }
 
-/** @throws CommandError for none, or one that is too long */
 async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
   const password = variable === undefined ? await typedPassword(question, io) : io.env[variable]
   if (password === undefined) {
@@ -46,7 +41,6 @@ async function typedPassword(question: string, io: Io): Promise<string> {
   return (await readAll(io.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Asks at the terminal. @throws CommandError when the prompt is left */
 async function askLine(question: Question, io: Io): Promise<string> {
   const { message, initial = '', check } = question
   const { text } = await import('@clack/prompts')
@@ -60,7 +54,6 @@ async function askLine(question: Question, io: Io): Promise<string> {
   return (await answered(answer)).trim()
 }
 
-/** Asks at the terminal. Only a yes is a yes. @throws CommandError when the prompt is left */
 export async function askYes(message: string, io: Io): Promise<boolean> {
   const { confirm } = await import('@clack/prompts')
   return await answered(confirm({ ...streams(io), message, initialValue: false }))
@@ -85,10 +78,7 @@ async function answered<T>(answer: Promise<T>): Promise<Exclude<T, symbol>> {
 
 const memberOf = (option: string) => new Option(`--${option}`).attributeName()
 
-/**
- * The answers to the questions of a command, of which each has an option.
- * @param option of its methods: as on the command line, without its dashes
- */
+/** Answers to questions of which each has an option, named as on the command line. */
 export class Answers {
   #isAgain = false
   readonly values: Record<string, unknown>
@@ -110,7 +100,7 @@ export class Answers {
     this.#isAgain = true
   }
 
-  /** @throws UsageError for a wrong option; without a terminal, if there is no default */
+  /** @throws UsageError for a wrong option, or without one where there is no terminal */
   async ask(option: string, question: Question): Promise<string> {
     const former = this.text(option)
     const isKnown = former !== undefined && !this.#isAgain
@@ -134,11 +124,6 @@ export class Answers {
       check: text => (isWord(text) ? undefined : `one of ${list}`)
     })
     return answer as T
-  }
-
-  /** Asked for at a terminal alone. */
-  async optional(message: string): Promise<string> {
-    return (await this.#typed({ message: `${message} (empty: none)`, initial: '' })) ?? ''
   }
 
   async account(): Promise<string> {

@@ -1,11 +1,9 @@
-/** `generate-secret` and `hash-password`: what a config holds in place of what nobody may read. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 
-/** For the session cookie; a file in use is never replaced. */
 export async function generateSecret({ rest: [file], io }: Invocation): Promise<void> {
   const secret = `${randomBytes(32).toString('base64url')}\n`
   if (file === undefined) {

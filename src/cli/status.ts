@@ -1,6 +1,6 @@
 import { stateTexts } from '../observability/request-story.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
-import { membersOf, send } from './ask.ts'
+import { send } from './ask.ts'
 import { type Columns, type Invocation, type Shown, tableOf } from './command.ts'
 import { aligned, jsonText } from './output.ts'
 
@@ -81,8 +81,8 @@ export function reloadOf(answer: ReloadAnswer): Shown {
 }
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
-  const { status: code, text } = await send(gateway, '/readyz')
-  const parts = membersOf(text) ?? { status: `answered ${code}` }
+  const { status: code, members } = await send(gateway, '/readyz')
+  const parts = members ?? { status: `answered ${code}` }
   const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
   io.stdout.write(json ? jsonText(parts) : lines.join(''))
   return code === 200 ? 0 : 1
