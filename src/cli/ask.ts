@@ -8,7 +8,7 @@ import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
 import { url as urlKey } from '../config/schema/primitives.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -49,9 +49,8 @@ export async function localGateways(
   if (found.length > 0) return found.map(each => ({ base: 'http://localhost', ...each }))
   const whose = folder === undefined ? '' : ` with the config folder ${folder}`
   throw new CommandError(
-    `No gateway${whose} runs here that this user may ask: there is no socket of one in ` +
-      `${folders.join(', ')}. Is it running? Run this command as its user (or root) and in its ` +
-      'container, or ask it from afar by --url URL.'
+    `No gateway${whose} runs here that this user may ask (sockets in ${folders.join(', ')}). ` +
+      'Is it running? Ask it as its user and in its container, or from afar by --url URL.'
   )
 }
 
@@ -66,16 +65,13 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   const { protocol, hostname, href } = parsed
   if (protocol === 'http:' && !isLoopback(hostname.replaceAll(/[[\]]/g, ''))) {
     throw new UsageError(
-      `--url http://${hostname}… would send the token in clear text: plain http goes to this ` +
-        'machine only. Use https:// (ops.tls, or a proxy with a certificate), or a tunnel such ' +
-        'as ssh -L 9090:127.0.0.1:9090 HOST with --url http://127.0.0.1:9090.'
+      '--url: plain http goes to this machine only. Use https:// (ops.tls, or a proxy), or a ' +
+        'tunnel: ssh -L 9090:127.0.0.1:9090 HOST and --url http://127.0.0.1:9090.'
     )
   }
   const token = env[tokenVariable]?.trim() ?? ''
   if (!/^[\x21-\x7e]{1,1000}$/.test(token)) {
-    throw new UsageError(
-      `--url needs the operators' secret of that gateway, which is one word, in ${tokenVariable}.`
-    )
+    throw new UsageError(`--url needs the secret of that gateway (ops.secret) in ${tokenVariable}.`)
   }
   return { base: href.replace(/\/$/, ''), token }
 }
@@ -105,32 +101,18 @@ export async function ask<Answer>(
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
   const { status, members } = await send(gateway, path, body)
   if (status === 401) {
-    throw new CommandError(
-      'The gateway refused the token: it is not the operators’ secret (ops.secret) of the ' +
-        'gateway at this address.'
-    )
+    throw new CommandError('The gateway refused the token: it is not its secret (ops.secret).')
   }
   if (status < 200 || status > 299) {
-    const { error } = members ?? {}
     const reason =
-      typeof error === 'string'
-        ? error
-        : 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
-    throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
+      members?.['error'] ??
+      'without a reason. Is that the address of its operators’ listener (ops.listen)?'
+    throw new CommandError(`The gateway answered ${status}: ${printableLines(String(reason))}`)
   }
   if (members === undefined) {
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)
   }
   return members as Answer
-}
-
-function membersOf(body: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = parseKeepingDigits(body)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** @throws CommandError when nobody answers */
@@ -146,10 +128,7 @@ export async function send(gateway: Connection | undefined, path: string, body?:
     ...(socketPath !== undefined && { socketPath }),
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(json !== undefined && {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(json)
-      })
+      ...(json !== undefined && { 'content-type': 'application/json' })
     }
   }
   const request = adopt(
@@ -165,7 +144,8 @@ export async function send(gateway: Connection | undefined, path: string, body?:
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     const text = await readAll(adopt(response))
     const shown = token === undefined ? text : text.replaceAll(token, '[token]')
-    return { status: response.statusCode ?? 0, members: membersOf(shown) }
+    const value = tryJson(Buffer.from(shown), {}, Infinity)
+    return { status: response.statusCode ?? 0, members: isRecord(value) ? value : undefined }
   } catch (error) {
     // The code alone: OpenSSL's text is several lines, and that of several addresses is empty.
     const { code, message } = error as NodeJS.ErrnoException

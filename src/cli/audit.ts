@@ -17,9 +17,7 @@ const alone = { heads: undefined, fault: undefined }
 /** Longer is not waited for Redis. */
 const readyMs = 1500
 const withHeads = 'held against the heads in Redis'
-const withoutHeads =
-  'without Redis nothing shows whether the newest file was cut or deleted; all others are named by ' +
-  'those after them'
+const withoutHeads = 'without Redis nothing shows whether the newest file was cut or deleted'
 
 interface Values {
   readonly folder?: string

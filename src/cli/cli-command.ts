@@ -29,8 +29,8 @@ interface Whom {
 }
 
 const surplusWord =
-  'One word too many. A config folder follows --config. A password is typed at the prompt, or ' +
-  'passed on standard input: here everyone on this machine sees it, and so does the shell’s history.'
+  'One word too many. A config folder follows --config. A password comes from a prompt or from ' +
+  'standard input: here all on this machine would see it.'
 
 export class CliCommand extends Command {
   readonly #run: Run

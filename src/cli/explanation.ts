@@ -7,7 +7,7 @@ import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { toGatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
@@ -148,11 +148,8 @@ function verdictText(
 }
 
 function jsonOf(body: string): string {
-  try {
-    return printableLines(JSON.stringify(parseKeepingDigits(body), null, 2))
-  } catch {
-    return printable(body)
-  }
+  const value = tryJson(Buffer.from(body), {}, Infinity)
+  return value === undefined ? printable(body) : printableLines(JSON.stringify(value, null, 2))
 }
 
 interface TracedStep {

@@ -4,8 +4,7 @@ import type { CliCommand } from '../cli-command.ts'
 import { type Columns, tableOf } from '../command.ts'
 
 const nobodyThere =
-  'Nobody with this name is signed in. It is the name that `sessions list` shows, which may not be ' +
-  'the one that is typed.'
+  'Nobody with this name is signed in. It is the name that `sessions list` shows, not the typed one.'
 
 type Block = { readonly source?: string; readonly for?: string }
 
@@ -30,12 +29,9 @@ export function addUsers(program: CliCommand): void {
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
     .action((_values, command) => command.error(wrongWords))
     .details(`
-The password is asked for without echo, or read from standard input. A new password ends
-the user's sessions.
-
-block ends the sessions of a user of any source, and refuses sign-ins: for a time, or
-until unblock. The user is a name or an id.
-Exit codes: 3 if there is no such block (unblock).`)
+The password is asked for without echo, or read from standard input. A new one ends the
+user's sessions. block ends those of a user (name or id) of any source, and refuses
+sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.`)
     .examples(
       'console-gateway users add alice --role admin -c /etc/console-gateway',
       'pass show console/alice | console-gateway users set-password alice',
@@ -91,9 +87,8 @@ export function addKeys(program: CliCommand): void {
   const keys = program
     .subcommand('keys', 'create, list and revoke keys for scripts')
     .details(`
-A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. The key
-is printed once; the gateway keeps its hash alone. A revoked key ends within a second.
-Exit codes: 3 if there is no such key (revoke).`)
+A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. A
+revoked one ends within a second. Exit codes: 3 if there is no such key (revoke).`)
     .examples(
       'console-gateway keys create ci --role importer > ci.key',
       'console-gateway keys revoke nightly-export'

@@ -15,7 +15,7 @@ export interface DraftRoute {
   seen?: ReturnType<typeof shapeOf>
 }
 
-/** A comment above a section of `gateway.yaml` or `routes.yaml`. */
+/** A comment above a section. */
 type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
 
 /** What the operator told, and what was found out, as parts of the config. */
@@ -44,13 +44,11 @@ const comments: readonly Note[] = [
   ['session', '`cookie`: for http on this machine. In production remove this.']
 ]
 
-/** The sizes, and the lockout of sign-ins, are what they are without a word. */
 const limits = {
   'signed-in': { by: 'user', max: 600, window: '1m' },
   'anonymous': { by: 'address', max: 120, window: '1m' }
 }
 
-/** Texts by name. */
 export type Files = Readonly<Record<string, string>>
 
 export function filesOf(draft: Draft): Files {

@@ -14,7 +14,7 @@ import { backEndOf, createClient } from './client.ts'
 import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
-import { type BackendSession, type Look, signIn } from './sign-in.ts'
+import { type Look, signIn } from './sign-in.ts'
 
 type Fill = (draft: Draft, answers: Answers) => Promise<void>
 
@@ -73,35 +73,28 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const family = await answers.word('backend', 'Preset of the back-end', families)
   const words = ['backend', ...Object.keys(otherSources)]
   const where = await answers.word('sign-in', 'Who vouches for users', words)
-  const askOther = otherSources[where]
-  if (askOther !== undefined) {
-    await askOther(draft, answers)
-    draft.notes.push(['upstreams', untold])
-  }
+  await otherSources[where]?.(draft, answers)
+  if (draft.other !== undefined) draft.notes.push(['upstreams', untold])
+  const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (family !== 'unknown') {
     draft.presets.backend = family
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
-    return draft
-  }
-  const look = { client: createClient(() => backEndOf(draft)), answers, draft }
-  if (askOther !== undefined) {
+  } else if (draft.other === undefined) {
+    await lookSignedIn(look)
+  } else {
     await lookAtRoutes(look)
-    return draft
   }
-  const session = await askForSession(look)
-  if (session !== undefined) await lookWith({ ...look, session })
   return draft
 }
 
 /** Some back-ends lock an account out after five. */
 const maxSignIns = 3
 
-/** Asks once more what was wrong, as long as somebody is there to answer. */
-async function askForSession(look: Look): Promise<BackendSession | undefined> {
+async function lookSignedIn(look: Look): Promise<void> {
   const { answers, draft } = look
   for (let round = 1; ; round++) {
     const session = await signIn(look)
-    if (typeof session !== 'string') return session
+    if (typeof session !== 'string') return await lookWith({ ...look, session })
     answers.io.stderr.write(`${session}\n`)
     const isOver = round === maxSignIns || !answers.isInteractive
     if (isOver || !(await askYes('Correct the answers?', answers.io))) break
@@ -112,7 +105,6 @@ async function askForSession(look: Look): Promise<BackendSession | undefined> {
   draft.notes.push(['login', text])
   draft.source['user'] = { id: 'id' }
   draft.upstream['credential'] = 'bearer'
-  return undefined
 }
 
 /** Words and short texts stand in config, whether they are somebody's password or not. */
