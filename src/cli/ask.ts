@@ -6,6 +6,7 @@ import { request as requestHttps } from 'node:https'
 import { text as readAll } from 'node:stream/consumers'
 import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
+import { reasonOf } from '../config/schema/faults.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
 import { url as urlKey } from '../config/schema/primitives.ts'
 import { tryJson } from '../json/body.ts'
@@ -30,7 +31,6 @@ const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
 
-/** @throws CommandError where there is none */
 export async function localGateways(
   configs: readonly string[],
   { env }: Io
@@ -54,7 +54,6 @@ export async function localGateways(
   )
 }
 
-/** @throws UsageError for a URL to which no token may go, or without a token */
 export function remoteGateway(url: string, { env }: Io): Connection {
   const parsed = URL.parse(url)
   const problem = fitting(urlKey(''))(url)
@@ -76,6 +75,8 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
+const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
+
 export async function askAndShow<Answer, V>(
   { ask: askedBy, show }: Asking<Answer, V>,
   invocation: Invocation<V>
@@ -92,7 +93,6 @@ export async function askAndShow<Answer, V>(
   return shown.code ?? (isRefusal === true ? 3 : 0)
 }
 
-/** @throws CommandError */
 export async function ask<Answer>(
   gateway: Connection | undefined,
   ...[place, { query = {}, body } = {}]: Asked
@@ -104,10 +104,9 @@ export async function ask<Answer>(
     throw new CommandError('The gateway refused the token: it is not its secret (ops.secret).')
   }
   if (status < 200 || status > 299) {
-    const reason =
-      members?.['error'] ??
-      'without a reason. Is that the address of its operators’ listener (ops.listen)?'
-    throw new CommandError(`The gateway answered ${status}: ${printableLines(String(reason))}`)
+    const { error } = members ?? {}
+    const reason = typeof error === 'string' ? error : noReason
+    throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
   }
   if (members === undefined) {
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)
@@ -115,7 +114,6 @@ export async function ask<Answer>(
   return members as Answer
 }
 
-/** @throws CommandError when nobody answers */
 export async function send(gateway: Connection | undefined, path: string, body?: object) {
   if (gateway === undefined) throw new Error('this command asks no gateway')
   const { base, token, socketPath } = gateway
@@ -136,9 +134,8 @@ export async function send(gateway: Connection | undefined, path: string, body?:
       ? requestHttps(url, { ...options, rejectUnauthorized: true, ca: authorities() })
       : requestHttp(url, options)
   )
-  request.on('timeout', () => {
-    request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
-  })
+  const silence = new Error(`no response for ${timeoutMs / 1000} s`)
+  request.on('timeout', () => void request.destroy(silence))
   request.end(json)
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -148,10 +145,8 @@ export async function send(gateway: Connection | undefined, path: string, body?:
     return { status: response.statusCode ?? 0, members: isRecord(value) ? value : undefined }
   } catch (error) {
     // The code alone: OpenSSL's text is several lines, and that of several addresses is empty.
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new CommandError(
-      `No gateway answers on ${url.host}: ${code ?? message}. Is it running, and at this address?`
-    )
+    const reason = `No gateway answers on ${url.host}: ${reasonOf(error)}`
+    throw new CommandError(`${reason}. Is it running, and at this address?`)
   }
 }
 

@@ -1,4 +1,3 @@
-/** A command of `commander`, with the options that commands share and their way to run. */
 import { Command, type CommandOptions } from 'commander'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -17,14 +16,12 @@ interface Run {
   exitCode: number
 }
 
-/** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
-/** The gateways that a command asks. */
 interface Whom {
-  /** Whether there are any, given these words. */
+  /** Whether gateways are asked, given these words. */
   readonly isAsked?: (words: readonly string[]) => boolean
-  /** One of several on this machine: what they share is changed once. */
+  /** Of several gateways on this machine one is asked: what they share is changed once. */
   readonly isOfOne?: boolean
 }
 
@@ -103,7 +100,6 @@ export class CliCommand extends Command {
     })
   }
 
-  /** @returns the greatest exit code */
   async #runEach<V>(load: Load<V>): Promise<number> {
     const {
       config: configs = [defaultFolder],

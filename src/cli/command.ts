@@ -12,9 +12,7 @@ export interface Io {
   readonly stderr: Output
 }
 
-/** A gateway that a command asks. */
 export interface Connection {
-  /** Without a slash at its end. */
   readonly base: string
   /** Of a gateway on this machine, which needs no token. */
   readonly socketPath?: string
@@ -25,12 +23,10 @@ export interface Connection {
 export type Values = Readonly<Record<string, unknown>>
 
 export interface Invocation<V = Values> {
-  /** The last config folder. */
   readonly config: string
   readonly configs: readonly string[]
   readonly gateway: Connection | undefined
   readonly json: boolean
-  /** The command's own options, by their names in camel case. */
   readonly values: V
   readonly rest: readonly string[]
   readonly io: Io
@@ -38,7 +34,6 @@ export interface Invocation<V = Values> {
 
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
 
-/** The first line has the heads. */
 export interface Table {
   readonly lines: ReadonlyArray<readonly string[]>
   /** The text in place of a table without rows. */
@@ -57,13 +52,11 @@ export type Asked = readonly [
 
 /** How a response is shown, in this order; with `--json` as it is. */
 export interface Shown {
-  /** In the place of the response. */
   readonly json?: object
   /** Text that is escaped already, and may have colours. */
   readonly painted?: string
   readonly table?: Table
   readonly text?: string
-  /** On standard error. */
   readonly note?: string
   /** Nothing was done: it is said on standard error, and the exit code is 3. */
   readonly isRefusal?: boolean
@@ -103,7 +96,6 @@ export function headersOf(texts: readonly string[]): Readonly<Record<string, str
   return Object.fromEntries(headers)
 }
 
-/** @returns the check of an answer, by the pattern of a key of the config */
 export function fitting(schema: object): (text: string) => string | undefined {
   const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
   return text => (new RegExp(pattern).test(text) ? undefined : expected)

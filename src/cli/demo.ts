@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { createBackend } from '../../examples/backend/server.ts'
+import { reasonOf } from '../config/schema/faults.ts'
 import type { Invocation } from './command.ts'
 import { serve } from './start.ts'
 
@@ -18,7 +19,6 @@ const local = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:')
 const shortened = (text: string) =>
   text.length > shownLength ? `${text.slice(0, shownLength)}…` : text
 
-/** @returns 1 when it could not start; the reason is on standard error */
 export async function demo({ io }: Invocation): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'console-gateway-demo-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -63,10 +63,8 @@ export async function demo({ io }: Invocation): Promise<number> {
 }
 
 function cannotListen(error: unknown): undefined {
-  const { code, message, port } = error as NodeJS.ErrnoException & { readonly port?: number }
-  const taken = `port ${port} is in use by another process. Stop that, or set BACKEND_PORT`
-  const problem = code === 'EADDRINUSE' ? taken : message
-  process.stderr.write(`The demo's back-end cannot listen: ${problem}.\n`)
+  const advice = 'set BACKEND_PORT to a free port'
+  process.stderr.write(`The demo's back-end cannot listen (${reasonOf(error)}): ${advice}.\n`)
   return undefined
 }
 

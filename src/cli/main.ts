@@ -60,10 +60,8 @@ export async function runCli(words: readonly string[], io: Io): Promise<number> 
   }
 }
 
-/** Runs the command of this process. One that serves keeps it alive. */
 export async function main(words: readonly string[]): Promise<void> {
   guardOutput()
-  // Standard input is opened only by commands that read it.
   process.exitCode = await runCli(words, process)
 }
 

@@ -2,7 +2,6 @@ import { text as readAll } from 'node:stream/consumers'
 import { Option } from 'commander'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 
-/** A console sends no longer one. */
 const maxLength = 1024
 const advisedLength = 8
 
@@ -12,7 +11,6 @@ interface Question {
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
-/** @param variable the environment variable that has it instead @throws CommandError */
 export async function readNewPassword(io: Io, variable?: string): Promise<string> {
   const isTyped = variable === undefined && io.stdin.isTTY
   const password = await readPassword('Password: ', io, variable)
@@ -100,12 +98,11 @@ export class Answers {
     this.#isAgain = true
   }
 
-  /** @throws UsageError for a wrong option, or without one where there is no terminal */
   async ask(option: string, question: Question): Promise<string> {
     const former = this.text(option)
-    const isKnown = former !== undefined && !this.#isAgain
+    const isAsked = this.isInteractive && (former === undefined || this.#isAgain)
     const initial = former ?? question.initial
-    const answer = isKnown ? former : await this.#typed({ ...question, initial })
+    const answer = isAsked ? await askLine({ ...question, initial }, this.io) : initial
     if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
@@ -133,9 +130,5 @@ export class Answers {
   async password(): Promise<string> {
     const variable = this.#isAgain ? undefined : this.text('password-env')
     return await readPassword('Its password: ', this.io, variable)
-  }
-
-  async #typed(question: Question): Promise<string | undefined> {
-    return this.isInteractive ? await askLine(question, this.io) : question.initial
   }
 }

@@ -7,7 +7,6 @@ import type { Environment } from '../config/read/references.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
-/** @throws CommandError when it is not UTF-8: characters of it would be lost */
 export function readText(file: string): string {
   try {
     return decodeText(fs.readFileSync(file))

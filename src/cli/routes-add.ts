@@ -41,7 +41,6 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
     .find(source => source.upstream === upstream)
 }
 
-/** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
   const pool = createUpstream(upstream, name)

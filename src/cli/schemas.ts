@@ -13,7 +13,6 @@ export async function schemas({ config: folder, io }: Invocation): Promise<void>
   }
 }
 
-/** @returns the files that were written */
 export function addSchemas(folder: string): string[] {
   mkdirSync(join(folder, 'schema'), { recursive: true })
   const files = schemaTexts().flatMap(([name, text]) => {

@@ -29,7 +29,6 @@ export async function start({ configs, values }: Invocation<Options>): Promise<n
   return (await serve(configs, values)) === undefined ? 1 : 0
 }
 
-/** @returns undefined when it could not start; the reason is on standard error */
 export async function serve(
   folders: Folders,
   { state, lastGood = false }: Options = {}
@@ -133,7 +132,6 @@ const problems: Readonly<Record<string, string>> = {
 
 type Place = Readonly<Partial<Record<'address' | 'port' | 'hostname', string>>>
 
-/** @returns undefined for an error that no operator can mend */
 function startMessage(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message
   const { code = '', address, port, hostname } = error as NodeJS.ErrnoException & Place

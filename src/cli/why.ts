@@ -19,7 +19,6 @@ const columns: Columns<KeptRequest> = {
   TIME: ({ ms }) => formatMs(ms)
 }
 
-/** @param id that was asked for */
 export function requestsOf(found: FoundRequests, id: string | undefined, stream: Output): Shown {
   const { requests, hasMore, oldestAt, problem } = found
   const parts: string[] = []

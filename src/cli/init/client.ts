@@ -23,9 +23,7 @@ export interface Reply {
   readonly headers: WholeResponse['headers']
   /** Where it redirects: path and query, without a slash at the end. */
   readonly place?: string | undefined
-  /** Undefined where it is not JSON. */
   readonly body?: Json
-  /** For messages: the status, or why there is none. */
   readonly summary: string
 }
 
@@ -43,7 +41,6 @@ type Call = Omit<Parameters<typeof callWith>[1], 'timeoutMs' | 'purpose' | 'trai
 
 export type Client = ReturnType<typeof createClient>
 
-/** @param open may lead elsewhere after a question */
 export function createClient(open: () => Upstream) {
   let requests = 0
   let silent = 0
@@ -79,7 +76,6 @@ export function createClient(open: () => Upstream) {
   }
 }
 
-/** As the gateway will ask it, but a call at a time. */
 export function backEndOf({ url, headers }: Pick<Draft, 'url' | 'headers'>): Upstream {
   return createUpstream({
     url: [url],

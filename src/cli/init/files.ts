@@ -15,7 +15,6 @@ export interface DraftRoute {
   seen?: ReturnType<typeof shapeOf>
 }
 
-/** A comment above a section. */
 type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
 
 /** What the operator told, and what was found out, as parts of the config. */
@@ -28,11 +27,9 @@ export interface Draft {
   /** In the place of the back-end's sign-in; `secret` is a variable of `.env`. */
   other?: { readonly name: string; readonly source: object; readonly secret?: string }
   users?: object
-  /** Members of the source that is the back-end's sign-in, and of its upstream. */
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  /** Comments of the files: guesses, and TODOs for what the back-end did not show. */
   readonly notes: Note[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]

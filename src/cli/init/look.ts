@@ -78,7 +78,6 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
 
 const userCalls = ['me', 'users/me', 'user/info', 'getInfo', 'user/getUserInfo', 'userinfo']
 
-/** Common paths of the user's call: the sign-in's own, and those below its folders. */
 function likelyUserPaths(signInPath: string): string[] {
   const slash = signInPath.endsWith('/') ? '/' : ''
   const folders = signInPath.split('/').filter(Boolean)
@@ -96,7 +95,6 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
   if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
 }
 
-/** From the sign-in's response, or a second call that answers who the user is. */
 async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
   const { reply: like, username } = session
   const told = answers.text('user-path')
@@ -129,7 +127,6 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push(['routes', text])
 }
 
-/** How the back-end refuses a token that has ended, and where its errors have their text. */
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const { client, answers, draft, session } = look
   const { refusal, reply: like } = session
