@@ -18,12 +18,7 @@ interface Run {
 
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
-interface Whom {
-  /** Whether gateways are asked, given these words. */
-  readonly isAsked?: (words: readonly string[]) => boolean
-  /** Of several gateways on this machine one is asked: what they share is changed once. */
-  readonly isOfOne?: boolean
-}
+type IsAsked = (words: readonly string[]) => boolean
 
 const surplusWord =
   'One word too many. A config folder follows --config. A password comes from a prompt or from ' +
@@ -31,7 +26,8 @@ const surplusWord =
 
 export class CliCommand extends Command {
   readonly #run: Run
-  #whom: Whom = { isAsked: () => false }
+  #isAsked: IsAsked = () => false
+  #asksOne = false
 
   constructor(run: Run, name?: string) {
     super(name)
@@ -81,20 +77,22 @@ export class CliCommand extends Command {
   }
 
   /** It is run for each gateway on this machine, or the one of `--url`. */
-  asksGateways(whom: Whom = {}): this {
-    this.#whom = whom
+  asksGateways(isAsked: IsAsked = () => true): this {
+    this.#isAsked = isAsked
     return this.json().option(
       '--url <url>',
       'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
     )
   }
 
-  asks<Answer, V = Values>(
-    ask: Asking<Answer, V>['ask'],
-    show: Asking<Answer, V>['show'],
-    whom?: Whom
-  ): this {
-    return this.asksGateways(whom).runs<V>(async () => {
+  /** Its subcommands ask one of several gateways on this machine: what these share changes once. */
+  asksOne(): this {
+    this.#asksOne = true
+    return this
+  }
+
+  asks<Answer, V = Values>(ask: Asking<Answer, V>['ask'], show: Asking<Answer, V>['show']): this {
+    return this.asksGateways().runs<V>(async () => {
       const { askAndShow } = await import('./ask.ts')
       return async invocation => await askAndShow({ ask, show }, invocation)
     })
@@ -130,15 +128,15 @@ export class CliCommand extends Command {
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
-    const { isAsked = () => true, isOfOne = false } = this.#whom
-    if (!isAsked(this.args)) {
+    if (!this.#isAsked(this.args)) {
       if (url !== undefined) this.error('No gateway is asked: leave out --url.')
       return [undefined]
     }
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)
-    return isOfOne ? all.slice(0, 1) : all
+    const { parent } = this
+    return parent instanceof CliCommand && parent.#asksOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {

@@ -28,7 +28,7 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
 Compares the config folder with the new one; without that, what runs with the folder.
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
     .examples('console-gateway plan /etc/console-gateway.next -c /etc/console-gateway')
-    .asksGateways({ isAsked: words => words.length === 0 })
+    .asksGateways(words => words.length === 0)
     .runs(async () => (await import('../plan.ts')).plan)
   program
     .subcommand('openapi', 'write an OpenAPI 3.1 document of all that the console can call')

@@ -27,6 +27,7 @@ export function addUsers(program: CliCommand): void {
     'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
+    .asksOne()
     .action((_values, command) => command.error(wrongWords))
     .details(`
 The password is asked for without echo, or read from standard input. A new one ends the
@@ -86,6 +87,7 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
 export function addKeys(program: CliCommand): void {
   const keys = program
     .subcommand('keys', 'create, list and revoke keys for scripts')
+    .asksOne()
     .details(`
 A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. A
 revoked one ends within a second. Exit codes: 3 if there is no such key (revoke).`)
@@ -105,22 +107,19 @@ revoked one ends within a second. Exit codes: 3 if there is no such key (revoke)
       ({ key, expiresAt }) => ({
         text: key,
         note: `Keep this key now: it is not shown again. It expires ${expiresAt}.`
-      }),
-      { isOfOne: true }
+      })
     )
   keys
     .subcommand('list', 'the keys, with roles, last use and end')
     .asks<{ readonly keys: readonly KeyJson[] }>(
       () => ['/keys'],
-      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') }),
-      { isOfOne: true }
+      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') })
     )
   keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
     ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
     ({ revoked }, { rest: [name] }) =>
       revoked === 0
         ? { text: 'No such key: keys list shows them.', isRefusal: true }
-        : { text: `revoked: ${name}` },
-    { isOfOne: true }
+        : { text: `revoked: ${name}` }
   )
 }
