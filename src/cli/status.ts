@@ -54,10 +54,8 @@ function stateOf({ ready, isSilent, seenAt }: Replica): string {
 export function replicasOf({ replicas, info }: ReplicasStatus): Shown {
   const configs = new Set(replicas.map(({ configHash }) => configHash))
   const lines = [`${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`]
-  for (const { id, fault } of replicas) {
+  for (const { id, fault, restartNeeded } of replicas) {
     if (fault !== undefined) lines.push(`${id}: ${fault}`)
-  }
-  for (const { id, restartNeeded } of replicas) {
     if (restartNeeded.length > 0) lines.push(`${id} needs a restart: ${restartNeeded.join(', ')}`)
   }
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
