@@ -1,6 +1,6 @@
-import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { parse } from 'node:path'
+import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { readLastGood } from '../config/last-good.ts'
@@ -109,18 +109,9 @@ function reloadOnHangUp(started: Promise<Gateway>): void {
   const atTerminal = process.stdout.isTTY
   process.on('SIGHUP', () => {
     // A closing terminal sends SIGHUP too: without a terminal it means stop, not reload.
-    if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
+    if (atTerminal && !isatty(1)) process.kill(process.pid, 'SIGTERM')
     else void started.then(gateway => gateway.reload('SIGHUP'))
   })
-}
-
-function hasTerminal(): boolean {
-  try {
-    closeSync(openSync('/dev/tty', 'r'))
-    return true
-  } catch {
-    return false
-  }
 }
 
 const problems: Readonly<Record<string, string>> = {
