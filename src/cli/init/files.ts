@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Document, visit } from 'yaml'
+import { Document, type Scalar, visit, type YAMLMap } from 'yaml'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
@@ -120,22 +120,18 @@ export function routeOf(
 }
 
 function fileText(sections: object, notes: readonly Note[] = []): string {
-  const parts = Object.entries(sections).flatMap(([key, value]) => {
-    if (value === undefined) return []
-    const comment = notes.filter(([section]) => section === key).map(([, text]) => `# ${text}\n`)
-    return `${comment.join('')}${yamlOf({ [key]: value as unknown })}`
-  })
-  return ['# All keys: docs/configuration.md\n', ...parts].join('\n')
-}
-
-function yamlOf(section: object): string {
-  const document = new Document(section)
+  const document = new Document<YAMLMap<Scalar>>(sections as never)
+  for (const { key } of document.contents?.items ?? []) {
+    const own = notes.filter(([section]) => section === key.value)
+    key.commentBefore = own.map(([, text]) => ` ${text}`).join('\n')
+    key.spaceBefore = true
+  }
   visit(document, {
     Collection: (_key, node, path) => {
       node.flow = path.length > 5 && JSON.stringify(node).length < 80
     }
   })
-  return document.toString({ lineWidth: 0 })
+  return `# All keys: docs/configuration.md\n${document.toString({ lineWidth: 0 })}`
 }
 
 export function namesInTheWay(folder: string): string[] {

@@ -1,5 +1,6 @@
 /** Signs in at a back-end: under a made-up name, which shows how it refuses, and then once. */
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { textAt } from '../../json/values.ts'
 import type { CsrfConfig } from '../../config/schema/upstreams.ts'
 import { fill } from '../../login/back-end-call.ts'
@@ -176,11 +177,9 @@ function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonl
 
 /** The same status, place, code and members: nothing tells both apart. */
 function isAlike(left: Reply, right: Reply): boolean {
-  const paths = ({ body }: Reply) =>
-    membersOf(body)
-      .map(({ path }) => path)
-      .join()
-  const isSameCode = codeOf(left.body)?.value === codeOf(right.body)?.value
-  const isSameStatus = left.status === right.status && left.place === right.place
-  return isSameStatus && isSameCode && paths(left) === paths(right)
+  const [one, other] = [left, right].map(({ status, place, body }) => {
+    const paths = membersOf(body).map(({ path }) => path)
+    return [status, place, codeOf(body)?.value, ...paths]
+  })
+  return isDeepStrictEqual(one, other)
 }
