@@ -17,49 +17,43 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const number = { minimum: 1, maximum: 1_000_000_000 }
 const concurrent = { minimum: 1, maximum: 10_000 }
 
-const limit = s.closed(
-  {
-    by: s.oneOrMany<Whom>(
-      whom,
-      'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
-        'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
-      {
-        ofMany: 'Several: each combination is counted separately.',
-        expected: 'address, user, session, key or profile.NAME, or a list of them'
-      }
-    ),
-    max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
-    window: s.lifetime('The length of the window.'),
-    burst: s.may.whole('Requests at once. Default: `max`.', number),
-    mode: s.oneOf(
-      ['enforce', 'shadow', 'off'],
-      '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
-      { default: 'enforce' }
-    ),
-    routes: s.list(
-      s.name('A route, or an endpoint such as `login`.', { names: 'route or endpoint' }),
-      'Default: all public paths.'
-    ),
-    methods: s.list(s.oneOf(methods, 'An HTTP method.'), 'Default: all.'),
-    roles: s.list(s.anyText, 'Of users. Default: everyone.')
-  },
-  'One limit.'
-)
+const limit = s.closed('One limit.', {
+  by: s.oneOrMany<Whom>(
+    'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
+      'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
+    whom,
+    {
+      ofMany: 'Several: each combination is counted separately.',
+      expected: 'address, user, session, key or profile.NAME, or a list of them'
+    }
+  ),
+  max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
+  window: s.lifetime('The length of the window.'),
+  burst: s.may.whole('Requests at once. Default: `max`.', number),
+  mode: s.oneOf(
+    '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
+    ['enforce', 'shadow', 'off'],
+    { default: 'enforce' }
+  ),
+  routes: s.list(
+    'Default: all public paths.',
+    s.name('A route, or an endpoint such as `login`.', { names: 'route or endpoint' })
+  ),
+  methods: s.list('Default: all.', s.oneOf('An HTTP method.', methods)),
+  roles: s.list('Of users. Default: everyone.', s.anyText)
+})
 
-const sizes = s.section(
-  {
-    body: s.size('Of a request body. A route may say another one (`maxBody`).', {
-      default: '1MiB',
-      maximum: s.maxStreamedBytes
-    }),
-    url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-    shape: s.size('Of a shaped response, also decompressed.', {
-      default: '2MiB',
-      maximum: maxShaped
-    })
-  },
-  'Maximum sizes. Headers: 16 KiB and 100 lines.'
-)
+const sizes = s.section('Maximum sizes. Headers: 16 KiB and 100 lines.', {
+  body: s.size('Of a request body. A route may say another one (`maxBody`).', {
+    default: '1MiB',
+    maximum: s.maxStreamedBytes
+  }),
+  url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
+  shape: s.size('Of a shaped response, also decompressed.', {
+    default: '2MiB',
+    maximum: maxShaped
+  })
+})
 
 function lock(failures: number, every: string, of: string) {
   const bucket = {
@@ -71,26 +65,24 @@ function lock(failures: number, every: string, of: string) {
     every: s.lifetime('After these, one more in each such time.', { default: every })
   }
   return s.either(
-    [Type.Literal('off'), s.closed(bucket, of)],
     `${of} Default: ${failures}, then one each ${every}.`,
+    [Type.Literal('off'), s.closed(of, bucket)],
     { default: {}, expected: '`off`, or `failures` and `every`' }
   )
 }
 
-const lockout = s.section(
-  {
-    accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
-    address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
-    account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
-    knownBrowser: s.flag(
-      'Count browsers that signed in within 90 days apart, so that nobody locks the owner out.',
-      { default: true }
-    )
-  },
-  'Slows guessing down: with no failures left, sign-in is 429.'
-)
+const lockout = s.section('Slows guessing down: with no failures left, sign-in is 429.', {
+  accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
+  address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
+  account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
+  knownBrowser: s.flag(
+    'Count browsers that signed in within 90 days apart, so that nobody locks the owner out.',
+    { default: true }
+  )
+})
 
 export const limitsSchema = s.closed(
+  'Limits, lockout and sizes. A change takes effect without a restart.',
   {
     sizes,
     lockout,
@@ -102,14 +94,13 @@ export const limitsSchema = s.closed(
       ...concurrent,
       default: 200
     }),
-    limits: s.named(limit, 'Limits, by name. Several can apply to one request.', {
+    limits: s.named('Limits, by name. Several can apply to one request.', limit, {
       default: {
         'signed-in': { by: 'user', max: 600, window: '1m' },
         'anonymous': { by: 'address', max: 120, window: '1m' }
       }
     })
   },
-  'Limits, lockout and sizes. A change takes effect without a restart.',
   { title: 'limits.yaml' }
 )
 

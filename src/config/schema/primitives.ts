@@ -163,49 +163,49 @@ export const headers = (description: string, more: Keywords = {}) => {
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
-export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+export const list = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
 export const headerNames = (description: string, more: Keywords = {}) =>
-  list(header('A header.'), description, more)
+  list(description, header('A header.'), more)
 export const addresses = (description: string) =>
-  list(text('An address or CIDR block.', { format: 'x-addresses' }), description)
-export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+  list(description, text('An address or CIDR block.', { format: 'x-addresses' }))
+export const someOf = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends readonly string[]>(
-  values: T,
   description: string,
+  values: T,
   more: Keywords = {}
 ) =>
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
 export const either = <T extends TSchema[]>(
-  forms: [...T],
   description: string,
+  forms: [...T],
   more: Keywords = {}
 ) => Type.Union(forms, { description, ...more })
 /** One value or a list; config loading makes it a list. */
 export const oneOrMany = <T>(
-  item: TSchema,
   description: string,
+  item: TSchema,
   { ofMany, ...more }: Keywords & { readonly ofMany: string }
 ) => {
   const format = 'x-one-or-many'
-  const items = someOf(item, ofMany, { uniqueItems: true, format })
+  const items = someOf(ofMany, item, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
 export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
-export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
+export const named = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
-export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
+export const pairs = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: '^.+$' }), value, { default: {}, description, ...more })
-const somePairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
-  pairs(value, description, { default: undefined, ...more })
+const somePairs = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
+  pairs(description, value, { default: undefined, ...more })
 
 export const closed = <T extends TProperties>(
-  properties: T,
   description: string,
+  properties: T,
   more: Keywords = {}
 ) => Type.Object(properties, { additionalProperties: false, description, ...more })
 export const source = <const K extends string, T extends TProperties>(
@@ -218,10 +218,10 @@ export const source = <const K extends string, T extends TProperties>(
     { additionalProperties: false, title: kind }
   )
 /** A mapping whose default is the defaults of its members. */
-export const section = <T extends TProperties>(properties: T, description: string) =>
-  closed(properties, description, { default: {} })
-export const optional = <T extends TProperties>(properties: T, description: string) =>
-  Type.Optional(closed(properties, description))
+export const section = <T extends TProperties>(description: string, properties: T) =>
+  closed(description, properties, { default: {} })
+export const optional = <T extends TProperties>(description: string, properties: T) =>
+  maybe(closed(description, properties))
 
 const orNone =
   <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>

@@ -5,17 +5,14 @@ import * as s from './primitives.ts'
 import { neededParts, partsSchema, proxied } from './proxied.ts'
 import { bodySchema, querySchema } from './request-mapping.ts'
 
-const sealedCookie = s.closed(
-  {
-    name: s.anyText,
-    sealed: Type.Literal(true, {
-      description:
-        'The browser gets the value encrypted; where `passCookies` names it, the upstream its own.'
-    })
-  },
-  'A cookie that only the upstream reads, such as that of a captcha.'
-)
-const setCookie = s.either([s.anyText, sealedCookie], 'A cookie.', {
+const sealedCookie = s.closed('A cookie that only the upstream reads, such as that of a captcha.', {
+  name: s.anyText,
+  sealed: Type.Literal(true, {
+    description:
+      'The browser gets the value encrypted; where `passCookies` names it, the upstream its own.'
+  })
+})
+const setCookie = s.either('A cookie.', [s.anyText, sealedCookie], {
   expected: 'the name of a cookie, or { name, sealed: true }'
 })
 
@@ -42,11 +39,11 @@ export function sealedCookiesOf(
 }
 
 const access = s.either(
+  'Who may call it: anyone, every signed-in user, or those with one of these roles.',
   [
     Type.Unsafe<'public' | 'session'>(Type.String({ enum: ['public', 'session'] })),
     Type.Object({ roles: Type.Array(s.anyText, { minItems: 1 }) }, { additionalProperties: false })
   ],
-  'Who may call it: anyone, every signed-in user, or those with one of these roles.',
   {
     default: 'session',
     expected: 'public, session, or roles: [NAME, …]',
@@ -60,21 +57,23 @@ const common = {
     { examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
-    s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
     'The allowed methods. GET includes HEAD.',
+    s.oneOf('An HTTP method.', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     { default: ['GET'], minItems: 1, uniqueItems: true }
   ),
   access,
   touch: s.may.oneOf(
-    ['always', 'never'],
     'Whether a call resets the session’s idle time. Default: `never` for the name ' +
-      '`notices` or with `websocket`, else `always`.'
+      '`notices` or with `websocket`, else `always`.',
+    ['always', 'never']
   ),
   keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
-  errorStatus: s.may.oneOf(errorStatuses, 'The status of its errors. Default: as `envelope` says.')
+  errorStatus: s.may.oneOf('The status of its errors. Default: as `envelope` says.', errorStatuses)
 }
 
 const fallback = s.closed(
+  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
+    'long, or answers 502, 503 or 504. Default: the error.',
   {
     body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
     status: s.whole('The status of the fixed response.', {
@@ -82,19 +81,15 @@ const fallback = s.closed(
       maximum: 599,
       default: 200
     })
-  },
-  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
-    'long, or answers 502, 503 or 504. Default: the error.'
+  }
 )
 
-const websocket = s.optional(
-  {
-    maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
-  },
-  'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
-)
+const websocket = s.optional('Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.', {
+  maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
+})
 
 const upstreamRoute = s.closed(
+  'A route to an upstream.',
   {
     ...common,
     parts: partsSchema,
@@ -104,8 +99,8 @@ const upstreamRoute = s.closed(
     ...proxied,
     fallback: s.maybe(fallback),
     cache: s.oneOf(
-      ['off', 'browser'],
       '`browser`: `Cache-Control` passes as `private`. `off`: `no-store`. Public: as it is.',
+      ['off', 'browser'],
       { default: 'off' }
     ),
     query: querySchema,
@@ -115,7 +110,7 @@ const upstreamRoute = s.closed(
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list(s.anyText, 'Cookies that it gets. Others are dropped.'),
+    passCookies: s.list('Cookies that it gets. Others are dropped.', s.anyText),
     passHeaders: s.headerNames(
       'Headers of the client that are else dropped: credentials, and those that proxies set.',
       { examples: [['authorization', 'x-scope-orgid']] }
@@ -129,23 +124,26 @@ const upstreamRoute = s.closed(
       'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
         'as the console’s: only for an upstream that you trust.'
     ),
-    setCookies: s.list(setCookie, 'Cookies that it may set. Others are dropped.'),
-    redirects: s.oneOf(['refuse', 'pass'], 'To another host: `refuse` is 502.', {
+    setCookies: s.list('Cookies that it may set. Others are dropped.', setCookie),
+    redirects: s.oneOf('To another host: `refuse` is 502.', ['refuse', 'pass'], {
       default: 'refuse'
     })
   },
-  'A route to an upstream.',
   { chosenBy: 'upstream' }
 )
 
-const answerRoute = s.closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
-  chosenBy: 'answer'
-})
+const answerRoute = s.closed(
+  'A constant answer.',
+  { ...common, answer: routeAnswerSchema },
+  {
+    chosenBy: 'answer'
+  }
+)
 
 const { shape, contract } = proxied
 const partsRoute = s.closed(
-  { ...common, parts: neededParts, shape, contract },
   'A response that is made of parts alone.',
+  { ...common, parts: neededParts, shape, contract },
   { chosenBy: 'parts' }
 )
 
@@ -157,8 +155,8 @@ export type RouteConfig = Common & Partial<OfUpstream & Static<typeof answerRout
 
 export const route = Type.Unsafe<RouteConfig>(
   s.either(
-    [upstreamRoute, answerRoute, partsRoute],
     'A public path, which `upstream`, `answer` or `parts` answers.',
+    [upstreamRoute, answerRoute, partsRoute],
     { expected: 'a mapping with upstream, answer or parts' }
   )
 )
