@@ -20,26 +20,23 @@ const answer = {
     { examples: [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }] }
   ),
   byRole: s.may.pairs(
-    'Values by role, in place of `json`. The first in this list that a user has wins; ' +
-      'names that are whole numbers count as the first.',
-    Type.Unknown({ description: 'The value for users with this role.' }),
+    'Values by role, in place of `json`. The first that a user has wins; whole numbers go first.',
+    Type.Unknown(),
     { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
-  inEnvelope: s.may.oneOf(
-    'Where it goes: under `data` (the default), beside code and message, or as the whole body.',
-    ['data', 'flat', 'none']
-  )
+  inEnvelope: s.may.oneOf('Under `data` (default), beside code and message, or the whole body.', [
+    'data',
+    'flat',
+    'none'
+  ])
 }
 
 export const answerSchema = (description: string) => s.optional(description, answer)
 
-export const routeAnswerSchema = s.closed(
-  'The response: menus, permission codes. A public route has no names of the session.',
-  {
-    ...answer,
-    status: s.may.whole('The status. Default: 200.', { minimum: 200, maximum: 599 })
-  }
-)
+export const routeAnswerSchema = s.closed('The response. A public route has no session’s names.', {
+  ...answer,
+  status: s.may.status('The status. Default: 200.', { minimum: 200 })
+})
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>
 export type RouteAnswerConfig = Static<typeof routeAnswerSchema>

@@ -47,10 +47,7 @@ const errorEntry = s.closed(
   'The code and HTTP status of these errors.',
   {
     code: s.maybe(responseCode('The code in the envelope.')),
-    status: s.may.whole('The status: 200, or 400 to 599. It wins over `errorStatus`.', {
-      minimum: 200,
-      maximum: 599
-    })
+    status: s.may.status('200, or 400 to 599. It wins over `errorStatus`.', { minimum: 200 })
   },
   { minProperties: 1 }
 )
@@ -60,9 +57,7 @@ const errors = Type.Record(
   errorEntry,
   {
     default: {},
-    description:
-      'Errors by code, by prefix (`session.*`), or all others (`*`). Without an entry the ' +
-      'code is the HTTP status, and a back-end’s own number stays.',
+    description: 'By code, by prefix (`session.*`), or all others (`*`). Else the HTTP status.',
     examples: [{ 'session.*': { code: 50008 }, 'login.refused': { code: 500, status: 200 } }]
   }
 )
@@ -71,10 +66,7 @@ const customEnvelope = s.optional('The envelope of `dialect: custom`.', {
   members,
   successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
   alsoSuccess: s.list('Other codes of success; no error carries one.', responseCode('A code.')),
-  refreshCodes: s.list(
-    'Codes on which the console refreshes. A back-end’s own number never becomes one.',
-    responseCode('A code.')
-  ),
+  refreshCodes: s.list('Codes on which the console refreshes its token.', responseCode('A code.')),
   errors
 })
 
@@ -84,46 +76,34 @@ const plainName = Type.String({
 })
 
 export const envelope = s.section('The format of responses.', {
-  dialect: s.oneOf(
+  dialect: s.choice(
     'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
       '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
-    dialects,
-    { default: 'dual' }
+    dialects
   ),
-  successCode: responseCode(
-    'The `code` of a success, a number or a quoted text, as the console checks for.',
-    { default: 0, examples: [0, 200, 20000, '0000'] }
-  ),
-  errorStatus: s.oneOf(
-    'The status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
-    errorStatuses,
-    { default: 'own' }
-  ),
-  language: s.oneOf(
-    'The language of its own messages. `auto`: the first of `Accept-Language`, else English.',
-    ['auto', 'en', 'zh'],
-    { default: 'auto' }
-  ),
-  messages: s.pairs('Your own messages, by error code, in place of the built-in.', s.anyText, {
+  successCode: responseCode('The `code` of a success, as the console checks for.', {
+    default: 0,
+    examples: [0, 200, 20000, '0000']
+  }),
+  errorStatus: s.choice('Of errors: each its own, or 200. `custom.errors` wins.', errorStatuses),
+  language: s.choice('Of its own messages. `auto`: by `Accept-Language`, else English.', [
+    'auto',
+    'en',
+    'zh'
+  ]),
+  messages: s.pairs('Your own messages, by error code, in place of the built-in.', s.text(), {
     keysName: 'error code',
     examples: [{ 'login.refused': 'Wrong user name or password.' }]
   }),
   custom: customEnvelope,
-  fieldErrors: memberName(
-    'fieldErrors',
-    'The member with errors of single fields, `{ NAME: [TEXT] }`, by `errors` of upstreams.'
-  ),
+  fieldErrors: memberName('fieldErrors', 'The member with errors of single fields of a form.'),
   inertToken: Type.String({
     default: '',
     pattern: '^[A-Za-z0-9._~-]{0,128}$',
     expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
-    description:
-      'The token that sign-in answers, for consoles that insist on one. It opens nothing. ' +
-      'The three keys below name where consoles send it; no back-end gets those.'
+    description: 'The token of sign-in, for consoles that insist on one. It opens nothing.'
   }),
-  tokenHeaders: s.headerNames(
-    'Headers with a console’s own token, such as `sec-websocket-protocol`.'
-  ),
+  tokenHeaders: s.headerNames('Headers with it (`sec-websocket-protocol`). Back-ends get none.'),
   tokenCookies: s.list('Cookies with it, deleted at sign-in and sign-out.', plainName, {
     default: ['TOKEN__']
   }),

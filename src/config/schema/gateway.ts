@@ -5,42 +5,36 @@ import { presetChoice } from './presets.ts'
 import * as s from './primitives.ts'
 import { consoleFiles, server, ops } from './server.ts'
 
-const howToShow = s.oneOf(
-  '`plain`: the value. `last4`: its last 4 characters. `hash`: a keyed hash of it.',
-  ['plain', 'last4', 'hash']
-)
+const howToShow = s.oneOf('The value, its last 4 characters, or a keyed hash of it.', [
+  'plain',
+  'last4',
+  'hash'
+])
 
-export const audit = s.optional(
-  'The audit ledger: a signed line for each sign-in, change and act of an operator.',
-  {
-    to: s.oneOf('Into `folder`, or into the log.', ['files', 'stdout'], { default: 'files' }),
-    folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
-    key: s.oneOrMany<string>(
-      'The key that signs the lines.',
-      s.signingSecret('At least 32 characters.'),
-      {
-        ofMany: 'To rotate the key: the new one first.',
-        expected: 'a reference to at least 32 characters, or a list of them'
-      }
-    ),
-    keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
-      default: '0s',
-      minimum: 0,
-      maximum: 3700 * 86_400_000
+export const audit = s.optional('Signed lines of sign-ins, changes and acts of operators.', {
+  to: s.choice('Into `folder`, or into the log.', ['files', 'stdout']),
+  folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
+  key: s.oneOrMany<string>('The key that signs the lines.', s.signingSecret(), {
+    ofMany: 'To rotate the key: the new one first.',
+    expected: 'a reference to at least 32 characters, or a list of them'
+  }),
+  keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
+    default: '0s',
+    minimum: 0,
+    maximum: 3700 * 86_400_000
+  }),
+  fields: s.named(
+    'By route: members of bodies to record. Never name passwords or tokens.',
+    s.pairs('Members of the body, as names joined by dots.', howToShow, {
+      minProperties: 1,
+      maxProperties: 16
     }),
-    fields: s.named(
-      'By route: members of bodies that are recorded. Never name passwords or tokens.',
-      s.pairs('Members of the body, as names joined by dots.', howToShow, {
-        minProperties: 1,
-        maxProperties: 16
-      }),
-      {
-        keysName: 'route in the ledger',
-        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
-      }
-    )
-  }
-)
+    {
+      keysName: 'route in the ledger',
+      examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
+    }
+  )
+})
 
 export type AuditConfig = NonNullable<Static<typeof audit>>
 export type HowToShow = AuditConfig['fields'][string][string]
@@ -48,41 +42,33 @@ export type HowToShow = AuditConfig['fields'][string][string]
 const session = s.section('Sessions: a random id in the browser’s cookie, the data in Redis.', {
   secrets: s.list(
     'They sign cookies and encrypt data. Add a new one as the second, then make it the first.',
-    s.signingSecret('At least 32 characters.')
+    s.signingSecret()
   ),
   idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
   absolute: s.lifetime('A session ends this long after sign-in in any case.', { default: '8h' }),
-  remembered: s.section(
-    'Sessions whose sign-in asked to be remembered. Their cookie outlives the browser.',
-    {
-      idle: s.may.lifetime('Default: `session.idle`.'),
-      absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
-    }
-  ),
-  perUser: s.section('How many sessions a user may have.', {
-    max: s.whole('Sessions of one user at the same time.', {
-      minimum: 1,
-      maximum: 1000,
-      default: 5
-    }),
-    over: s.oneOf(
-      'At one more: `evict-oldest` ends the one unused for longest, `refuse` is 409.',
-      ['evict-oldest', 'refuse'],
-      { default: 'evict-oldest' }
-    )
+  remembered: s.section('Sessions to be remembered. Their cookie outlives the browser.', {
+    idle: s.may.lifetime('Default: `session.idle`.'),
+    absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
   }),
-  cookie: s.section('The session cookie. It is always HttpOnly, with Path=/ and without Domain.', {
+  perUser: s.section('How many sessions a user may have.', {
+    max: s.count('Sessions of one user at the same time.', { default: 5 }),
+    over: s.choice('At one more: end the one unused for longest, or answer 409.', [
+      'evict-oldest',
+      'refuse'
+    ])
+  }),
+  cookie: s.section('The session cookie: always HttpOnly, with Path=/ and without Domain.', {
     name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
       pattern: '^[A-Za-z0-9_-]{1,40}$',
       default: 'console_sid',
       expected: 'letters, digits, _ and -'
     }),
     secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
-    sameSite: s.oneOf(
-      '`none` is for a console on another site; the cookie is then `Partitioned`.',
-      ['strict', 'lax', 'none'],
-      { default: 'strict' }
-    )
+    sameSite: s.choice('`none`: for a console on another site; the cookie is `Partitioned`.', [
+      'strict',
+      'lax',
+      'none'
+    ])
   })
 })
 
@@ -91,15 +77,13 @@ const redis = s.optional('The store. Default: memory, for one process and develo
     format: 'x-url',
     default: '',
     pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
-    expected:
-      'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
-      'user and password stand in their own keys',
+    expected: 'redis(s)://HOST:PORT, with /DB at most; user and password stand in their own keys',
     description: 'One Redis server; `rediss://` uses TLS.'
   }),
-  sentinels: s.list('The Sentinels to ask for the primary.', s.hostPort('HOST:PORT.')),
+  sentinels: s.list('The Sentinels to ask for the primary.', s.hostPort()),
   primary: s.text('The name of the primary at the Sentinels.', { default: 'mymaster' }),
   sentinelPassword: s.may.secret('The password of the Sentinels.'),
-  cluster: s.list('Nodes of a Redis Cluster: keys are on one shard.', s.hostPort('HOST:PORT.')),
+  cluster: s.list('Nodes of a Redis Cluster: keys are on one shard.', s.hostPort()),
   tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
   username: s.may.text('The user name of the Redis ACL.'),
   password: s.may.secret('The password of the Redis server.'),
@@ -110,10 +94,9 @@ const redis = s.optional('The store. Default: memory, for one process and develo
     expected: 'letters, digits, : _ and -',
     description: 'Of every key, in braces: one for each gateway of a Redis.'
   }),
-  commandTimeout: s.duration(
-    'How long a command may take: then sessions get 503. Connecting: a second at least.',
-    { default: '400ms' }
-  )
+  commandTimeout: s.duration('How long a command may take; then sessions get 503.', {
+    default: '400ms'
+  })
 })
 
 const log = s.section('Logs are written to standard output.', {
@@ -122,15 +105,15 @@ const log = s.section('Logs are written to standard output.', {
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     { default: 'info' }
   ),
-  format: s.oneOf('`auto`: text on terminals.', ['auto', 'json', 'pretty'], { default: 'auto' })
+  format: s.choice('`auto`: text on terminals.', ['auto', 'json', 'pretty'])
 })
 
 const drain = s.section('How the process stops after SIGTERM.', {
-  notice: s.duration(
-    'How long requests are still accepted while `/readyz` answers 503. `0s`: not at all.',
-    { default: '5s', minimum: 0 }
-  ),
-  grace: s.duration('How long running requests may then take to finish. `0s`: they are ended.', {
+  notice: s.duration('How long requests are taken while `/readyz` is 503. `0s`: not.', {
+    default: '5s',
+    minimum: 0
+  }),
+  grace: s.duration('How long running requests may then take. `0s`: they are ended.', {
     default: '10s',
     minimum: 0
   })
@@ -140,17 +123,13 @@ const reload = s.section('How changes are taken while the gateway runs.', {
   watch: s.flag('Reload two seconds after a change of the files.', { default: true })
 })
 
-const identity = s.section(
-  'Headers that tell upstreams who is signed in, and that no client can send, in any ' +
-    'spelling. Values outside ASCII are percent-encoded.',
-  {
-    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
-    username: s.header('The header with the user name.', { default: 'x-user-name' }),
-    roles: s.header('The header with the roles, by commas.', { default: 'x-user-roles' }),
-    source: s.may.header('The header with the name of the source. Default: none.'),
-    prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
-  }
-)
+const identity = s.section('Headers that tell upstreams the user. No client can send them.', {
+  id: s.header('The user’s id.', { default: 'x-user-id' }),
+  username: s.header('The user name, percent-encoded beyond ASCII.', { default: 'x-user-name' }),
+  roles: s.header('The roles, by commas.', { default: 'x-user-roles' }),
+  source: s.may.header('The name of the credential source. Default: none.'),
+  prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
+})
 
 export const gatewaySchema = s.closed(
   'Settings of the installation. A change needs a restart.',

@@ -9,13 +9,11 @@ export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | 'key' | `profile.${string}`
 
-const whom = s.text('One kind of caller.', {
+const whom = s.text(undefined, {
   pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
   expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
 })
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-const number = { minimum: 1, maximum: 1_000_000_000 }
-const concurrent = { minimum: 1, maximum: 10_000 }
 
 const limit = s.closed('One limit.', {
   by: s.oneOrMany<Whom>(
@@ -27,20 +25,20 @@ const limit = s.closed('One limit.', {
       expected: 'address, user, session, key or profile.NAME, or a list of them'
     }
   ),
-  max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
+  max: s.count('Requests in a window. One becomes free each `window` / `max`.'),
   window: s.lifetime('The length of the window.'),
-  burst: s.may.whole('Requests at once. Default: `max`.', number),
-  mode: s.oneOf(
-    '`enforce`: refuse. `shadow`: only tell who would be refused. `off`: do not count.',
-    ['enforce', 'shadow', 'off'],
-    { default: 'enforce' }
-  ),
+  burst: s.may.count('Requests at once. Default: `max`.'),
+  mode: s.choice('Refuse, only tell who would be refused, or do not count.', [
+    'enforce',
+    'shadow',
+    'off'
+  ]),
   routes: s.list(
     'Default: all public paths.',
     s.name('A route, or an endpoint such as `login`.', { names: 'route or endpoint' })
   ),
   methods: s.list('Default: all.', s.oneOf('An HTTP method.', methods)),
-  roles: s.list('Of users. Default: everyone.', s.anyText)
+  roles: s.list('Of users. Default: everyone.', s.text())
 })
 
 const sizes = s.section('Maximum sizes. Headers: 16 KiB and 100 lines.', {
@@ -49,19 +47,12 @@ const sizes = s.section('Maximum sizes. Headers: 16 KiB and 100 lines.', {
     maximum: s.maxStreamedBytes
   }),
   url: s.size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-  shape: s.size('Of a shaped response, also decompressed.', {
-    default: '2MiB',
-    maximum: maxShaped
-  })
+  shape: s.size('Of a shaped response, also decompressed.', { default: '2MiB', maximum: maxShaped })
 })
 
 function lock(failures: number, every: string, of: string) {
   const bucket = {
-    failures: s.whole('Wrong passwords that may follow each other.', {
-      minimum: 1,
-      maximum: 100_000,
-      default: failures
-    }),
+    failures: s.count('Wrong passwords that may follow each other.', { default: failures }),
     every: s.lifetime('After these, one more in each such time.', { default: every })
   }
   return s.either(
@@ -75,10 +66,9 @@ const lockout = s.section('Slows guessing down: with no failures left, sign-in i
   accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
   address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
   account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
-  knownBrowser: s.flag(
-    'Count browsers that signed in within 90 days apart, so that nobody locks the owner out.',
-    { default: true }
-  )
+  knownBrowser: s.flag('Count browsers of the last 90 days apart: nobody locks the owner out.', {
+    default: true
+  })
 })
 
 export const limitsSchema = s.closed(
@@ -86,14 +76,10 @@ export const limitsSchema = s.closed(
   {
     sizes,
     lockout,
-    inFlightPerUser: s.whole('Concurrent requests of a user, or an address without a session.', {
-      ...concurrent,
+    inFlightPerUser: s.count('Concurrent requests of a user, or an address without a session.', {
       default: 48
     }),
-    inFlightSignIns: s.whole('Concurrent sign-ins from one address.', {
-      ...concurrent,
-      default: 200
-    }),
+    inFlightSignIns: s.count('Concurrent sign-ins from one address.', { default: 200 }),
     limits: s.named('Limits, by name. Several can apply to one request.', limit, {
       default: {
         'signed-in': { by: 'user', max: 600, window: '1m' },

@@ -3,21 +3,18 @@ import * as s from './primitives.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
 const claims = s.section('Which claims tell who signed in, by their paths.', {
-  id: s.dotted(
-    'The claim with the user’s id, which never changes or goes to others, as mail does.',
-    { default: 'sub' }
-  ),
-  username: s.dotted('The user name. Without a value: the id.', {
-    default: 'preferred_username'
+  id: s.dotted('The user’s id. It must never change, or go to others as mail does.', {
+    default: 'sub'
   }),
-  name: s.dotted('The display name. Without a value: the user name.', { default: 'name' }),
+  username: s.dotted('The user name. Else the id.', { default: 'preferred_username' }),
+  name: s.dotted('The display name. Else the user name.', { default: 'name' }),
   roles: s.may.dotted('Roles, also through lists. Default: none.', {
     examples: ['groups', 'realm_access.roles']
   }),
   roleMap: s.pairs('The console’s roles for the provider’s. Others stay.', Type.String(), {
     examples: [{ 'console-admins': 'admin' }]
   }),
-  profile: s.list('Claims for the profile.', s.anyText, {
+  profile: s.list('Claims for the profile.', s.text(), {
     default: ['email', 'picture', 'phone_number']
   })
 })
@@ -30,16 +27,16 @@ export const oidc = s.source('oidc', 'An OpenID Connect provider (code flow with
   clientSecret: s.may.secret('Its secret. Without it: a public client, protected by PKCE alone.'),
   scopes: s.list(
     'Beside `openid`. Some providers need `offline_access` for a refresh token.',
-    s.text('A scope.', { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
+    s.text(undefined, { pattern: '^[!#-\\[\\]-~]+$', expected: 'a scope without blanks' }),
     { default: ['profile'] }
   ),
-  path: s.maybe(s.publicPath('Where sign-in begins. Default: `/api/auth/oidc/NAME`.')),
+  path: s.may.publicPath('Where sign-in begins. Default: `/api/auth/oidc/NAME`.'),
   userInfo: s.flag('Read claims from UserInfo too.', { default: true }),
   audience: s.may.text('Access tokens with this audience may call routes with `keys: true`.'),
   user: claims,
   require: s.pairs(
     'Claims that users must have, also at a renewal, by their paths.',
-    s.someOf('The values of which the claim must have one.', s.scalar),
+    s.someOf('The claim must have one of these.', s.scalar),
     { examples: [{ groups: ['console-users'], email_verified: [true] }] }
   )
 })
@@ -76,15 +73,16 @@ const attribute = s.textOf({
 
 const entry = s.section('What the entry of a user has.', {
   username: attribute('What users type. Active Directory: `sAMAccountName`.', { default: 'uid' }),
-  id: attribute(
-    'An attribute that never changes or goes to others. Active Directory: `objectGUID`.',
-    { default: 'entryUUID' }
-  ),
-  name: attribute('The display name. Where an entry has none: the user name.', { default: 'cn' }),
+  id: attribute('It must never change, or go to others. Active Directory: `objectGUID`.', {
+    default: 'entryUUID'
+  }),
+  name: attribute('The display name. Else the user name.', { default: 'cn' }),
   profile: s.pairs(
-    'Members of the profile, and the attributes that they are read from.',
-    attribute('An attribute. One with several values becomes a list.'),
-    { examples: [{ email: 'mail', phone: 'telephoneNumber' }] }
+    'The attributes of members of the profile. Several values: a list.',
+    attribute(),
+    {
+      examples: [{ email: 'mail', phone: 'telephoneNumber' }]
+    }
   )
 })
 
@@ -93,7 +91,7 @@ const groups = s.optional('The groups that give roles, read at each sign-in. Def
   member: attribute('Entries (`member`) or user names (`memberUid`).', { default: 'member' }),
   nested: s.flag('Members of a group in a group are members of both.'),
   required: s.flag('Refuse users (403 `login.blocked`) whose groups give them no role.'),
-  roles: s.may.pairs('Roles by group, by name or DN. Default: each is a role.', s.anyText, {
+  roles: s.may.pairs('Roles by group, by name or DN. Default: each is a role.', s.text(), {
     examples: [{ 'Console Admins': 'admin', 'cn=staff,ou=groups,dc=example,dc=com': 'user' }]
   })
 })
@@ -124,19 +122,16 @@ const usersFile = s.source('users-file', 'Users in a YAML file, with hashes of t
   file: s.text('The users file.', { names: 'users file', default: 'users.yaml' })
 })
 
-const cipher = s.optional(
-  'The console encrypts it so (AES, PKCS #7, base64). A plain text stays.',
-  {
-    key: s.text('The key in the console’s source, which is no secret.', {
-      pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
-      expected: '16, 24 or 32 characters of ASCII'
-    }),
-    iv: s.may.text('The initialization vector: AES in CBC. Without it: ECB.', {
-      pattern: '^[ -~]{16}$',
-      expected: '16 characters of ASCII'
-    })
-  }
-)
+const cipher = s.optional('The console encrypts it so (AES, base64). A plain text stays.', {
+  key: s.text('The key in the console’s source, which is no secret.', {
+    pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
+    expected: '16, 24 or 32 characters of ASCII'
+  }),
+  iv: s.may.text('The initialization vector: AES in CBC. Without it: ECB.', {
+    pattern: '^[ -~]{16}$',
+    expected: '16 characters of ASCII'
+  })
+})
 
 export const login = s.section('Sign-in.', {
   fields: s.section('The members of the console’s sign-in body.', {

@@ -63,8 +63,8 @@ export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 export const textOf =
   (kind: Keywords) =>
-  (description: string, more: Keywords = {}) =>
-    Type.String({ ...kind, description, ...more })
+  (description?: string, more: Keywords = {}) =>
+    Type.String({ ...kind, ...(description !== undefined && { description }), ...more })
 
 export const secret = textOf({
   format: 'x-secret',
@@ -78,12 +78,15 @@ export const signingSecret = textOf({
   expected: 'at least 32 characters; make one with `console-gateway generate-secret`'
 })
 export const text = textOf({ minLength: 1 })
-export const anyText = Type.String({ minLength: 1 })
 export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
   Type.Integer({ minimum: 0, description, ...more })
+export const count = (description: string, more: Keywords = {}) =>
+  whole(description, { minimum: 1, ...more })
+export const status = (description: string, more: Keywords = {}) =>
+  whole(description, { minimum: 100, maximum: 599, ...more })
 export const hostPort = textOf({
   format: 'x-port',
   pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
@@ -153,7 +156,7 @@ export const header = textOf({
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
 /** Headers whose values may be references to secrets. A placeholder that is none would be sent. */
 export const headers = (description: string, more: Keywords = {}) => {
-  const value = headerValue('Its value.', {
+  const value = headerValue(undefined, {
     format: 'x-maybe-secret',
     pattern: '^\\{profile\\.[\\w.-]+\\}$|^(?!.*\\{\\s*\\w[^}]*\\})[\\x20-\\x7e]*$',
     expected: '{profile.PATH} alone, or printable ASCII without placeholders'
@@ -166,9 +169,9 @@ export const upstreamName = textOf({ ...ofName, names: 'upstream' })
 export const list = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
 export const headerNames = (description: string, more: Keywords = {}) =>
-  list(description, header('A header.'), more)
+  list(description, header(), more)
 export const addresses = (description: string) =>
-  list(description, text('An address or CIDR block.', { format: 'x-addresses' }))
+  list(description, textOf({ minLength: 1, format: 'x-addresses' })())
 export const someOf = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends readonly string[]>(
@@ -179,6 +182,9 @@ export const oneOf = <const T extends readonly string[]>(
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
+/** The first of the values is the default. */
+export const choice = <const T extends readonly string[]>(description: string, values: T) =>
+  oneOf(description, values, { default: values[0] })
 export const either = <T extends TSchema[]>(
   description: string,
   forms: [...T],
@@ -232,6 +238,7 @@ const orNone =
 export const may = {
   anything: (description: string, more: Keywords = {}) =>
     maybe(Type.Unknown({ description, ...more })),
+  count: orNone(count),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
@@ -241,12 +248,15 @@ export const may = {
   name: orNone(name),
   oneOf: orNone(oneOf),
   pairs: orNone(somePairs),
+  path: orNone(path),
   pemFile: orNone(pemFile),
+  publicPath: orNone(publicPath),
   secret: orNone(secret),
   signingSecret: orNone(signingSecret),
   shapeName: orNone(textOf({ ...ofName, names: 'shape' })),
   size: orNone(size),
   someOf: orNone(someOf),
+  status: orNone(status),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
   upstreamPathTemplate: orNone(upstreamPathTemplate),

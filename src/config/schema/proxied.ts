@@ -3,11 +3,11 @@ import * as s from './primitives.ts'
 
 const contract = s.closed('What the console expects in the responses.', {
   file: s.text('A JSON Schema of `data`, or of the response.', { names: 'contract file' }),
-  mode: s.oneOf(
-    '`observe`: differences are counted and logged. `strict`: they are 502 `contract.broken`.',
-    ['observe', 'strict', 'off'],
-    { default: 'observe' }
-  )
+  mode: s.choice('Differences are counted and logged, or are 502 `contract.broken`.', [
+    'observe',
+    'strict',
+    'off'
+  ])
 })
 
 export type ContractConfig = Static<typeof contract>
@@ -17,7 +17,7 @@ export const schemaFile = s.pairs('A JSON Schema.', Type.Unknown())
 export const proxied = {
   upstream: s.upstreamName('An upstream of this file.'),
   rewrite: s.may.upstreamPathTemplate(
-    'The path at the upstream; `*` and `:name` as in `path`. Default: the public path.'
+    'Its path there; `*`, `:name` as in `path`. Default: `path`.'
   ),
   timeout: s.may.duration('How long the response may be silent. Default: as the upstream says.'),
   shape: s.may.shapeName('A shape of this file. Default: the response passes unchanged.'),
@@ -26,20 +26,16 @@ export const proxied = {
 
 const part = s.closed('A call to another upstream.', {
   upstream: s.upstreamName('An upstream of this file. It gets the identity, too.'),
-  rewrite: s.upstreamPathTemplate(
-    'The path at the upstream, called with GET; `*` and `:name` as in `path`.'
-  ),
+  rewrite: s.upstreamPathTemplate('The path there (GET); `*` and `:name` as in `path`.'),
   shape: s.may.shapeName('A shape of this file, for this part only.'),
   into: s.may.dotted('Where its value goes, before the route’s shape. Default: all are added.'),
-  required: s.flag(
-    'Whether the request fails with it. `false`: it is left out, and named in `missing`.',
-    { default: true }
-  ),
+  required: s.flag('Whether the request fails with it. Else it is named in `missing`.', {
+    default: true
+  }),
   default: s.may.anything('The value to use if the part is missing or null.')
 })
 
-const description =
-  'Calls to other upstreams, all at once, whose results are added to the response.'
+const description = 'Calls to other upstreams, all at once, whose results are added.'
 
 export const partsSchema = s.named(description, part)
 

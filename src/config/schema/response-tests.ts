@@ -3,18 +3,15 @@ import type { Static, TProperties } from 'typebox'
 import * as s from './primitives.ts'
 
 const conditions = {
-  status: s.may.someOf(
-    'Statuses that match.',
-    s.whole('A status.', { minimum: 100, maximum: 599 })
-  ),
+  status: s.may.someOf('Statuses that match.', s.status('A status.')),
   path: s.may.dotted('The path of a member of the JSON response.'),
   in: s.may.someOf(
     'Values of it. Without `in` and `startsWith` it must be there, not null or false.',
     s.scalar,
     { examples: [[0, 200]] }
   ),
-  startsWith: s.may.someOf('Beginnings of it that match.', s.anyText, { examples: [['captcha']] }),
-  location: s.may.someOf('Where a redirect leads: the beginnings of its path.', s.anyText)
+  startsWith: s.may.someOf('Beginnings of it that match.', s.text(), { examples: [['captcha']] }),
+  location: s.may.someOf('Where a redirect leads: the beginnings of its path.', s.text())
 }
 
 const testOf = <T extends TProperties>(description: string, members: T, more: object = {}) =>

@@ -6,13 +6,12 @@ import { neededParts, partsSchema, proxied } from './proxied.ts'
 import { bodySchema, querySchema } from './request-mapping.ts'
 
 const sealedCookie = s.closed('A cookie that only the upstream reads, such as that of a captcha.', {
-  name: s.anyText,
+  name: s.text(),
   sealed: Type.Literal(true, {
-    description:
-      'The browser gets the value encrypted; where `passCookies` names it, the upstream its own.'
+    description: 'The browser gets it encrypted, the upstream as it was (`passCookies`).'
   })
 })
-const setCookie = s.either('A cookie.', [s.anyText, sealedCookie], {
+const setCookie = s.either('A cookie.', [s.text(), sealedCookie], {
   expected: 'the name of a cookie, or { name, sealed: true }'
 })
 
@@ -41,8 +40,10 @@ export function sealedCookiesOf(
 const access = s.either(
   'Who may call it: anyone, every signed-in user, or those with one of these roles.',
   [
-    Type.Unsafe<'public' | 'session'>(Type.String({ enum: ['public', 'session'] })),
-    Type.Object({ roles: Type.Array(s.anyText, { minItems: 1 }) }, { additionalProperties: false })
+    s.oneOf('Anyone, or every signed-in user.', ['public', 'session']),
+    s.closed('Users with one of the roles.', {
+      roles: s.someOf('One of them is needed.', s.text())
+    })
   ],
   {
     default: 'session',
@@ -62,27 +63,18 @@ const common = {
     { default: ['GET'], minItems: 1, uniqueItems: true }
   ),
   access,
-  touch: s.may.oneOf(
-    'Whether a call resets the session’s idle time. Default: `never` for the name ' +
-      '`notices` or with `websocket`, else `always`.',
-    ['always', 'never']
-  ),
+  touch: s.may.oneOf('Whether it counts as use. Default: not for `notices` and `websocket`.', [
+    'always',
+    'never'
+  ]),
   keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
   errorStatus: s.may.oneOf('The status of its errors. Default: as `envelope` says.', errorStatuses)
 }
 
-const fallback = s.closed(
-  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
-    'long, or answers 502, 503 or 504. Default: the error.',
-  {
-    body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
-    status: s.whole('The status of the fixed response.', {
-      minimum: 200,
-      maximum: 599,
-      default: 200
-    })
-  }
-)
+const fallback = s.closed('What a GET gets if the upstream fails, or answers 502, 503 or 504.', {
+  body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
+  status: s.status('Its status.', { minimum: 200, default: 200 })
+})
 
 const websocket = s.optional('Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.', {
   maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
@@ -93,16 +85,13 @@ const upstreamRoute = s.closed(
   {
     ...common,
     parts: partsSchema,
-    into: s.may.dotted(
-      'Where, with `parts`, its own response goes. Default: they are added to it.'
-    ),
+    into: s.may.dotted('Where its own response goes. Default: `parts` are added to it.'),
     ...proxied,
     fallback: s.maybe(fallback),
-    cache: s.oneOf(
-      '`browser`: `Cache-Control` passes as `private`. `off`: `no-store`. Public: as it is.',
-      ['off', 'browser'],
-      { default: 'off' }
-    ),
+    cache: s.choice('`Cache-Control`: `no-store`, or passed as `private`. Public: as it is.', [
+      'off',
+      'browser'
+    ]),
     query: querySchema,
     body: bodySchema,
     websocket,
@@ -110,24 +99,22 @@ const upstreamRoute = s.closed(
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list('Cookies that it gets. Others are dropped.', s.anyText),
+    passCookies: s.list('Cookies that it gets. Others are dropped.', s.text()),
     passHeaders: s.headerNames(
       'Headers of the client that are else dropped: credentials, and those that proxies set.',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: s.flag(
-      'Send the body of a GET. **An upstream that does not read it takes it for the next ' +
-        'request, with the identity of whoever comes then.**'
+      'Send bodies of GET. **An upstream that does not read one takes it for the next request, ' +
+        'of whoever comes then.**'
     ),
     passEncodedSlashes: s.flag('Take `%2F` in the path as it came. By default it is 400.'),
     framedByConsole: s.flag(
-      'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
-        'as the console’s: only for an upstream that you trust.'
+      'Let pages of the console and `server.origins` frame it. Only if you trust the upstream: ' +
+        'its pages then run as the console’s.'
     ),
     setCookies: s.list('Cookies that it may set. Others are dropped.', setCookie),
-    redirects: s.oneOf('To another host: `refuse` is 502.', ['refuse', 'pass'], {
-      default: 'refuse'
-    })
+    redirects: s.choice('To another host: `refuse` is 502.', ['refuse', 'pass'])
   },
   { chosenBy: 'upstream' }
 )
@@ -135,9 +122,7 @@ const upstreamRoute = s.closed(
 const answerRoute = s.closed(
   'A constant answer.',
   { ...common, answer: routeAnswerSchema },
-  {
-    chosenBy: 'answer'
-  }
+  { chosenBy: 'answer' }
 )
 
 const { shape, contract } = proxied

@@ -38,29 +38,19 @@ const endpoints = s.section('Endpoints of the gateway itself.', {
     contract: proxied.contract,
     parts: partsSchema
   }),
-  refresh: s.optional(
-    'The call with which consoles renew their own token. No use of the session.',
-    {
-      path: publicPath('The refresh call (POST). Its body is not read.'),
-      answer: answerSchema('The response. Default: that of `endpoints.session`.')
-    }
-  ),
-  check: s.optional(
-    'For proxies that ask before they pass a request on: 204 with the headers of ' +
-      '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`).',
-    {
-      path: publicPath('The check (GET).', '/api/auth/check'),
-      keys: s.flag('Let requests with a key for scripts pass, too.')
-    }
-  ),
+  refresh: s.optional('Where consoles renew their own token. No use of the session.', {
+    path: publicPath('The refresh call (POST). Its body is not read.'),
+    answer: answerSchema('The response. Default: that of `endpoints.session`.')
+  }),
+  check: s.optional('For proxies that ask first: 204 with headers of `identity`, 401 or 403.', {
+    path: publicPath('The check (GET). `?role=admin&role=ops`: one is needed.', '/api/auth/check'),
+    keys: s.flag('Let requests with a key for scripts pass, too.')
+  }),
   jwks: s.optional('The public keys of all `jwt.keys` as a JSON Web Key Set.', {
     path: publicPath('The key set (GET).', '/.well-known/jwks.json')
   }),
   session: s.section('The session endpoint.', {
-    path: s.publicPath(
-      'GET tells how long it lasts. Below: `/extend` (POST), `/list` (GET), `/close` (POST).',
-      { default: '/api/session' }
-    )
+    path: publicPath('GET tells its end. Below: `/extend`, `/list`, `/close`.', '/api/session')
   })
 })
 
@@ -69,16 +59,12 @@ const expectation = s.closed('One case.', {
     pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
     expected: 'a method and a path, such as GET /api/orders?page=2'
   }),
-  roles: s.may.someOf('The user’s roles. Without it: not signed in.', s.anyText, { minItems: 0 }),
+  roles: s.may.someOf('The user’s roles. Without it: not signed in.', s.text(), { minItems: 0 }),
   headers: s.pairs('The request’s headers.', Type.String()),
   body: s.may.anything('The request’s body. It is sent as JSON.'),
-  times: s.whole('How often it is sent. The last response counts.', {
-    minimum: 1,
-    maximum: 1000,
-    default: 1
-  }),
+  times: s.count('How often it is sent. The last counts.', { maximum: 1000, default: 1 }),
   answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
-  status: s.may.whole('The expected status.', { minimum: 100, maximum: 599 }),
+  status: s.may.status('The expected status.'),
   code: s.may.text('The expected error code.', { names: 'error code' }),
   upstream: s.may.upstreamName('The upstream that gets it.'),
   upstreamPath: s.may.text('The path and query that it gets.', {
@@ -91,8 +77,8 @@ const expectation = s.closed('One case.', {
 })
 
 const expectSchema = s.named(
-  'Tests of this config, which `check`, starts and reloads run; one that fails refuses it. ' +
-    'Upstreams record the request, stores are empty, and sign-ins are refused.',
+  'Tests of this config. One that fails refuses it, at `check`, starts and reloads. Upstreams ' +
+    'are stand-ins, stores empty, and sign-ins refused.',
   expectation,
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
@@ -106,7 +92,7 @@ export const routesSchema = s.closed(
     endpoints,
     aliases: Type.Record(
       Type.String({ pattern: s.publicTemplate.pattern }),
-      s.publicPathTemplate('The path of a route or endpoint.'),
+      s.publicPathTemplate(),
       {
         default: {},
         keysExpected: s.publicTemplate.expected,
@@ -117,7 +103,7 @@ export const routesSchema = s.closed(
     routes: s.named('By name, for logs, metrics and limits.', route),
     permissions: s.pairs(
       'The permissions of each role, for `{permissions}` in answers. They open no route.',
-      s.list('The permissions of the role.', s.anyText),
+      s.list('Of the role.', s.text()),
       { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,

@@ -2,47 +2,35 @@ import { type Static, Type } from 'typebox'
 import { ownMember } from './node.ts'
 import * as s from './primitives.ts'
 
-const scalarOrNull = s.either(
-  'A value.',
-  [Type.String(), Type.Number(), Type.Boolean(), Type.Null()],
-  { expected: 'a text, a number, true, false or null' }
-)
-const member = s.text('The name of a member.')
+const scalarOrNull = Type.Union([...s.scalar.anyOf, Type.Null()], {
+  expected: 'a text, a number, true, false or null'
+})
 
 /** Formats of success and failure in a body that `open` knows; `status` describes others. */
 export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as const
 
 const operations = {
-  open: s.may.oneOf(
-    'Must be first. Goes on with `data`; a failure becomes an error.',
-    openDialects
-  ),
-  status: s.optional('Must be first. The same as `open` for a back-end of another format.', {
+  open: s.may.oneOf('Comes first: goes on with `data`; a failure becomes an error.', openDialects),
+  status: s.optional('Comes first. As `open`, for a back-end of another format.', {
     path: s.dotted('The member that tells success or failure.'),
     ok: s.someOf('The values that mean success. A missing member counts as null.', scalarOrNull),
     statuses: s.may.pairs(
       'The status of failures. Values from 400 to 599 are it themselves.',
-      s.whole('A status.', { minimum: 400, maximum: 599 }),
+      s.status('A status.', { minimum: 400 }),
       { examples: [{ 40001: 404 }] }
     ),
-    otherwise: s.whole('The status of all other values.', {
-      minimum: 400,
-      maximum: 599,
-      default: 502
-    }),
+    otherwise: s.status('The status of all other values.', { minimum: 400, default: 502 }),
     message: s.may.dotted('The back-end’s message for users.')
   }),
   unwrap: s.may.dotted('Go on with the value at this path, or null.'),
-  pick: s.may.someOf('Keep only these members.', member),
-  drop: s.may.someOf('Remove these members.', member),
-  rename: s.may.pairs('Old name to new name.', s.text('The new name.'), {
+  pick: s.may.someOf('Keep only these members.', s.text()),
+  drop: s.may.someOf('Remove these members.', s.text()),
+  rename: s.may.pairs('Old name to new name.', s.text(), {
     examples: [{ subject: 'title' }]
   }),
-  move: s.may.pairs(
-    'Old path to new path. Missing objects are created.',
-    s.dotted('The new path.'),
-    { examples: [{ 'user.name': 'author' }] }
-  ),
+  move: s.may.pairs('Old path to new path. Missing objects are created.', s.dotted(), {
+    examples: [{ 'user.name': 'author' }]
+  }),
   lift: s.may.dotted('The members of the object at this path go up; those beside it stay.'),
   nest: s.optional('Put the value into a new object, for a back-end that answers a bare list.', {
     as: s.text('The name of the member.'),
@@ -58,9 +46,7 @@ const operations = {
   map: s.may.pairs(
     'Replace values of members: old ones (as text) to new ones. `"*"`: every other value.',
     // The empty text is a valid key: many back-ends use it for "not set".
-    Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
-      description: 'The new value of each old value.'
-    }),
+    Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown()),
     { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
   ),
   convert: s.may.pairs(
@@ -74,30 +60,23 @@ const operations = {
     { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
   ),
   use: s.may.shapeName('Insert the operations of another shape of this file here.'),
-  module: s.may.moduleFile(
-    'Own code: its default export makes a value of it and `{ route, user }`.'
-  ),
-  echo: s.optional(
-    'Adds the page number and size that the console sent, by `paging` of this file.',
-    {
-      page: s.text('The page number.'),
-      size: s.text('The page size.')
-    }
-  ),
-  paging: s.optional(
-    'Must be last. Turns `{list, count}` into `{data, total, success}` in the envelope.',
-    {
-      list: s.dotted('The list.'),
-      total: s.may.dotted('The number of items. Default: the length of the list.'),
-      current: s.may.dotted('The page number.'),
-      pageSize: s.may.dotted('The page size.'),
-      each: s.may.someOf('Operations on each item.', Type.Unknown())
-    }
-  ),
-  wrap: s.may.oneOf(
-    'Must be last. Puts the value under `data`, with `total` (`list`), or beside code and message.',
-    ['envelope', 'list', 'flat']
-  ),
+  module: s.may.moduleFile('Own code: its default export takes it and `{ route, user }`.'),
+  echo: s.optional('Adds page number and size as the console sent them (`paging` of this file).', {
+    page: s.text('The page number.'),
+    size: s.text('The page size.')
+  }),
+  paging: s.optional('Comes last. Turns `{list, count}` into `{data, total, success}`.', {
+    list: s.dotted('The list.'),
+    total: s.may.dotted('The number of items. Default: the length of the list.'),
+    current: s.may.dotted('The page number.'),
+    pageSize: s.may.dotted('The page size.'),
+    each: s.may.someOf('Operations on each item.', Type.Unknown())
+  }),
+  wrap: s.may.oneOf('Comes last. Under `data`, with `total` (`list`), or beside `code`.', [
+    'envelope',
+    'list',
+    'flat'
+  ]),
   each: s.may.someOf('Operations on each item of the list, or on an object.', Type.Unknown()),
   at: s.optional('Operations on the value at a path, if there is one.', {
     path: s.dotted('Where the value is.'),

@@ -7,59 +7,49 @@ import { bodyFormat, expires, logout, token } from './upstream-login.ts'
 
 const names = '`{id}` and other texts of `answer` that say who the user is become their values.'
 
-export const exchange = s.closed(
-  'A call for the user’s token: when it is needed, a minute before it expires, and after ' +
-    '`sessionEnded` (by default 401). A refused user gets 403 `route.unknown-user`.',
-  {
-    path: s.path('The call (POST) that gives a user’s token.'),
-    format: bodyFormat,
-    headers: s.headers('Headers, such as the gateway’s own secret.', {
-      default: {},
-      examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
-    }),
-    body: s.pairs(`The request body. ${names}`, Type.Unknown(), {
-      default: { username: '{username}' },
-      examples: [{ grant: 'user', subject: '{id}' }]
-    }),
-    outcomes: outcomesOf('400, 403, 404 and 422'),
-    token,
-    expires,
-    logout
-  }
-)
+export const exchange = s.closed('A call for a user’s token. Refused: 403 `route.unknown-user`.', {
+  path: s.path('The call (POST) that gives a user’s token.'),
+  format: bodyFormat,
+  headers: s.headers('Headers, such as the gateway’s own secret.', {
+    default: {},
+    examples: [{ 'x-service-key': '${SERVICE_KEY}' }]
+  }),
+  body: s.pairs(`The request body. ${names}`, Type.Unknown(), {
+    default: { username: '{username}' },
+    examples: [{ grant: 'user', subject: '{id}' }]
+  }),
+  outcomes: outcomesOf('400, 403, 404 and 422'),
+  token,
+  expires,
+  logout
+})
 
-export const jwt = s.closed(
-  'A JSON Web Token of 60 seconds for each session. `sub` is the id as in `identity`.',
-  {
-    secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
-    keys: s.may.someOf(
-      'The first signs (ES256); `endpoints.jwks` shows all. Add a new one as the second at first.',
-      s.secret('A private key of the curve P-256, as PEM text.'),
-      { maxItems: 4 }
-    ),
-    claims: s.pairs(
-      'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub`, ' +
-        `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
-      Type.Unknown(),
-      { examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
-    )
-  }
-)
+export const jwt = s.closed('A JSON Web Token of 60 seconds for each session.', {
+  secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
+  keys: s.may.someOf(
+    'Private keys (P-256, PEM), shown by `endpoints.jwks`. Add a new one as the second at first.',
+    s.secret(),
+    { maxItems: 4 }
+  ),
+  claims: s.pairs(
+    'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub` (the id), ' +
+      `\`preferred_username\`, \`name\` and \`roles\`, or in their place. ${names}`,
+    Type.Unknown(),
+    { examples: [{ sub: '{username}', tenant: '{profile.tenantId}' }] }
+  )
+})
 
 export type ExchangeConfig = Static<typeof exchange>
 export type JwtConfig = Static<typeof jwt>
 
 const styles = 'bearer, cookies or header:NAME'
 
-const csrf = s.optional(
-  'The back-end’s token against forged requests (CSRF), sent beside its cookies.',
-  {
-    header: s.header('The request header in which the back-end expects it.'),
-    cookie: s.may.text('Which of the session’s cookies has it. Default: it is the `token`.', {
-      examples: ['XSRF-TOKEN']
-    })
-  }
-)
+const csrf = s.optional('The back-end’s CSRF token, sent beside its cookies.', {
+  header: s.header('The request header in which the back-end expects it.'),
+  cookie: s.may.text('Which of the session’s cookies has it. Default: it is the `token`.', {
+    examples: ['XSRF-TOKEN']
+  })
+})
 
 const credential = s.either(
   'How it gets the token or cookies of a session, or, with `exchange` or `jwt`, its own.',
@@ -71,15 +61,13 @@ const credential = s.either(
         expected: styles,
         default: 'bearer'
       }),
-      from: s.maybe(
-        s.text('The token’s source; other sessions get 403 `route.credential`.', {
-          names: 'source'
-        })
-      ),
-      scheme: s.may.text(
-        'The word before the token. Default: `Bearer` for `bearer`, none in others.',
-        { pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' }
-      ),
+      from: s.may.text('The token’s source; other sessions get 403 `route.credential`.', {
+        names: 'source'
+      }),
+      scheme: s.may.text('The word before the token. Default: `Bearer`, in headers none.', {
+        pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
+        expected: 'a word'
+      }),
       csrf,
       exchange: s.maybe(exchange),
       jwt: s.maybe(jwt)
@@ -94,19 +82,15 @@ const credential = s.either(
 export type CsrfConfig = NonNullable<Static<typeof csrf>>
 export type CredentialConfig = Static<typeof credential>
 
-const health = s.optional(
-  'Checks of each address. Without a 2xx within two seconds, twice, it gets no requests.',
-  {
-    path: s.text('What is asked by GET: the whole path, without that of the URL before it.', {
-      pattern: '^/[^\\s?#]*$',
-      expected: 'a path that begins with /, such as /healthz'
-    }),
-    interval: s.duration('The pause between two checks.', { default: '5s' })
-  }
-)
+const health = s.optional('Checks of each address. Twice no 2xx in two seconds: no requests.', {
+  path: s.text('Asked by GET: the whole path, without that of the URL.', {
+    pattern: '^/[^\\s?#]*$',
+    expected: 'a path that begins with /, such as /healthz'
+  }),
+  interval: s.duration('The pause between two checks.', { default: '5s' })
+})
 
-const errorPaths = (description: string) =>
-  s.someOf(description, s.dotted('A path; lists have numbers.'), { minItems: 0 })
+const errorPaths = (description: string) => s.someOf(description, s.dotted(), { minItems: 0 })
 
 const ownErrors = s.closed('Paths.', {
   message: errorPaths('The paths of the message; the first that leads to a text wins.'),
@@ -136,17 +120,17 @@ const tls = s.optional('TLS of an https upstream. Files are read again when they
   ca: s.authorities(),
   certificate: s.may.pemFile('A PEM file: the gateway’s certificate.'),
   key: s.may.secret('Its private key, as PEM text.'),
-  serverName: s.may.text(
-    'The name in the back-end’s certificate, where it is not that of the URL.',
-    { pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$', expected: 'a host name' }
-  )
+  serverName: s.may.text('The name in the back-end’s certificate, if not that of the URL.', {
+    pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
+    expected: 'a host name'
+  })
 })
 
 export const upstream = s.closed('A back-end.', {
   url: s.maybe(
     s.oneOrMany<string>(
       'Its address, with the path before all of its paths. Of several the least busy is asked.',
-      s.url('An address.'),
+      s.url(),
       {
         ofMany: 'Several addresses, with the same path.',
         expected: 'an http:// or https:// address without user, query or fragment, or a list'
@@ -155,27 +139,17 @@ export const upstream = s.closed('A back-end.', {
   ),
   health,
   connectTimeout: s.duration('How long connecting may take.', { default: '2s' }),
-  responseTimeout: s.duration(
-    'How long a response may be silent; event streams 5 minutes. A route’s `timeout` wins.',
-    { default: '15s' }
-  ),
-  totalTimeout: s.duration('How long a whole response may take, except of streams.', {
-    default: '10m'
+  responseTimeout: s.duration('How long a response may be silent; event streams 5 minutes.', {
+    default: '15s'
   }),
-  connections: s.whole('Requests at a time, beside five times as many event streams.', {
-    minimum: 1,
-    maximum: 10_000,
+  totalTimeout: s.duration('How long a response may take, but for streams.', { default: '10m' }),
+  connections: s.count('Requests at a time, beside five times as many event streams.', {
     default: 200
   }),
-  queue: s.whole('Requests that wait, 10 seconds at most.', {
-    maximum: 100_000,
-    default: 100
-  }),
+  queue: s.whole('Requests that wait, 10 seconds at most.', { default: 100 }),
   credential,
   identity: s.flag('Send the headers of `identity` to this upstream.', { default: true }),
-  sessionEnded: s.maybe(
-    answerTest('How a response shows that the session has ended: it is 401 `session.upstream`.')
-  ),
+  sessionEnded: s.maybe(answerTest('How its session’s end shows: it is 401 `session.upstream`.')),
   errors: s.maybe(errors),
   headers: s.maybe(
     s.headers('Headers that it always gets. `{profile.PATH}` is the user’s.', {
@@ -185,7 +159,7 @@ export const upstream = s.closed('A back-end.', {
   module: s.may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
   passHeaders: s.may.someOf(
     'The only client headers that it gets. Default: all but those that only proxies set.',
-    s.header('A request header.'),
+    s.header(),
     { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
   ),
   paging: upstreamPaging,

@@ -15,7 +15,7 @@ const user = s.closed('A user.', {
   }),
   id: s.may.text('The user’s id, as upstreams get it. Default: the user name.'),
   name: s.may.text('The display name. Default: the user name.'),
-  roles: s.list('The user’s roles; common menus know `admin` and `user`.', s.anyText),
+  roles: s.list('The user’s roles; common menus know `admin` and `user`.', s.text()),
   disabled: s.flag('Refuse sign-in of this user.'),
   profile: s.pairs('More members of the profile.', Type.Unknown(), {
     examples: [{ email: 'alice@example.com', title: 'Administrator' }]
