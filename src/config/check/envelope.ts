@@ -20,9 +20,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
     .map(code => errorKinds[code].status)
     .find(each => readsAs(each, envelope.successCode))
   if (status !== undefined) {
-    const message =
-      `is also the HTTP status ${status}, the code of an error: ` +
-      'take the code that the console checks for'
+    const message = `is also the HTTP status ${status}, which is the code of an error`
     report(['envelope', 'successCode'], message)
   }
   const { custom } = envelope
@@ -38,7 +36,7 @@ function isBare({ members: { code, success } }: CustomEnvelope): boolean {
   return code === false && success === false
 }
 
-/** Why errors of the dialect need the HTTP status of the error; undefined where they do not. */
+/** Why errors need their own HTTP status; undefined where they do not. */
 function statusReason({ dialect, custom }: Envelope): string | undefined {
   if (dialect === 'problem' || dialect === 'none') {
     return `errors of \`${dialect}\` have the HTTP status of the error`
@@ -73,10 +71,7 @@ function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report)
       fault([], `no error code fits.${nearest(key, codes)}`)
     }
     if (code !== undefined && isSuccess(code, envelope)) {
-      const message =
-        `${JSON.stringify(code)} reads as a code of success: ` +
-        'the console would take the error for one'
-      fault(['code'], message)
+      fault(['code'], `${JSON.stringify(code)} reads as a code of success`)
     }
     if (status !== undefined && status !== 200 && status < 400) {
       fault(['status'], 'expected 200, or 400 to 599')
@@ -98,9 +93,8 @@ function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: R
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
       const message =
-        `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
-        'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
-        '`errors` the code on which the console signs out'
+        `is the code of \`${clash}\`, too: a console would refresh at the end of its session, and ` +
+        'be refused with this code, for ever. Give `session.*` in `errors` a code of its own'
       report(place, message)
     }
   })

@@ -1,4 +1,3 @@
-/** Rules of gateway.yaml, and warnings of settings that are unsafe, or useless in a browser. */
 import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import type { Rule } from '../schema/config.ts'
@@ -10,8 +9,8 @@ const checkSession: Rule = ({ gateway }, report) => {
   const { secrets, idle, absolute, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
-      'with Redis, sessions outlive this process, so the secret must not change at a restart: ' +
-      'set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
+      'with Redis, the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; ' +
+      'make one with `console-gateway generate-secret`'
     report(['session', 'secrets'], message)
   }
   if (idle > absolute) {
@@ -26,7 +25,7 @@ const checkSession: Rule = ({ gateway }, report) => {
 const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   const { host, port } = splitHostPort(ops.listen)
   if (server.listen === ops.listen && port !== 0) {
-    const message = 'is the same as server.listen: the operators’ listener needs a port of its own'
+    const message = 'the operators’ listener needs a port of its own'
     report(['ops', 'listen'], message, ['server', 'listen'])
   }
   if (isLoopback(host)) return
@@ -48,8 +47,7 @@ const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
     const kind = login.sources[name]?.kind ?? 'users-file'
     if (kind === 'users-file') return
     const message =
-      'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
-      'they close sessions and reload config. Leave it out unless that is meant'
+      'whoever gives the role `ops.role` at this source makes operators of the gateway'
     report.warn(['ops', 'sources', index], message)
   })
   if (ops.role === undefined || operatorSources({ ops, login }).length > 0) return
@@ -92,18 +90,6 @@ const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
   report(['identity'], 'each of its headers needs a name of its own')
 }
 
-const secretNames = /password|passwd|secret|token|credential|pwd/i
-
-const checkLedger: Rule = ({ gateway: { audit } }, report) => {
-  for (const [route, members] of Object.entries(audit?.fields ?? {})) {
-    for (const [member, how] of Object.entries(members)) {
-      if (!secretNames.test(member) || how === 'hash') continue
-      const message = 'looks like a secret, which must not stand in a ledger'
-      report.warn(['audit', 'fields', route, member], message)
-    }
-  }
-}
-
 /** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
 const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   if (!session.cookie.secure) {
@@ -117,12 +103,12 @@ const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   if (server.tls !== undefined || server.trustedProxies.length > 0) return
   const message =
     'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
-    'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +
-    'development without one set session.cookie.secure: false'
+    'and each sign-in leads back to the sign-in page; behind a proxy, all clients count as one ' +
+    'address. Name the proxy; for development without one set session.cookie.secure: false'
   report.warn(['server', 'trustedProxies'], message)
 }
 
-const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
+const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
   server.trustedProxies.forEach((block, index) => {
     const [address = '', bits] = block.split('/')
     // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
@@ -133,14 +119,6 @@ const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
       'that limits and lockouts count. Name only your load balancers'
     report.warn(['server', 'trustedProxies', index], message)
   })
-  const isCounted = Object.values(limits.limits).some(
-    ({ by, mode }) => mode !== 'off' && by.includes('address')
-  )
-  if (isLoopback(splitHostPort(server.listen).host) || !isCounted) return
-  if (server.trustedProxies.length > 0) return
-  const message =
-    'is empty: if a load balancer stands in front, all clients count as one address; name it'
-  report.warn(['server', 'trustedProxies'], message)
 }
 
 const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
@@ -162,7 +140,6 @@ export const gatewayRules: readonly Rule[] = [
   checkConsole,
   checkRedis,
   checkIdentity,
-  checkLedger,
   adviseOnCookie,
   adviseOnProxies,
   adviseOnGuessing
