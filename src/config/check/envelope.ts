@@ -93,8 +93,8 @@ function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: R
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
       const message =
-        `is the code of \`${clash}\`, too: a console would refresh at the end of its session, and ` +
-        'be refused with this code, for ever. Give `session.*` in `errors` a code of its own'
+        `is the code of \`${clash}\`, too: at the end of its session a console would refresh, ` +
+        'and be refused with it, for ever. Give `session.*` in `errors` a code of its own'
       report(place, message)
     }
   })

@@ -28,11 +28,7 @@ const limit = s.closed('One limit.', {
   max: s.count('Requests in a window. One becomes free each `window` / `max`.'),
   window: s.lifetime('The length of the window.'),
   burst: s.may.count('Requests at once. Default: `max`.'),
-  mode: s.choice('Refuse, only tell who would be refused, or do not count.', [
-    'enforce',
-    'shadow',
-    'off'
-  ]),
+  mode: s.choice('`shadow`: only tell who would be refused.', ['enforce', 'shadow']),
   routes: s.list(
     'Default: all public paths.',
     s.name('A route, or an endpoint such as `login`.', { names: 'route or endpoint' })

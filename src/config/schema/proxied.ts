@@ -3,11 +3,7 @@ import * as s from './primitives.ts'
 
 const contract = s.closed('What the console expects in the responses.', {
   file: s.text('A JSON Schema of `data`, or of the response.', { names: 'contract file' }),
-  mode: s.choice('Differences are counted and logged, or are 502 `contract.broken`.', [
-    'observe',
-    'strict',
-    'off'
-  ])
+  mode: s.choice('Differences are logged, or are 502 `contract.broken`.', ['observe', 'strict'])
 })
 
 export type ContractConfig = Static<typeof contract>
