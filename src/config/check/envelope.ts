@@ -29,20 +29,15 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkRefreshCodes(custom, envelope, report)
 }
 
-const bareEnvelope =
-  'the envelope has neither a code nor a success flag, so errors need their status'
+const needsStatus = 'the envelope tells errors by their status alone: set `errorStatus: own`'
 
 function isBare({ members: { code, success } }: CustomEnvelope): boolean {
   return code === false && success === false
 }
 
-/** Why errors need their own HTTP status; undefined where they do not. */
-function statusReason({ dialect, custom }: Envelope): string | undefined {
-  if (dialect === 'problem' || dialect === 'none') {
-    return `errors of \`${dialect}\` have the HTTP status of the error`
-  }
-  if (dialect !== 'custom' || custom === undefined) return undefined
-  return isBare(custom) ? bareEnvelope : undefined
+function tellsByStatus({ dialect, custom }: Envelope): boolean {
+  if (dialect === 'custom') return custom !== undefined && isBare(custom)
+  return dialect === 'problem' || dialect === 'none'
 }
 
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
@@ -50,12 +45,10 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
   if (envelope.dialect === 'custom' && envelope.custom === undefined) {
     report(['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
   }
-  const reason = statusReason(envelope)
-  if (reason === undefined) return
-  const message = `${reason}: set \`errorStatus: own\``
-  if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], message)
+  if (!tellsByStatus(envelope)) return
+  if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], needsStatus)
   for (const [name, { errorStatus }] of Object.entries(routes.routes)) {
-    if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], message)
+    if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], needsStatus)
   }
 }
 
@@ -66,7 +59,7 @@ function isSuccess(code: ResponseCode, { successCode, custom }: Envelope): boole
 function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
   for (const [key, { code, status }] of Object.entries(custom.errors)) {
     const fault = report.at('envelope', 'custom', 'errors', key)
-    if (status === 200 && isBare(custom)) fault(['status'], bareEnvelope)
+    if (status === 200 && isBare(custom)) fault(['status'], needsStatus)
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
       fault([], `no error code fits.${nearest(key, codes)}`)
     }

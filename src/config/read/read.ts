@@ -93,15 +93,12 @@ function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }:
 }
 
 function readList(path: Path, schema: Node, written: readonly unknown[], reading: Reading) {
-  const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
+  const { items = schema, minItems = 0, uniqueItems = false } = schema
   const values = written
     .map((item, index) => readAt([...path, index], items, item, reading))
     .filter(item => item !== undefined)
   const { report } = reading
   if (values.length < minItems) report(path, 'expected at least one item, found none')
-  if (values.length > maxItems) {
-    report(path, `expected at most ${maxItems} items, found ${values.length}`)
-  }
   if (uniqueItems && new Set(values).size < values.length) {
     report(path, 'must not list an item twice')
   }

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-/** The names that a template may have, as `{name}`. None is a credential or the id of a session. */
+/** None is a credential or the id of a session. */
 const ofUser = ['id', 'username', 'name', 'roles', 'role', 'permissions', 'profile'] as const
 const ofSession = ['access', 'token', 'refreshToken'] as const
 const times = ['issuedAt', 'idleEndsAt', 'absoluteEndsAt', 'expiresIn'] as const
@@ -41,12 +41,12 @@ export const routeAnswerSchema = s.closed('The response. A public route has no s
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>
 export type RouteAnswerConfig = Static<typeof routeAnswerSchema>
 
-/** The inner text of a value that is exactly `{…}`; undefined for every other value. */
+/** The inner text of a value that is exactly `{…}`. */
 export function placeholderOf(value: unknown): string | undefined {
   return typeof value === 'string' ? /^\{([^{}]+)\}$/.exec(value)?.[1] : undefined
 }
 
-/** A placeholder's name and the path below it; undefined for a name that is not in the list. */
+/** Undefined for a name that is not in the list. */
 export function sessionNameOf(placeholder: string) {
   const [name = '', ...path] = placeholder.split('.')
   const known = sessionNames.find(each => each === name)

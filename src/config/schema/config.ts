@@ -14,7 +14,7 @@ export const schemaOf: Readonly<Record<ConfigFile, Node>> = {
   limits: asNode(limitsSchema)
 }
 
-/** The three files as one: no key is in two of them. */
+/** No key is in two of the files. */
 export const configSchema: Node = {
   type: 'object',
   properties: {
@@ -24,7 +24,6 @@ export const configSchema: Node = {
   }
 }
 
-/** The file in which a key at the top usually stands. */
 export function fileOfKey(key: string): ConfigFile {
   if (Object.hasOwn(schemaOf.routes.properties ?? {}, key)) return 'routes'
   return Object.hasOwn(schemaOf.limits.properties ?? {}, key) ? 'limits' : 'gateway'
@@ -53,7 +52,7 @@ export interface Config {
   readonly warnings: readonly Fault[]
 }
 
-/** A text of config that is the name of something, as its schema says. */
+/** A text that is the name of something, as its schema says. */
 export interface Named {
   readonly what: NamedThing
   readonly name: string

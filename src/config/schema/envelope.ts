@@ -52,12 +52,10 @@ const errorEntry = s.closed(
   { minProperties: 1 }
 )
 
-const errors = Type.Record(
-  Type.String({ pattern: '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$' }),
+const errors = s.byErrorCode(
+  'By code, prefix (`session.*`) or `*`. Default: by status.',
   errorEntry,
   {
-    default: {},
-    description: 'By code, by prefix (`session.*`), or all others (`*`). Else the HTTP status.',
     examples: [{ 'session.*': { code: 50008 }, 'login.refused': { code: 500, status: 200 } }]
   }
 )

@@ -67,24 +67,20 @@ const lockout = s.section('Slows guessing down: with no failures left, sign-in i
   })
 })
 
-export const limitsSchema = s.closed(
-  'Limits, lockout and sizes. A change takes effect without a restart.',
-  {
-    sizes,
-    lockout,
-    inFlightPerUser: s.count('Concurrent requests of a user, or an address without a session.', {
-      default: 48
-    }),
-    inFlightSignIns: s.count('Concurrent sign-ins from one address.', { default: 200 }),
-    limits: s.named('Limits, by name. Several can apply to one request.', limit, {
-      default: {
-        'signed-in': { by: 'user', max: 600, window: '1m' },
-        'anonymous': { by: 'address', max: 120, window: '1m' }
-      }
-    })
-  },
-  { title: 'limits.yaml' }
-)
+export const limitsSchema = s.closed('Limits, lockout, sizes. A change needs no restart.', {
+  sizes,
+  lockout,
+  inFlightPerUser: s.count('Concurrent requests of a user, or an address without a session.', {
+    default: 48
+  }),
+  inFlightSignIns: s.count('Concurrent sign-ins from one address.', { default: 200 }),
+  limits: s.named('Limits, by name. Several can apply to one request.', limit, {
+    default: {
+      'signed-in': { by: 'user', max: 600, window: '1m' },
+      'anonymous': { by: 'address', max: 120, window: '1m' }
+    }
+  })
+})
 
 export type LimitsConfig = Static<typeof limitsSchema>
 export type LockoutConfig = LimitsConfig['lockout']

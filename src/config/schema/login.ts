@@ -97,11 +97,9 @@ const groups = s.optional('The groups that give roles, read at each sign-in. Def
 })
 
 export const ldap = s.source('ldap', 'An LDAP directory.', {
-  urls: s.someOf(
-    'Its servers. The one that answered last is asked first.',
-    ldapUrl('`ldaps://` is TLS from the start, `ldap://` becomes TLS by StartTLS.'),
-    { maxItems: 10, examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']] }
-  ),
+  urls: s.someOf('Its servers. The one that answered last is asked first.', ldapUrl(), {
+    examples: [['ldaps://ldap-1.example.com', 'ldaps://ldap-2.example.com']]
+  }),
   startTls: s.flag('Encrypt `ldap://` before passwords are sent (StartTLS).', { default: true }),
   ca: s.authorities({ restart: false }),
   bind: s.closed('The account of the gateway, which reads users and groups.', {

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as s from './primitives.ts'
 
-/** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
+/** In the order of merging. */
 export const presetKeys = { console: 'extends', backend: 'backend' } as const
 
 export type PresetKind = keyof typeof presetKeys

@@ -1,11 +1,11 @@
-/** Schemas that the config files share. `expected` describes the value in error messages. */
+/** Schemas that the config files share. `expected` is for error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { type Node, pemFormat } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
 
-/** Texts with a unit in a file, which are milliseconds or bytes in code. */
+/** Texts with a unit, which are milliseconds or bytes in code. */
 const measures = {
   'x-duration': {
     pattern: '^(0|[1-9][0-9]*)(ms|s|m|h|d)$',
@@ -35,22 +35,16 @@ const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
 export const maxStreamedBytes = 1024 ** 4
 
-/** Bounds are milliseconds or bytes. */
-interface Bounded extends Keywords {
-  /** 0 where the description says what 0 means; 1 by default, since 0 often means "no bound". */
-  minimum?: number
-  maximum?: number
-}
-
-export const duration = (description: string, more: Bounded = {}) =>
+export const duration = (description: string, more: Keywords = {}) =>
   measure('x-duration', { maximum: maxTimerMs, description, ...more })
 /** A time for which a store keeps an entry. */
-export const lifetime = (description: string, more: Bounded = {}) =>
+export const lifetime = (description: string, more: Keywords = {}) =>
   duration(description, { maximum: maxLifetimeMs, ...more })
-export const size = (description: string, more: Bounded = {}) =>
+export const size = (description: string, more: Keywords = {}) =>
   measure('x-size', { maximum: maxBytes, description, ...more })
 
-function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maximum: number }) {
+/** 0 often means "no bound": it is taken where the description says what it means. */
+function measure(format: MeasureName, { minimum = 1, ...more }: Keywords) {
   const { pattern, expected } = measures[format]
   // Also for editors, which know no bounds of a text.
   const ofMinimum = minimum === 0 ? pattern : pattern.replace('0|', '')
@@ -138,11 +132,9 @@ export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
   expected: 'names joined by dots, such as result.items'
 })
-/** A file whose text is the value. */
 export const pemFile = textOf({ format: pemFormat })
 export const authorities = (more: Keywords = {}) =>
   maybe(pemFile('A PEM file of authorities, in the place of those of the system.', more))
-/** A file of own code below the config folder. */
 const moduleFile = textOf({
   names: 'module',
   pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
@@ -152,16 +144,16 @@ export const header = textOf({
   pattern: headerName.source,
   expected: 'a header name in lower case, such as x-user-id'
 })
-/** The value of a header; undici and Node refuse others, or send them as Latin-1. */
+/** Undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
-/** Headers whose values may be references to secrets. A placeholder that is none would be sent. */
+/** Values may be references to secrets. A placeholder that is none would be sent. */
 export const headers = (description: string, more: Keywords = {}) => {
   const value = headerValue(undefined, {
     format: 'x-maybe-secret',
     pattern: '^\\{profile\\.[\\w.-]+\\}$|^(?!.*\\{\\s*\\w[^}]*\\})[\\x20-\\x7e]*$',
     expected: '{profile.PATH} alone, or printable ASCII without placeholders'
   })
-  return Type.Record(Type.String({ pattern: headerName.source }), value, { description, ...more })
+  return mapping(headerName.source)(description, value, { default: undefined, ...more })
 }
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
@@ -202,10 +194,17 @@ export const oneOrMany = <T>(
 }
 export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
-export const named = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
-  Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
-export const pairs = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
-  Type.Record(Type.String({ pattern: '^.+$' }), value, { default: {}, description, ...more })
+const mapping =
+  (pattern: string) =>
+  <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
+    Type.Record(Type.String({ pattern }), value, { default: {}, description, ...more })
+export const named = mapping(namePattern)
+export const pairs = mapping('^.+$')
+/** By a path as that of a route. */
+export const byPath = mapping(publicTemplate.pattern)
+/** By an error code, a prefix of some as `session.*`, or `*`. */
+export const byErrorCode = mapping('^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$')
+export const byUserName = mapping('^\\S(.{0,253}\\S)?$')
 const somePairs = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
   pairs(description, value, { default: undefined, ...more })
 
@@ -259,8 +258,7 @@ export const may = {
   status: orNone(status),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
-  upstreamPathTemplate: orNone(upstreamPathTemplate),
-  whole: orNone(whole)
+  upstreamPathTemplate: orNone(upstreamPathTemplate)
 }
 
 export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)

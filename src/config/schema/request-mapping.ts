@@ -1,4 +1,4 @@
-/** Live config, `query` and `body` of a route: what the upstream gets in place of the console's. */
+/** What the upstream gets in place of the console's query and body. */
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 

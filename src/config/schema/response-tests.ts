@@ -1,4 +1,3 @@
-/** How a back-end's response is recognised: by its status, by a member, or by where it leads. */
 import type { Static, TProperties } from 'typebox'
 import * as s from './primitives.ts'
 

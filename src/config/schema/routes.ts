@@ -85,33 +85,23 @@ const expectSchema = s.named(
 
 export type Expectation = Static<typeof expectation>
 
-export const routesSchema = s.closed(
-  'Upstreams, routes and shapes. A change takes effect without a restart.',
-  {
-    upstreams: s.named('The back-ends, by name.', upstream),
-    endpoints,
-    aliases: Type.Record(
-      Type.String({ pattern: s.publicTemplate.pattern }),
-      s.publicPathTemplate(),
-      {
-        default: {},
-        keysExpected: s.publicTemplate.expected,
-        description: 'More public paths of a route or endpoint.',
-        examples: [{ '/api/currentUser': '/api/account/profile' }]
-      }
-    ),
-    routes: s.named('By name, for logs, metrics and limits.', route),
-    permissions: s.pairs(
-      'The permissions of each role, for `{permissions}` in answers. They open no route.',
-      s.list('Of the role.', s.text()),
-      { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
-    ),
-    paging: consolePaging,
-    shapes: shapesSchema,
-    expect: expectSchema
-  },
-  { title: 'routes.yaml' }
-)
+export const routesSchema = s.closed('Upstreams, routes, shapes. A change needs no restart.', {
+  upstreams: s.named('The back-ends, by name.', upstream),
+  endpoints,
+  aliases: s.byPath('More public paths of a route or endpoint.', s.publicPathTemplate(), {
+    keysExpected: s.publicTemplate.expected,
+    examples: [{ '/api/currentUser': '/api/account/profile' }]
+  }),
+  routes: s.named('By name, for logs, metrics and limits.', route),
+  permissions: s.pairs(
+    'The permissions of each role, for `{permissions}` in answers. They open no route.',
+    s.list('Of the role.', s.text()),
+    { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
+  ),
+  paging: consolePaging,
+  shapes: shapesSchema,
+  expect: expectSchema
+})
 
 /** The form of a credential, and its source; without `from` the only source that has one. */
 export function credentialOf(
@@ -121,7 +111,6 @@ export function credentialOf(
   return { ...written, hasOwnToken: (written.exchange ?? written.jwt) !== undefined }
 }
 
-/** The header that carries a token in this form; undefined where none does. */
 export function tokenHeaderOf(as: string): string | undefined {
   if (as === 'bearer') return 'authorization'
   return as.startsWith('header:') ? as.slice('header:'.length) : undefined

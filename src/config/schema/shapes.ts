@@ -98,7 +98,7 @@ export interface ShapeStep extends Omit<Operations, 'each' | 'at' | 'paging'> {
   paging?: Omit<NonNullable<Operations['paging']>, 'each'> & { each?: readonly ShapeStep[] }
 }
 
-/** These take names of members, and no paths. */
+/** They take no paths. */
 export const memberOperations = [
   'pick',
   'drop',
@@ -123,9 +123,8 @@ export const shapesSchema = s.named(
 type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
 
 /**
- * A shape within itself is left out: the check of config reports it.
  * @param within names of the shapes that hold the steps
- * @param onCycle gets these names and that of a shape which is one of them
+ * @param onCycle gets these and the name of the shape that is left out
  */
 export function flatten(
   steps: readonly ShapeStep[],

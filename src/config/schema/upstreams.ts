@@ -27,9 +27,8 @@ export const exchange = s.closed('A call for a user’s token. Refused: 403 `rou
 export const jwt = s.closed('A JSON Web Token of 60 seconds for each session.', {
   secret: s.may.signingSecret('Signs with HS256; the back-end has it too.'),
   keys: s.may.someOf(
-    'Private keys (P-256, PEM), shown by `endpoints.jwks`. Add a new one as the second at first.',
-    s.secret(),
-    { maxItems: 4 }
+    'Private keys (P-256, PEM). The first signs (ES256); add a new one as the second.',
+    s.secret()
   ),
   claims: s.pairs(
     'Claims beside `iss` (`console-gateway`), `aud` (the name of the upstream), `sub` (the id), ' +
@@ -166,7 +165,7 @@ export const upstream = s.closed('A back-end.', {
   tls
 })
 
-/** The addresses of an upstream. That it has one is a rule: its preset may have none. */
+/** That there is one is a rule: a preset may have none. */
 export function urlsOf({ url = [] }: { readonly url?: readonly string[] }): readonly string[] {
   return url
 }

@@ -22,14 +22,10 @@ const user = s.closed('A user.', {
   })
 })
 
-export const usersSchema = s.closed(
-  'Users of the `users-file` credential source. A change takes effect without a restart.',
-  {
-    users: Type.Record(Type.String({ pattern: '^\\S(.{0,253}\\S)?$' }), user, {
-      description: 'The users, by the user name with which they sign in.'
-    })
-  },
-  { title: 'users.yaml' }
-)
+export const usersSchema = s.closed('Users of a `users-file`. A change needs no restart.', {
+  users: s.byUserName('The users, by the name with which they sign in.', user, {
+    default: undefined
+  })
+})
 
 export type UsersConfig = Static<typeof usersSchema>
