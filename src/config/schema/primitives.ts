@@ -146,6 +146,11 @@ export const header = textOf({
 })
 /** Undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
+/** A mapping from names that the operator chooses to values of one schema. */
+const mapping =
+  (pattern: string) =>
+  <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
+    Type.Record(Type.String({ pattern }), value, { default: {}, description, ...more })
 /** Values may be references to secrets. A placeholder that is none would be sent. */
 export const headers = (description: string, more: Keywords = {}) => {
   const value = headerValue(undefined, {
@@ -193,11 +198,6 @@ export const oneOrMany = <T>(
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
 export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
-/** A mapping from names that the operator chooses to values of one schema. */
-const mapping =
-  (pattern: string) =>
-  <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
-    Type.Record(Type.String({ pattern }), value, { default: {}, description, ...more })
 export const named = mapping(namePattern)
 export const pairs = mapping('^.+$')
 /** By a path as that of a route. */
