@@ -14,10 +14,13 @@ const howToShow = s.oneOf('The value, its last 4 characters, or a keyed hash of 
 export const audit = s.optional('Signed lines of sign-ins, changes and acts of operators.', {
   to: s.choice('Into `folder`, or into the log.', ['files', 'stdout']),
   folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
-  key: s.oneOrMany<string>('The key that signs the lines.', s.signingSecret(), {
-    ofMany: 'To rotate the key: the new one first.',
-    expected: 'a reference to at least 32 characters, or a list of them'
-  }),
+  key: s.oneOrMany<string>(
+    'It signs the lines. To rotate it: the new one first.',
+    s.signingSecret(),
+    {
+      expected: 'a reference to at least 32 characters, or a list of them'
+    }
+  ),
   keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
     default: '0s',
     minimum: 0,

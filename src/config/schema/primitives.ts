@@ -188,14 +188,10 @@ export const either = <T extends TSchema[]>(
   more: Keywords = {}
 ) => Type.Union(forms, { description, ...more })
 /** One value or a list; config loading makes it a list. */
-export const oneOrMany = <T>(
-  description: string,
-  item: TSchema,
-  { ofMany, ...more }: Keywords & { readonly ofMany: string }
-) => {
-  const format = 'x-one-or-many'
-  const items = someOf(ofMany, item, { uniqueItems: true, format })
-  return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
+export const oneOrMany = <T>(description: string, item: Node & TSchema, more: Keywords = {}) => {
+  const items = someOf(description, item, { uniqueItems: true, format: 'x-one-or-many' })
+  const expected = `${item.expected}, or a list`
+  return Type.Unsafe<readonly T[]>(Type.Union([item, items], { expected, description, ...more }))
 }
 export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
 export const named = mapping(namePattern)

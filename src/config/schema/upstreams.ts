@@ -129,11 +129,7 @@ export const upstream = s.closed('A back-end.', {
   url: s.maybe(
     s.oneOrMany<string>(
       'Its address, with the path before all of its paths. Of several the least busy is asked.',
-      s.url(),
-      {
-        ofMany: 'Several addresses, with the same path.',
-        expected: 'an http:// or https:// address without user, query or fragment, or a list'
-      }
+      s.url()
     )
   ),
   health,
