@@ -30,9 +30,7 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
-    const message =
-      `${ops.listen} can be reached from other machines, and ops.secret is empty: they get ` +
-      'health checks only. Set ops.secret, or listen on 127.0.0.1'
+    const message = `${ops.listen} can be reached from other machines, and ops.secret is empty`
     report.warn(['ops', 'listen'], message)
   }
   if (ops.role === undefined || ops.tls !== undefined || ops.trustedProxies.length > 0) return
@@ -46,8 +44,7 @@ const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
   ops.sources.forEach((name, index) => {
     const kind = login.sources[name]?.kind ?? 'users-file'
     if (kind === 'users-file') return
-    const message =
-      'whoever gives the role `ops.role` at this source makes operators of the gateway'
+    const message = 'whoever gives `ops.role` at this source makes operators of the gateway'
     report.warn(['ops', 'sources', index], message)
   })
   if (ops.role === undefined || operatorSources({ ops, login }).length > 0) return
@@ -66,9 +63,7 @@ const checkConsole: Rule = (config, report) => {
   const root = fileIn(config, pages.root)
   const fromRoot = relative(root, config.folder)
   if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
-    const message =
-      'contains the config folder: anyone could download users.yaml with its password ' +
-      'hashes. Name only the folder of the built console'
+    const message = 'contains the config folder: anyone could download its password hashes'
     report(place, message)
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     report.warn(place, `there is no such folder: ${root}`)
@@ -114,9 +109,7 @@ const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
     // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
     const minBits = address.includes(':') ? 7 : 8
     if (bits === undefined || Number(bits) >= minBits) return
-    const message =
-      `${block} is a large part of the internet: clients there can forge the address ` +
-      'that limits and lockouts count. Name only your load balancers'
+    const message = `${block} is a large part of the internet, which can forge addresses`
     report.warn(['server', 'trustedProxies', index], message)
   })
 }

@@ -46,10 +46,10 @@ const faults = {
 type Kind = keyof typeof faults
 
 interface Row {
-  /** Where names stand: `*` is each member, `KEY` the name of each member. */
+  /** `*` is each member, `KEY` the name of each. */
   readonly at: string
   readonly of: 'header' | 'cookie' | 'parameter'
-  /** The kinds that may stand there, beside names that are nobody’s. */
+  /** Beside names that are nobody’s. */
   readonly takes: readonly Kind[]
   /** The name in a value that is no text. */
   readonly nameIn?: (value: never) => string | undefined
@@ -193,8 +193,5 @@ function reportReopened(path: Path, name: string, report: Report): void {
   if (!refusedFamilies.test(name)) {
     return report(path, `"${name}" passes anyway: remove it here`)
   }
-  const message =
-    `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
-    'make sure that this upstream does not trust it'
-  report.warn(path, message)
+  report.warn(path, `clients can forge "${name}", which back-ends trust as set by a proxy`)
 }
