@@ -1,4 +1,4 @@
-/** The risks of a config change: of what callers can reach, so that another name hides none. */
+/** The risks of a change, by what callers can reach: another name hides none. */
 import { type Change, configChanges } from './diff.ts'
 import type { Config } from './schema/config.ts'
 import { isLoopback, splitHostPort } from './schema/host-port.ts'
@@ -71,7 +71,6 @@ function widerAccess(old: Access, now: Access): string | false {
   return roles.length > 0 && `is open to more roles: ${roles.join(', ')}`
 }
 
-/** What passes between clients and back-ends and did not before. */
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
   const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
   const cookies = added(namesOf(old), namesOf(now))

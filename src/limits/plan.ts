@@ -20,9 +20,9 @@ export interface Limit {
 export const signInRoute: string = ownRoutes.login.name
 
 export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const counted = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
-  const all = counted.map(([name, limit]) => compile(name, limit))
-  const ofSignIn = counted.map(([name, limit]) =>
+  const entries = Object.entries(limits)
+  const all = entries.map(([name, limit]) => compile(name, limit))
+  const ofSignIn = entries.map(([name, limit]) =>
     compile(name, limit, limit.routes.length > 1 ? ' sign-in' : '')
   )
   const find = (route: string, method: string, isFor: (limit: LimitConfig) => boolean) =>

@@ -14,7 +14,7 @@ import { findNamed } from './users.ts'
 export type LimitRow = Static<typeof limitRow>
 export type CallerLimit = Static<typeof callerLimit>
 
-const mode = Type.Enum(['enforce', 'shadow', 'off'])
+const mode = Type.Enum(['enforce', 'shadow'])
 const use = object({ used: Type.Integer(), caller: text() })
 
 const limitRow = object({

@@ -47,7 +47,6 @@ const files = {
       observed: route('/observed', {}, { shape: 'list' }),
       strict: route('/strict', strict, { shape: 'list' }),
       bare: route('/bare', strict, { shape: 'items' }),
-      off: route('/off', { mode: 'off' }, { shape: 'items' }),
       raw: route('/raw/*', {}),
       proxied: route('/proxied', { file: 'count.json', ...strict }, { upstream: 'b', parts }),
       aggregated: { ...aggregated, contract: { file: 'count.json', ...strict }, parts }
@@ -103,9 +102,8 @@ t.test('an answer that breaks a strict contract is 502, and the log says where',
 t.test('without an envelope the contract is about the whole answer', async t => {
   bodies['/bare'] = { items: [{ id: 'a' }] }
   t.same((await gateway.call('/api/bare')).json, [{ id: 'a' }])
-  bodies['/bare'] = bodies['/off'] = { items: [1] }
+  bodies['/bare'] = { items: [1] }
   t.equal(await gateway.status('/api/bare'), 502)
-  t.equal(await gateway.status('/api/off'), 200, '`off` holds nothing against it')
 })
 
 t.test('what passes byte for byte is observed too, compressed or not', async t => {

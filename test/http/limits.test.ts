@@ -40,7 +40,6 @@ const gateway = await testGateway(t.after, {
       burst: { by: 'user', max: 10, window, burst: 2, routes: ['burst'] },
       tight: { by: 'user', max: 2, window, routes: ['watched'] },
       watching: { by: 'user', max: 1, window, mode: 'shadow', routes: ['watched'] },
-      off: { by: 'user', max: 1, window, mode: 'off', routes: ['watched'] },
       polls: { by: 'user', max: 30, window, routes: ['profile'] },
       strangers: { by: 'address', max: 3, window, routes: ['profile'] },
       all: { by: 'user', max: 100, window, routes: ['several'] },

@@ -60,7 +60,7 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
       count += 1
       continue
     }
-    // `server:` with nothing below it is null in YAML, but is meant as "nothing set".
+    // `server:` with nothing below it means "nothing set".
     const inside = Object.hasOwn(written, key) ? (written[key] ?? null) : undefined
     const isEmpty = inside === null && Object.hasOwn(properties, key)
     if (schema.keysName !== undefined) {
@@ -77,13 +77,13 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
   return Object.fromEntries(members)
 }
 
-/** @param isWritten whether the key stands there, with a reference that counts as not set */
+/** @param isWritten with a reference that counts as not set */
 function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }: Reading): void {
   const key = String(path.at(-1))
   const member = memberSchema(schema, key) ?? {}
   const isRequired = schema.required?.includes(key) === true
   const isSecret = holdsSecret(branchOf(member, ''))
-  // A secret whose key is a name of the operator's choice, such as a header, is needed too.
+  // A secret whose key the operator chose, such as a header, is needed too.
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
     report(path, 'the secret is empty: set the environment variable that the reference names')
   } else if (isRequired) {
@@ -93,15 +93,12 @@ function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }:
 }
 
 function readList(path: Path, schema: Node, written: readonly unknown[], reading: Reading) {
-  const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
+  const { items = schema, minItems = 0, uniqueItems = false } = schema
   const values = written
     .map((item, index) => readAt([...path, index], items, item, reading))
     .filter(item => item !== undefined)
   const { report } = reading
   if (values.length < minItems) report(path, 'expected at least one item, found none')
-  if (values.length > maxItems) {
-    report(path, `expected at most ${maxItems} items, found ${values.length}`)
-  }
   if (uniqueItems && new Set(values).size < values.length) {
     report(path, 'must not list an item twice')
   }
