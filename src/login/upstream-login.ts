@@ -79,6 +79,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const raw = await ask(options.backEnd, {
     method: 'POST',
     path: config.path,
+    query: config.query,
     format: config.format,
     body: { ...(config.passExtra && extra), ...fill(config.body, { username, password }) },
     headers: {

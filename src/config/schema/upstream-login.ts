@@ -94,6 +94,7 @@ export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a b
   upstream: s.upstreamName('An upstream of `routes.yaml`.'),
   before: s.maybe(s.path('A call (GET) before it, whose `cookies` it sends, such as for CSRF.')),
   path: s.path('The back-end’s sign-in call (POST).'),
+  query: s.pairs(Type.String(), 'Members of the query.', { examples: [{ useCookies: 'true' }] }),
   format: bodyFormat,
   body: s.pairs(Type.Unknown(), 'The request body, with what the user typed.', {
     default: { username: '{username}', password: '{password}' },
