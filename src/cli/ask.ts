@@ -103,28 +103,29 @@ export async function askAndShow<Answer, V>(
   return shown.code ?? (isRefusal ? 3 : 0)
 }
 
-/** @throws CommandError */
+/** @throws CommandError; UsageError for words that the gateway does not take */
 export async function ask<Answer>(
   gateway: Connection | undefined,
   ...[place, { query = {}, body } = {}]: Asked
 ): Promise<Answer> {
   const asked = Object.entries(query).filter(([, value]) => value !== undefined)
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
-  const { status, text } = await send(gateway, path, body)
+  const { status, text: answer } = await send(gateway, path, body)
   if (status === 401) {
     throw new CommandError(
       'The gateway refused the token: it is not the operators’ secret (ops.secret) of the ' +
         'gateway at this address.'
     )
   }
-  const members = membersOf(text)
+  const members = membersOf(answer)
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
     const reason =
       typeof error === 'string'
         ? error
         : 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
-    throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
+    const text = `The gateway answered ${status}: ${printableLines(reason)}`
+    throw status === 400 ? new UsageError(text) : new CommandError(text)
   }
   if (members === undefined) {
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)
