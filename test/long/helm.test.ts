@@ -95,7 +95,10 @@ t.test('the gateway accepts the config of the ConfigMap, and of the Secret with 
 t.test('a change of gateway.yaml starts pods anew, another does not', async t => {
   const pods = (values: string) =>
     JSON.stringify(template(values).find(({ kind }) => kind === 'Deployment')?.spec?.['template'])
-  t.equal(pods(ruoyi), pods(ruoyi.replace('  routes:\n', '  limits: { sizes: { url: 4KiB } }\n  routes:\n')))
+  t.equal(
+    pods(ruoyi),
+    pods(ruoyi.replace('  routes:\n', '  limits: { sizes: { url: 4KiB } }\n  routes:\n'))
+  )
   t.not(pods(ruoyi), pods(ruoyi.replace('backend: ruoyi', 'backend: yudao')))
 })
 

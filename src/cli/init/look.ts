@@ -50,7 +50,8 @@ function likelyAccess(session: BackendSession): Access[] {
   const credential = { cookies: cookies ?? '', ...(isForCsrf && { token: token ?? '' }) }
   const ofCookies = cookies === undefined ? [] : [{ credential, as: asCookies(csrf) }]
   if (token === undefined || isForCsrf) return ofCookies
-  const own = typeof source.token === 'object' ? [withHeader(source.token.header, session)] : []
+  const header = typeof source.token === 'object' ? source.token.header : 'authorization'
+  const own = header === 'authorization' ? [] : [withHeader(header, session)]
   const headers = ['x-access-token', 'x-token', 'authorization']
   return [
     ...own,
@@ -75,12 +76,13 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   for (const path of [...named, ...likelyUserPaths(session.path)]) {
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
-    if (isSuccess(bare, session.reply) || (bare.status === 404 && !named.includes(path))) continue
+    const isThere = named.includes(path) || ![404, 405].includes(bare.status)
+    if (isSuccess(bare, session.reply) || !isThere) continue
     proofs++
     for (const access of likely) {
       const reply = await client.get(path, access)
       if (isSuccess(reply, session.reply)) return { ...access, path }
-      if (reply.status === 404 || reply.status === 0) break
+      if ([0, 404, 405].includes(reply.status)) break
     }
   }
   return undefined
@@ -114,7 +116,10 @@ async function userFrom({ client, answers, session }: SignedInLook, access: Acce
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
-  for (const path of told === undefined ? likelyUserPaths(session.path) : [told]) {
+  const likely = likelyUserPaths(session.path)
+  // One that showed how the token is taken, first.
+  const known = likely.filter(path => path === access.path)
+  for (const path of told === undefined ? new Set([...known, ...likely]) : [told]) {
     if (client.remaining() < reserved) return undefined
     const reply = await client.get(path, access)
     const code = envelopeCodeOf(reply.body)
