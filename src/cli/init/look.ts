@@ -88,7 +88,7 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   return undefined
 }
 
-const userCalls = 'me info profile userinfo user users/me user/info getInfo user/getUserInfo'.split(
+const userCalls = 'me users/me info profile userinfo user user/info getInfo user/getUserInfo'.split(
   ' '
 )
 
