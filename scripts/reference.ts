@@ -18,7 +18,7 @@ const shortNames: Readonly<Record<string, string>> = {
   'names joined by dots, such as result.items': 'a member',
   'a name in lower case with dashes': 'a name',
   'a path such as /admin, with no / or * at its end and no empty or dot segments': 'a path',
-  'a path that begins with /, with no empty or dot segments': 'a path',
+  'a path that begins with /, without a query, and with no empty or dot segments': 'a path',
   [publicTemplate.expected]: 'a path',
   'a header name in lower case, such as x-user-id': 'a header'
 }

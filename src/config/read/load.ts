@@ -127,8 +127,10 @@ function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): R
   return Object.assign(report, {
     warn: (path: Path, message: string) => {
       const where = [...place, ...path]
-      // A warning is for the author of the key: operators cannot mend a preset.
-      if (note !== '' || placeAt(tree, where)?.preset !== undefined) return
+      // A warning is for the author of the key, or of the route that lacks it: operators cannot
+      // mend a preset.
+      const written = placeAt(tree, where) ?? placeAt(tree, where.slice(0, 2))
+      if (note !== '' || written?.preset !== undefined) return
       faults.push(faultAt(tree, where, message, 'warning'))
     },
     at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])

@@ -40,12 +40,34 @@ export function reasonOf(error: unknown): string {
   return code ?? message
 }
 
+/** What users of other gateways look for. */
+const otherGateways: Readonly<Record<string, string>> = {
+  workers: 'A process is a replica: start several.',
+  retries: 'GET, HEAD and OPTIONS are tried once more by themselves.',
+  weight: 'Each request goes to the address with the fewest.',
+  circuitBreaker: 'Addresses that fail are left out by themselves.',
+  captcha: 'It is an outcome of a source, `challenge`.',
+  cors: 'Other origins are in `server.origins`.',
+  ssl: 'It is `server.tls`, and `tls` of an upstream.',
+  stripPrefix: 'It is `rewrite` of a route.',
+  rateLimit: 'It is `limits` of limits.yaml.',
+  plugins: 'Own code is a step `module` of a shape.'
+}
+
+/** What to write in the place of a key that there is not. @param elsewhere a place of its name */
+export function insteadOf(key: string, keys: Iterable<string>, elsewhere?: string): string {
+  const advice = Object.hasOwn(otherGateways, key) ? otherGateways[key] : undefined
+  if (advice !== undefined) return ` ${advice}`
+  return nearest(key, keys) || (elsewhere === undefined ? '' : ` There is \`${elsewhere}\`.`)
+}
+
 /** ` Did you mean "x"?`; empty if none is similar. */
 export function nearest(written: string, names: Iterable<string>): string {
   let best = ''
   let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
   for (const candidate of names) {
-    const distance = editDistance(written.toLowerCase(), candidate.toLowerCase())
+    const isBeginning = candidate.startsWith(`${written}-`)
+    const distance = isBeginning ? 1 : editDistance(written.toLowerCase(), candidate.toLowerCase())
     if (distance < bestDistance) {
       bestDistance = distance
       best = candidate

@@ -88,6 +88,26 @@ export function memberSchema(schema: Node, key: string): Node | undefined {
   return isAnything(schema) ? schema : undefined
 }
 
+/** The path of a key below a schema, the shortest; `NAME` and `0` stand for names and indexes. */
+export function placeOfKey(schema: Node, key: string): string | undefined {
+  const holders = [{ node: schema, path: [] as readonly string[] }]
+  const seen = new Set<Node>()
+  for (const { node, path } of holders) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    const { properties = {}, patternProperties = {}, items, anyOf = [] } = node
+    if (Object.hasOwn(properties, key)) return [...path, key].join('.')
+    const inner = [
+      ...Object.entries(properties),
+      ...Object.values(patternProperties).map(each => ['NAME', each] as const),
+      ...(items === undefined ? [] : [['0', items] as const])
+    ]
+    holders.push(...anyOf.map(each => ({ node: each, path })))
+    holders.push(...inner.map(([name, each]) => ({ node: each, path: [...path, name] })))
+  }
+  return undefined
+}
+
 export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }

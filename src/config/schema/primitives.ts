@@ -115,7 +115,7 @@ export const publicPath = textOf({
 /** Of a call at an upstream. As Django's do, it may end with a slash. */
 export const path = textOf({
   pattern: `^(?:/${segment})*/?$`,
-  expected: 'a path that begins with /, with no empty or dot segments'
+  expected: 'a path that begins with /, without a query, and with no empty or dot segments'
 })
 const template = {
   expected:

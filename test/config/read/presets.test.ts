@@ -42,6 +42,15 @@ t.test('every preset, and every pair of them, has no fault', async t => {
   }
 })
 
+t.test('a catch-all beside a preset warns of no route of the preset (C4)', async t => {
+  const all = 'routes: { all: { path: "/*", upstream: backend, methods: [GET, POST] } }'
+  for (const name of presetsOfKind('console')) {
+    const faults = faultsOf(folderOf(`extends: ${name}`, `${withUpstream}\n${all}`))
+    const ofRoutes = faults.filter(fault => fault.includes(' routes.'))
+    t.same(ofRoutes, [], name)
+  }
+})
+
 t.test('a name that is none, and an address that is missing, are faults at their line', async t => {
   const [name, backend, ...others] = faultsIn(
     folderOf('log: {}\nextends: ant-design-por\nbackend: 5\n')
