@@ -134,7 +134,7 @@ const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
     report.warn(['server', 'trustedProxies', index], message)
   })
   const isCounted = Object.values(limits.limits).some(
-    ({ by, mode }) => mode !== 'off' && by.includes('address')
+    ({ by, mode }) => mode !== 'off' && by === 'address'
   )
   if (isLoopback(splitHostPort(server.listen).host) || !isCounted) return
   if (server.trustedProxies.length > 0) return
@@ -145,8 +145,7 @@ const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
 
 const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
   const isAddressCounted = Object.values(limits).some(
-    ({ mode, by, routes }) =>
-      mode === 'enforce' && by.join() === 'address' && routes.includes('login')
+    ({ mode, by, routes }) => mode === 'enforce' && by === 'address' && routes.includes('login')
   )
   for (const whom of ['address', 'account'] as const) {
     if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue

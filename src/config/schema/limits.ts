@@ -7,25 +7,18 @@ const maxShaped = 64 * 1024 ** 2
 /** The cookie of a known browser; its name begins with `__Host-` where cookies are Secure. */
 export const knownBrowserCookie = 'console_known'
 
-type Whom = 'address' | 'user' | 'session' | 'key' | `profile.${string}`
-
-const whom = s.text('One kind of caller.', {
-  pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
-  expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
-})
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const number = { minimum: 1, maximum: 1_000_000_000 }
 const concurrent = { minimum: 1, maximum: 10_000 }
 
 const limit = s.closed(
   {
-    by: s.oneOrMany<Whom>(
-      whom,
+    by: s.text(
       'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
         'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
       {
-        ofMany: 'Several: each combination is counted separately.',
-        expected: 'address, user, session, key or profile.NAME, or a list of them'
+        pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
+        expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
       }
     ),
     max: s.whole('Requests in a window. One becomes free each `window` / `max`.', number),
