@@ -13,7 +13,7 @@ import { signOutAtSource, takesPasswords } from '../login/credential-source.ts'
 import { OidcSource } from '../login/oidc/source.ts'
 import type { Services } from '../services/services.ts'
 import type { Background } from '../services/shared.ts'
-import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
+import { type BlockedName, blocksIn, isBlockOf } from '../session/blocked-users.ts'
 import { createSeal } from '../session/seal.ts'
 import { type Identity, type SignedIn, userDigest } from '../session/types.ts'
 import { digest } from './access.ts'
@@ -62,7 +62,7 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
 
   async function isBlocked(user: SignedIn): Promise<boolean> {
     // Operators go on while Redis is away: the blocks of before hold.
-    blocks = await sessions.store.blocked().catch(() => blocks)
+    blocks = await blocksIn(sessions.store).catch(() => blocks)
     return blocks.some(block => isBlockOf(block)(user))
   }
 

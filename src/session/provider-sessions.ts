@@ -30,7 +30,7 @@ export async function addToProvider(
 ): Promise<void> {
   const members = await Promise.all(names.map(name => store.addTo(name, key, absoluteMs)))
   const hasEnded = members
-    .flat()
+    .flatMap(ofName => [...ofName.keys()])
     .some(member => member.startsWith(mark) && Number(member.slice(mark.length)) >= issuedAt)
   if (hasEnded) throw new GatewayError('session.upstream')
 }
@@ -38,7 +38,7 @@ export async function addToProvider(
 /** Ends sessions, and sign-ins that are under way. @returns those that were alive */
 export async function endByProvider(sessions: Records, name: string, issuedAt: number, end: End) {
   const members = await sessions.store.addTo(name, `${mark}${issuedAt}`, tombstoneMs)
-  const keys = members.filter(member => !member.startsWith(mark))
+  const keys = [...members.keys()].filter(member => !member.startsWith(mark))
   const ended = await Promise.all(
     keys.map(async key => {
       // Just after a failover the store cannot tell what is unknown, and takes ends all the same.

@@ -55,7 +55,7 @@ local epoch = tonumber(ARGV[13]) or current
 if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch } end
 for at = 9, 12 do
   local till = redis.call('ZSCORE', KEYS[5], ARGV[at])
-  if till and (till == 'inf' or tonumber(till) > now) then return 'blocked' end
+  if till and tonumber(till) > now then return 'blocked' end
 end
 local names, others, over, leaving = {}, {}, {}, {}
 for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 8] end
@@ -151,24 +151,16 @@ return epoch`,
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local users = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '-inf', 'LIMIT', 0, ARGV[1])
 return { redis.call('ZCARD', KEYS[1]), users }`,
-  /** KEYS: the blocks alone. ARGV: block, time or `Infinity`. */
-  sessionBlock: `${now}
+  /** KEYS: the set alone. ARGV: a member to add, and its time. Returns all, with what is left. */
+  sessionSet: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-return redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])`,
-  /** KEYS: the blocks alone. Returns each with the time that is left. */
-  sessionBlocked: `${now}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-for at = 2, #found, 2 do
-  found[at] = found[at] == 'inf' and 'Infinity' or string.format('%.0f', found[at] - now)
+if ARGV[1] then
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
-return found`,
-  /** KEYS: the set alone. ARGV: member, time. Returns all members. */
-  sessionAddTo: `${now}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], 'GT', now + ARGV[2], ARGV[1])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return redis.call('ZRANGE', KEYS[1], 0, -1)`,
+local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+for at = 2, #members, 2 do members[at] = string.format('%.0f', members[at] - now) end
+return members`,
   /** KEYS: the lock alone. ARGV: owner. */
   sessionUnlock: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -1,7 +1,6 @@
 /** The contract of session stores. A session lives while its record and its user's list have it. */
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { Block, BlockedName } from './blocked-users.ts'
 import type { Ended, EndReason, Evaluation, Live, SignedIn, UserId } from './types.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
@@ -64,12 +63,10 @@ export interface SessionStore {
   ): Promise<{ total: number; users: readonly SignedIn[] }>
   /** @param text users without it in their name or id may be left out; one may come twice */
   scan(text: string): AsyncIterable<readonly SignedIn[]>
-  /** Opens no more sessions of users with this name or id. Those that they have live on. */
-  block(name: BlockedName, forMs?: number): Promise<void>
-  unblock(name: BlockedName): Promise<boolean>
-  blocked(): Promise<readonly Block[]>
-  /** Adds a member for a time, in one step. @returns all members */
-  addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]>
+  /** Adds a member for a time, in one step. @returns all members, with the time that they have */
+  addTo(set: string, member: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
+  removeFrom(set: string, member: string): Promise<boolean>
+  membersOf(set: string): Promise<ReadonlyMap<string, number>>
   /** Takes a lock that ends by itself. @returns whether it was free */
   lock(name: string, owner: string, ttlMs: number): Promise<boolean>
   unlock(name: string, owner: string): Promise<void>

@@ -105,7 +105,7 @@ async function logout(request: FastifyRequest, source: OidcSource): Promise<Sess
   const { name, issuedAt, id } = await readLogout(source.name, source.provider, token)
   const { store } = sessions
   // Not used before its ends are confirmed: else the provider could not send it again.
-  if ((await store.addTo(id, 'seen', logoutTokenMs)).includes('used')) {
+  if ((await store.addTo(id, 'seen', logoutTokenMs)).has('used')) {
     throw new GatewayError('request.malformed', { message: 'The logout token was used before.' })
   }
   const by = { by: 'upstream', address: clientAddress(request), requestId: request.id } as const
