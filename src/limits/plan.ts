@@ -39,7 +39,6 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
 
   return {
     all,
-    /** @param route a route's name, or an endpoint's */
     of: (route: string, method: string, caller: Session | undefined): readonly Limit[] =>
       // A session of one account must not free guesses at others from limits by address.
       caller === undefined || route === signInRoute

@@ -42,7 +42,6 @@ export class SharedCounts {
     this.#store = store
   }
 
-  /** Whether Redis is away, so that limits are counted in this process alone. */
   get isAway(): boolean {
     return this.#backOffMs > 0
   }

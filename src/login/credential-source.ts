@@ -36,7 +36,6 @@ export interface Refusal {
   /** The source has no such user name, which others may find out: no password was evaluated. */
   readonly isUnknown?: boolean
   readonly kind?: RefusalKind
-  /** The back-end's message for the user, as plain text. */
   readonly message?: string
 }
 
@@ -90,7 +89,6 @@ export class SourceFaults {
     }
   }
 
-  /** @param names of the config */
   read(names: readonly string[]) {
     return names.flatMap(name => this.#bySource.get(name) ?? [])
   }

@@ -19,12 +19,10 @@ type Values = number | undefined | Iterable<readonly [string | readonly string[]
  * never what a client chooses.
  */
 export class Metrics {
-  /** Requests that are being answered. */
   inFlight = 0
   readonly #registry = new Registry()
   #ofProcess: Promise<void> | undefined
 
-  /** @returns counts one more of these labels' values */
   counter(name: Name): Count {
     const existing = this.#registry.getSingleMetric(name) as Counter | undefined
     const counter = existing ?? new Counter(this.#options(name))
@@ -50,7 +48,6 @@ export class Metrics {
     Object.assign(metric, { collect })
   }
 
-  /** Those of all series of a counter or a histogram. */
   async values(name: Name) {
     const metric = this.#registry.getSingleMetric(name) as Counter | Histogram | undefined
     return (await metric?.get())?.values ?? []

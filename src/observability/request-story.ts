@@ -7,7 +7,6 @@ import type { AttemptJson, FullRequestJson, LimitJson } from './request-json.ts'
 export interface Step {
   readonly name: string
   readonly text: string
-  /** From the beginning of the request; where it is known. */
   readonly atMs?: number
   readonly ms?: number | undefined
 }
@@ -24,7 +23,6 @@ const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
   'websocket': ', for a WebSocket'
 }
 
-/** Of the address of an upstream. */
 export const stateTexts = {
   up: 'works',
   open: 'does not work: requests failed',

@@ -91,7 +91,6 @@ export class Trail {
   sessionAt = 0
   /** As of `Date.now()`. */
   sessionOpenedAt: number | undefined = undefined
-  /** Whether the session that the cookie names is over, and why. */
   isSessionOver = false
   sessionEnded: string | undefined = undefined
 
@@ -100,12 +99,9 @@ export class Trail {
   limitsAt = 0
   /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
-  /** Of a bound that is none of `limits`. */
   limitMax: number | undefined = undefined
-  /** Roles of which the route needs one, where it refused the user. */
   needsRoles: readonly string[] | undefined = undefined
 
-  /** The route's, its parts', those of a sign-in or a token's renewal. */
   attempts: readonly TrailAttempt[] | undefined = undefined
   queueMs = 0
   /** To the first byte of the upstream's response. */

@@ -11,7 +11,6 @@ export type FilesState =
 export interface ReloadState {
   readonly files: FilesState
   readonly restartNeeded: readonly string[]
-  /** When and why the running config came, with its changes in words. */
   readonly taken: { readonly at: string; readonly by: string; readonly changes: readonly string[] }
 }
 

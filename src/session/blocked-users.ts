@@ -13,7 +13,6 @@ export const blocks = 'blocked'
 /** Until it is lifted, in milliseconds. */
 export const forever = 1e15
 
-/** A member of the set. */
 export function blockOf({ source, name }: BlockedName): string {
   return JSON.stringify([source ?? null, accountKey(name)])
 }

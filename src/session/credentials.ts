@@ -76,7 +76,6 @@ export class Credentials {
     return { ...live, session: { ...live.session, credential: changed(live.session, held) } }
   }
 
-  /** @param next gives undefined for a session that needs no change any more */
   async #write(live: Live, next: (session: Session) => Session | undefined): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
       const current = await this.#records.read(live.key)
@@ -96,7 +95,6 @@ function changed({ credential }: Session, { change, expiresAt }: Held): Credenti
   return { ...credential, ...others, ...(isLatest && { token }) }
 }
 
-/** Whether two states of a session have the same token: nothing was exchanged in between. */
 export function isSameCredential(one: Session, other: Session, upstream?: string): boolean {
   const [a, b] = [credentialIn(one, upstream), credentialIn(other, upstream)]
   return a?.expiresAt === b?.expiresAt && a?.token === b?.token

@@ -34,7 +34,6 @@ export class MemoryStore implements SessionStore {
     return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now() ? entry : undefined
   }
 
-  /** @returns whether it was alive */
   #end(key: string, ended: EndReason): boolean {
     const entry = this.#alive(key)
     if (entry === undefined) return false

@@ -101,7 +101,6 @@ export class RedisStore implements SessionStore {
     return [...(await this.end(former.user, [former.key], 'replaced')), ...ended]
   }
 
-  /** @param epoch of an opening that is repeated */
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
     const { key, stored, user, max, refuse, former } = opening
     const { sealed, idleMs, absoluteMs } = stored

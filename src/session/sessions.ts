@@ -36,7 +36,6 @@ interface Options {
 
 interface OfUser {
   readonly key: string
-  /** Public. */
   readonly id: string
   readonly evaluation: Evaluation
 }
@@ -98,7 +97,6 @@ export class Sessions {
     return { live: this.#liveFor(key, session, stored) }
   }
 
-  /** Sealed for its key: under another one the record does not open. */
   #close(key: string, session: Session): string {
     return this.#options.seal.close(key, JSON.stringify(session))
   }
@@ -210,7 +208,6 @@ export class Sessions {
     return await Promise.all(keys.map(evaluate))
   }
 
-  /** @returns whether it was alive */
   async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
     return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
   }
@@ -228,7 +225,6 @@ export class Sessions {
     return { closed: ended.length, sessions }
   }
 
-  /** @returns the keys of those that were alive */
   async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#drop(key)

@@ -23,7 +23,6 @@ export interface Credential {
 
 /** What an OpenID provider knows a session by. */
 export interface ProviderSession {
-  /** By `providerName`. */
   readonly names: readonly string[]
   /** Of the ID token, in seconds since the epoch by the provider's clock. */
   readonly issuedAt: number
@@ -75,7 +74,6 @@ export interface Live {
   idleEnd: number
 }
 
-/** The reasons of ends that a store keeps. */
 export const keptReasons = ['idle', 'absolute', 'revoked', 'replaced', 'upstream'] as const
 
 export type EndReason = 'unknown' | (typeof keptReasons)[number]
