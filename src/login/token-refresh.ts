@@ -91,13 +91,11 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
     if (!isSameCredential(current.session, live.session, upstream)) return current
     const renewal = await issuer.renew?.(current.session, trail)
     if (renewal === undefined) return await afterRefusal(sessions, current)
-    const { credential } = renewal
-    const by = { ...renewal, ...(upstream !== undefined && { upstream }) }
-    const renewed = await sessions.credentials.renew(current, credential, by)
+    const renewed = await sessions.credentials.renew(current, renewal, upstream)
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
       const { credential: _, tokens: __, ...others } = current.session
-      const session = withCredential<Session>(others, credential, upstream)
+      const session = withCredential<Session>(others, renewal.credential, upstream)
       endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)

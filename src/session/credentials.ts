@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { RecentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
-import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
+import type { Credential, Evaluation, Live, Renewed, Session } from './types.ts'
 
 interface Records {
   read(key: string): Promise<Evaluation>
@@ -31,12 +31,7 @@ export class Credentials {
   }
 
   /** Puts in what an upstream, or else the source, gave for the credential of `from`. */
-  async renew(
-    from: Live,
-    credential: Credential,
-    by: { readonly upstream?: string; readonly identity?: Identity } = {}
-  ): Promise<Evaluation> {
-    const { upstream, identity } = by
+  async renew(from: Live, { credential, identity }: Renewed, upstream?: string) {
     return await this.#write(from, session =>
       isSameCredential(session, from.session, upstream)
         ? { ...withCredential(session, credential, upstream), ...(identity && { identity }) }
