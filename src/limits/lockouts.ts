@@ -47,7 +47,6 @@ export interface Lockouts {
   readonly take: (buckets: readonly Bucket[]) => Promise<Taken>
   /** @param taken what `take` said of these buckets, or others with them */
   readonly giveBack: (buckets: readonly Bucket[], taken: Taken) => Promise<void>
-  /** The buckets that are used up, the first to have room first. */
   readonly list: () => Promise<Lock[]>
   readonly lift: (keys: readonly string[]) => Promise<void>
 }

@@ -11,7 +11,6 @@ export interface Limit {
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
   readonly keyOf: (address: string, caller: Session | undefined) => string
-  /** The key of an ended session, whose requests are counted apart. */
   readonly keyOfEnded: (session: string) => string
   readonly config: LimitConfig
 }
@@ -88,7 +87,6 @@ function isForRoute({ routes }: LimitConfig, route: string): boolean {
   return routes.length === 0 ? !onlyWhereNamed.has(route) : routes.includes(route)
 }
 
-/** An empty list is one of all. */
 function isAmong(list: readonly string[], value: string): boolean {
   return list.length === 0 || list.includes(value)
 }

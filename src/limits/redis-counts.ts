@@ -1,6 +1,6 @@
 /**
- * The counts of limits in Redis: a hash for each caller, with a field for each limit: when its
- * bucket is full again, by Redis' clock, and the time that one request takes.
+ * A hash for each caller, with a field for each limit: when its bucket is full again, by Redis'
+ * clock, and the time that one request takes.
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'

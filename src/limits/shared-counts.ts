@@ -1,7 +1,6 @@
 /**
- * The counts of limits, kept in this process and told to Redis in the background: few requests wait
- * for Redis, and limits go on while it is away. Small limits are taken in Redis at each request:
- * there a few more would be many.
+ * Counts of limits, told to Redis in the background: few requests wait, and limits go on without it.
+ * Small limits are taken in Redis at each request: there a few more would be many.
  */
 import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'

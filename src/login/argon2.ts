@@ -50,7 +50,6 @@ export function decoyHash(like?: Hash): Hash {
   return { ...cost, salt: randomBytes(16), tag: randomBytes(tag.length) }
 }
 
-/** @throws GatewayError `overloaded` where 100 hashes wait already */
 export async function verifyPassword(password: string, hash: Hash): Promise<boolean> {
   const { memory, passes, parallelism, salt: nonce, tag } = hash
   const parameters = { message: password, nonce, memory, passes, parallelism }

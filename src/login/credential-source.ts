@@ -70,7 +70,6 @@ export function takesPasswords(source: CredentialSource): source is PasswordSour
 
 /** The sources that did not answer this process, for operators. */
 export class SourceFaults {
-  /** `since` in milliseconds since the epoch. */
   readonly #bySource = new Map<string, { source: string; since: number; reason: string }>()
 
   /** Awaits what a source was asked, and remembers whether it could tell. */

@@ -30,11 +30,7 @@ export function createTokenRefresh(options: Options) {
   /** By upstream and key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
 
-  /**
-   * Waits for a renewal only when the old token has expired.
-   * @param exchange of an upstream that gives the user a token of its own
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is away
-   */
+  /** @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when away */
   async function ensureFresh(lookedUp: Live, trail?: Trail, exchange?: CredentialSource) {
     const live = sessions.credentials.withHeld(lookedUp)
     const { credential, source: name } = live.session

@@ -14,10 +14,7 @@ export const { buckets: requestBuckets } = names.console_gateway_request_duratio
 /** Of a metric without labels; else for each series its labels' values, and its own. */
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
 
-/**
- * Outlives a generation: a name that is asked for again gives the same metric. Values of labels are
- * never what a client chooses.
- */
+/** Outlives a generation. Values of labels are never what a client chooses. */
 export class Metrics {
   inFlight = 0
   readonly #registry = new Registry()

@@ -36,7 +36,6 @@ export const timeUnits = [
   [1000, 's']
 ] as const
 
-/** The steps without a head and without what was sent, as `explain` shows them. */
 export function requestSteps(request: FullRequestJson): Step[] {
   return [...decisionSteps(request), ...errorSteps(request)]
 }

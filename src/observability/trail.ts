@@ -23,7 +23,6 @@ export class TrailAttempt {
   status: number | undefined = undefined
   /** Of the failure; `left` where the response was not needed any more. */
   failure: ErrorCode | 'left' | undefined = undefined
-  /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
   span?: { readonly id: string; readonly method: string; readonly url: string } = undefined
 

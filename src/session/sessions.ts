@@ -186,7 +186,6 @@ export class Sessions {
     return await this.read(live.key)
   }
 
-  /** Puts a session in the place of exactly `live`. @returns whether it did */
   async replace(live: Live, session: Session): Promise<boolean> {
     const { key, sealed } = live
     const isDone = await this.store.replace(key, sealed, this.#close(key, session))

@@ -30,7 +30,6 @@ export interface Opening {
   readonly user: SignedIn
   readonly max: number
   readonly refuse: boolean
-  /** The browser's former session, which the new one replaces. */
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 

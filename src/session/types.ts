@@ -21,7 +21,6 @@ export interface Credential {
   readonly idToken?: string
 }
 
-/** What an OpenID provider knows a session by. */
 export interface ProviderSession {
   readonly names: readonly string[]
   /** Of the ID token, in seconds since the epoch by the provider's clock. */

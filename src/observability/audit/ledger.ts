@@ -109,7 +109,6 @@ class Chain {
 }
 
 export class Ledger {
-  /** Why it cannot be written; since when, in milliseconds since the epoch. */
   failing: { readonly reason: string; readonly since: number } | undefined
   headFailing: string | undefined
   lost = 0
