@@ -5,7 +5,7 @@
 import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
-import type { CountStore, UsedLimit } from './redis-counts.ts'
+import type { CountStore } from './redis-counts.ts'
 
 interface Entry {
   rate: Rate
@@ -81,7 +81,7 @@ export class SharedCounts {
     this.#entries.clear()
   }
 
-  async ofCaller(caller: string): Promise<UsedLimit[]> {
+  async ofCaller(caller: string) {
     if (this.#store !== undefined) return await this.#store.ofCaller(caller)
     return [...this.#entries.entries()]
       .filter(([key]) => key.startsWith(`${caller} `))

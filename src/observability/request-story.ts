@@ -29,7 +29,7 @@ export const stateTexts = {
   unhealthy: 'does not work: health checks fail'
 }
 
-export const timeUnits = [
+const timeUnits = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
   [60_000, 'min'],
@@ -73,8 +73,8 @@ function* sessionSteps(request: FullRequestJson): Generator<Step> {
   const { session, endedSession, sessionFrom, sessionMs, sessionAgeMs, sessionEnded } = request
   const id = session ?? endedSession
   if (id === undefined && sessionFrom === undefined) return
-  const age = sessionAgeMs === undefined ? '' : `, ${formatAge(sessionAgeMs)} old`
-  const asked = sessionMs === undefined ? '' : ` in ${formatMs(sessionMs)}`
+  const age = sessionAgeMs === undefined ? '' : `, ${duration(sessionAgeMs)} old`
+  const asked = sessionMs === undefined ? '' : ` in ${duration(sessionMs)}`
   const told = {
     cache: `${age}, found in the cache of the process`,
     store: `${age}, read from the store${asked}`,
@@ -86,7 +86,7 @@ function* sessionSteps(request: FullRequestJson): Generator<Step> {
 
 function* limitSteps(request: FullRequestJson): Generator<Step> {
   const { limits = [], limitsMs, limit, limitMax } = request
-  let asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
+  let asked = limitsMs === undefined ? '' : `; the counters answered in ${duration(limitsMs)}`
   for (const each of limits) {
     yield { name: 'limits', text: limitText(each, limit) + asked }
     asked = ''
@@ -98,7 +98,7 @@ function* limitSteps(request: FullRequestJson): Generator<Step> {
 
 function limitText(record: LimitJson, refusedBy: string | undefined): string {
   const { name, count, max, windowMs, isEnforced, isExceeded } = record
-  const window = `in ${formatAge(windowMs)}`
+  const window = `in ${duration(windowMs)}`
   const shadow = isEnforced ? '' : ', in shadow'
   const exceeded = isExceeded ? ': exceeded' : ''
   const verdict = name === refusedBy ? ': refused the request' : exceeded
@@ -108,7 +108,7 @@ function limitText(record: LimitJson, refusedBy: string | undefined): string {
 function* upstreamSteps(request: FullRequestJson): Generator<Step> {
   const { attempts = [], queueMs, upstream, isFallback, missing } = request
   if (queueMs !== undefined) {
-    const text = `waited ${formatMs(queueMs)} for a connection to ${upstream}`
+    const text = `waited ${duration(queueMs)} for a connection to ${upstream}`
     yield { name: 'queue', text, ms: queueMs }
   }
   for (const attempt of attempts) {
@@ -122,10 +122,10 @@ function* upstreamSteps(request: FullRequestJson): Generator<Step> {
 function attemptText(attempt: AttemptJson): string {
   const { upstream, address, purpose, part, atMs, ms, status, failure, reason } = attempt
   const purposeText = part === undefined ? purposes[purpose] : `, for part ${part}`
-  const time = ms === undefined ? 'still running' : `after ${formatMs(ms)}`
+  const time = ms === undefined ? 'still running' : `after ${duration(ms)}`
   const outcome =
     failure === undefined ? String(status ?? 'no response yet') : failureText(failure, reason)
-  return `${upstream} ${address}${purposeText}, at ${formatMs(atMs)}: ${outcome} ${time}`
+  return `${upstream} ${address}${purposeText}, at ${duration(atMs)}: ${outcome} ${time}`
 }
 
 function failureText(failure: string, reason: string | undefined): string {
@@ -135,7 +135,7 @@ function failureText(failure: string, reason: string | undefined): string {
 
 function* responseSteps(request: FullRequestJson): Generator<Step> {
   const { shapeMs, status, sent, isCut, ms } = request
-  if (shapeMs !== undefined) yield { name: 'shape', text: formatMs(shapeMs) }
+  if (shapeMs !== undefined) yield { name: 'shape', text: duration(shapeMs) }
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
   yield { name: 'sent', text: isCut === true ? cut : `${status}${bytes}`, atMs: 0, ms }
 }
@@ -153,16 +153,7 @@ export function adviceOf(code: ErrorCode | undefined) {
   return { message: errorKinds[code].en, advice: errorAdvice[code] }
 }
 
-export function formatMs(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${Math.round(ms / 10) / 100} s`
-}
-
-/** The largest unit, and the next where there is a rest. */
-function formatAge(ms: number): string {
-  const index = timeUnits.findIndex(([length]) => ms >= length)
-  const [length, unit] = timeUnits[index] ?? []
-  if (length === undefined) return `${Math.round(ms)} ms`
-  const [shorter, shorterUnit] = timeUnits[index + 1] ?? []
-  const rest = shorter === undefined ? 0 : Math.floor((ms % length) / shorter)
-  return `${Math.floor(ms / length)} ${unit}${rest === 0 ? '' : ` ${rest} ${shorterUnit}`}`
+export function duration(ms: number): string {
+  const [length, unit] = timeUnits.find(([each]) => ms >= each) ?? [1, 'ms']
+  return `${Number((ms / length).toPrecision(3))} ${unit}`
 }
