@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isOfUpstream } from '../errors/errors.ts'
+import { isOfUpstream, reasonOf } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -80,9 +80,8 @@ export class SourceFaults {
       return result
     } catch (error) {
       if (isOfUpstream(error)) {
-        const reason = error.cause instanceof Error ? error.cause.message : error.message
         const { since = Date.now() } = this.#bySource.get(source) ?? {}
-        this.#bySource.set(source, { source, since, reason })
+        this.#bySource.set(source, { source, since, reason: reasonOf(error.cause ?? error) })
       }
       throw error
     }
