@@ -14,15 +14,6 @@ export interface Step {
 const fallback = 'the upstream failed: answered by the fixed response of the route'
 const cut = 'cut: the client left, or the connection was ended'
 
-const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
-  'request': '',
-  'part': '',
-  'sign-in': ', for the sign-in',
-  'renewal': ', for a new token',
-  'sign-out': ', for the sign-out',
-  'websocket': ', for a WebSocket'
-}
-
 export const stateTexts = {
   up: 'works',
   open: 'does not work: requests failed',
@@ -121,11 +112,12 @@ function* upstreamSteps(request: FullRequestJson): Generator<Step> {
 
 function attemptText(attempt: AttemptJson): string {
   const { upstream, address, purpose, part, atMs, ms, status, failure, reason } = attempt
-  const purposeText = part === undefined ? purposes[purpose] : `, for part ${part}`
+  const aim = part === undefined ? purpose : `part ${part}`
+  const aimText = aim === 'request' ? '' : `, for the ${aim}`
   const time = ms === undefined ? 'still running' : `after ${duration(ms)}`
   const outcome =
     failure === undefined ? String(status ?? 'no response yet') : failureText(failure, reason)
-  return `${upstream} ${address}${purposeText}, at ${duration(atMs)}: ${outcome} ${time}`
+  return `${upstream} ${address}${aimText}, at ${duration(atMs)}: ${outcome} ${time}`
 }
 
 function failureText(failure: string, reason: string | undefined): string {
