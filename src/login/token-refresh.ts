@@ -6,7 +6,7 @@ import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
-import { liveIn } from '../session/store.ts'
+import { liveIn, lock } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource } from './credential-source.ts'
@@ -76,7 +76,7 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
   const { upstream } = issuer
   const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]
   const until = steadyNow() + lockMs
-  while (!(await sessions.store.lock(name, owner, lockMs))) {
+  while (!(await lock(sessions.store, name, lockMs, owner))) {
     await wait(lockRetryMs)
     const current = await reread(sessions, live)
     if (!isSameCredential(current.session, live.session, upstream)) return current
@@ -96,7 +96,7 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
     }
     return liveIn(renewed)
   } finally {
-    await sessions.store.unlock(name, owner).catch(onFailed)
+    await sessions.store.removeFrom(name, owner).catch(onFailed)
   }
 }
 

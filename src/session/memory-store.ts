@@ -19,7 +19,7 @@ export class MemoryStore implements SessionStore {
   readonly #now: () => number
   /** By key, in the order of their sign-ins. */
   readonly #entries = new Map<string, Entry>()
-  /** By name, the ends of their members; each lock, with its owner, is one. */
+  /** By name, the ends of their members. */
   readonly #sets = new Map<string, Map<string, number>>()
   #sweptAt = 0
   #follower: Follower | undefined
@@ -141,17 +141,6 @@ export class MemoryStore implements SessionStore {
   async membersOf(set: string) {
     const now = this.#now()
     return new Map(Array.from(this.#endsIn(set), ([member, until]) => [member, until - now]))
-  }
-
-  async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
-    const set = `lock ${name}`
-    if (this.#endsIn(set).size > 0) return false
-    await this.addTo(set, owner, ttlMs)
-    return true
-  }
-
-  async unlock(name: string, owner: string): Promise<void> {
-    await this.removeFrom(`lock ${name}`, owner)
   }
 
   follow(follower: Follower): void {

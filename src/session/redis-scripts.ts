@@ -149,9 +149,5 @@ if ARGV[1] then
 end
 local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 for at = 2, #members, 2 do members[at] = string.format('%.0f', members[at] - now) end
-return members`,
-  /** KEYS: the lock alone. ARGV: owner. */
-  sessionUnlock: `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])`
+return members`
 }

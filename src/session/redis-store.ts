@@ -32,8 +32,7 @@ function createNames(prefix: string) {
     users: `${prefix}users`,
     keys: `${prefix}keys`,
     listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
-    set: (name: string) => `${prefix}set:${name}`,
-    lock: (name: string) => `${prefix}lock:${name}`
+    set: (name: string) => `${prefix}set:${name}`
   }
 }
 
@@ -221,15 +220,6 @@ export class RedisStore implements SessionStore {
 
   async membersOf(set: string) {
     return pairsOf(await this.#run('sessionSet', [this.#names.set(set)], []))
-  }
-
-  async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
-    const taken = this.#redis.set(this.#names.lock(name), owner, 'PX', ttlMs, 'NX')
-    return (await orUnavailable(taken)) === 'OK'
-  }
-
-  async unlock(name: string, owner: string): Promise<void> {
-    await this.#run('sessionUnlock', [this.#names.lock(name)], [owner])
   }
 
   follow(follower: Follower): void {

@@ -1,4 +1,5 @@
 /** The contract of session stores. A session lives while its record and its user's list have it. */
+import { randomUUID } from 'node:crypto'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Ended, EndReason, Evaluation, Live, SignedIn, UserId } from './types.ts'
@@ -66,13 +67,22 @@ export interface SessionStore {
   addTo(set: string, member: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
   removeFrom(set: string, member: string): Promise<boolean>
   membersOf(set: string): Promise<ReadonlyMap<string, number>>
-  /** Takes a lock that ends by itself. @returns whether it was free */
-  lock(name: string, owner: string, ttlMs: number): Promise<boolean>
-  unlock(name: string, owner: string): Promise<void>
   /** Announces every change by anyone, but by `touch`. At most one follows a store. */
   follow(follower: Follower): void
   /** Whether changes are announced now: only then what was read before counts. */
   isFollowed(): boolean
+}
+
+/** Takes a lock that ends by itself. @param owner of this call alone @returns whether it was free */
+export async function lock(
+  store: SessionStore,
+  name: string,
+  ttlMs: number,
+  owner: string = randomUUID()
+): Promise<boolean> {
+  const owners = await store.addTo(name, owner, ttlMs)
+  if (owners.size > 1) await store.removeFrom(name, owner)
+  return owners.size === 1
 }
 
 export interface Follower {
