@@ -13,8 +13,8 @@ interface Options extends Background {
   readonly seal: Seal
   readonly state: () => GatewayState
   readonly present: Pick<Present, 'read'>
-  /** Gets what replicas share of it with each beat, and soon after the start. */
-  readonly maintenance: Pick<Services['maintenance'], 'take'>
+  /** Read with each beat, and soon after the start. */
+  readonly maintenance: Pick<Services['maintenance'], 'read'>
 }
 
 const noRedis = 'No Redis is configured: this replica knows of no other.'
@@ -29,13 +29,12 @@ const clock = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** KEYS: replicas, maintenance. ARGV: what was told before, and is now; how long it counts. */
+/** ARGV: what was told before, and is now; how long it counts. */
 const beatScript = `${clock}
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZADD', KEYS[1], now, ARGV[2])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return redis.call('GET', KEYS[2])`
+redis.call('PEXPIRE', KEYS[1], ARGV[3])`
 
 const listScript = `${clock}
 return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
@@ -54,8 +53,8 @@ export function createFleet(options: Options) {
     const before = told
     told = seal.close(key, JSON.stringify(describeOwn()))
     try {
-      const args = [key, `${prefix}maintenance`, before, told, forgetMs]
-      maintenance.take((await redis?.eval(beatScript, 2, ...args)) as string | null)
+      await redis?.eval(beatScript, 1, key, before, told, forgetMs)
+      await maintenance.read()
       first.resolve()
     } catch {
       // Redis is away, which its client logs.

@@ -74,11 +74,7 @@ export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
     sessions,
     sourceFaults: new SourceFaults(),
     secrets,
-    maintenance: createMaintenance({
-      ...background,
-      seal: createSeal(secrets, 'maintenance'),
-      log
-    }),
+    maintenance: createMaintenance({ store, seal: createSeal(secrets, 'maintenance'), log }),
     drift: new Drift({ log, metrics }),
     failures,
     ledger,
