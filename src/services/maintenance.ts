@@ -42,7 +42,8 @@ export function createMaintenance({ store, seal, log }: Options) {
   async function read(): Promise<void> {
     const sealed = [...(await store.membersOf(set)).keys()]
     if (sealed.length === known.size && sealed.every(each => known.has(each))) return
-    known = new Map(sealed.map(each => [each, opened(each)]))
+    // What is known stays the same object, also for an act that is under way.
+    known = new Map(sealed.map(each => [each, known.has(each) ? known.get(each) : opened(each)]))
     const ours = [...known.values()].filter(each => each !== undefined)
     current = ours.toSorted((a, b) => a.since.localeCompare(b.since))
   }
