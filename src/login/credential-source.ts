@@ -87,8 +87,8 @@ export class SourceFaults {
     }
   }
 
-  read(names: readonly string[]) {
-    return names.flatMap(name => this.#bySource.get(name) ?? [])
+  read() {
+    return [...this.#bySource.values()]
   }
 }
 

@@ -47,7 +47,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     },
     redis,
     upstreams: upstreams.addresses(),
-    sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
+    sourceFaults: services.sourceFaults.read(),
     ledger,
     refusing: refusingOf(config, services),
     maintenance: maintenance.entries()
