@@ -7,7 +7,7 @@ import type { Trail } from '../observability/trail.ts'
 import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { liveIn, lock } from '../session/store.ts'
-import type { Live, Session } from '../session/types.ts'
+import type { Live } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource } from './credential-source.ts'
 
@@ -91,7 +91,7 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
       const { credential: _, tokens: __, ...others } = current.session
-      const session = withCredential<Session>(others, renewal.credential, upstream)
+      const session = withCredential(others, renewal.credential, upstream)
       endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)

@@ -104,11 +104,7 @@ export function credentialIn(
   return Object.hasOwn(tokens, upstream) ? tokens[upstream] : undefined
 }
 
-export function withCredential<S extends Pick<Session, 'tokens'>>(
-  session: S,
-  credential: Credential,
-  upstream?: string
-): S {
+export function withCredential(session: Session, credential: Credential, upstream?: string) {
   return upstream === undefined
     ? { ...session, credential }
     : { ...session, tokens: { ...session.tokens, [upstream]: credential } }
