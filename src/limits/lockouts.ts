@@ -1,7 +1,4 @@
-/**
- * Failures of sign-in: taken before a password is looked at, and given back where it was right, so
- * that guesses at once, at any replica, do not slip past.
- */
+/** Failures of sign-in: taken before a password is looked at, since guesses may come at once. */
 import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'
 import { fullAfter, look, type Rate, roomMs } from './gcra.ts'

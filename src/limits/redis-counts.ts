@@ -1,7 +1,4 @@
-/**
- * A hash for each caller, with a field for each limit: when its bucket is full again, by Redis'
- * clock, and the time that one request takes.
- */
+/** A hash for each caller: by limit, when its bucket is full again, and the time of one request. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
 

@@ -4,9 +4,8 @@ import { eachMs, roomMs } from './gcra.ts'
 import { type Bucket, createMemoryLockouts, type Lockouts, type Taken } from './lockouts.ts'
 
 /**
- * Adds failures to each bucket, unless one of them has no room for more.
  * KEYS: the buckets, then the sorted set. ARGV: 1 failure or -1, then of each bucket its name, the
- * time of a failure and the room, in milliseconds.
+ * time of a failure and the room, in milliseconds. Where one has no room, none gets a failure.
  */
 const script = `
 local time = redis.call('TIME')

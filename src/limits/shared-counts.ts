@@ -1,5 +1,5 @@
 /**
- * Counts of limits, told to Redis in the background: few requests wait, and limits go on without it.
+ * Counts of limits, told to Redis in the background: few requests wait, and limits need no Redis.
  * Small limits are taken in Redis at each request: there a few more would be many.
  */
 import { BoundedMap } from '../bounded-map.ts'

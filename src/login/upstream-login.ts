@@ -1,4 +1,4 @@
-/** Sources by calls of config: a back-end's sign-in, and tokens (`exchange`) for users of others. */
+/** Sources by calls of config: a back-end's sign-in, and tokens (`exchange`) for other users. */
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'

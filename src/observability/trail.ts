@@ -96,7 +96,6 @@ export class Trail {
   limits: readonly TrailLimit[] | undefined = undefined
   limitsMs = 0
   limitsAt = 0
-  /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
   limitMax: number | undefined = undefined
   needsRoles: readonly string[] | undefined = undefined

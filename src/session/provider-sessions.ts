@@ -1,6 +1,6 @@
 /**
  * Sessions by what their OpenID provider calls them: each name is a set of keys and of marks of
- * logouts. To add one gives the others: of a sign-in and a logout at once, the later sees the other.
+ * logouts. To add one gives the others: of two at once, the later sees the other.
  */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * The session store's Lua scripts. Each names its keys, which are all in one slot. KEYS[1] is the
- * epoch, KEYS[2] the list of a user: a sorted set of their sessions' keys by their idle end.
+ * Each names its keys, all of one slot. KEYS[1] is the epoch, KEYS[2] the list of a user: a sorted
+ * set of their sessions' keys by their idle end.
  */
 import { tombstoneMs } from './store.ts'
 
@@ -42,10 +42,10 @@ export const scripts = {
   /**
    * KEYS: record, users, blocks, records of the list. ARGV: key, sealed, idle and absolute time,
    * maximum, whether to refuse, user, key of the former session or nothing, the user's four blocks,
-   * epoch of a repeated opening, keys of the list. Returns the epoch, then the keys of those that gave
-   * way. What the list has besides was opened a moment ago. A record that is there stays, and one of a
-   * former epoch is not written: the journal may tell of a session that has ended since. The record is
-   * written first, since a full Redis refuses it.
+   * epoch of a repeated opening, keys of the list. Returns the epoch and the keys of those that
+   * gave way. What the list has besides was opened a moment ago. A record that is there stays, and
+   * one of a former epoch is not written: the journal may tell of a session that has ended since.
+   * The record is written first, since a full Redis refuses it.
    */
   sessionOpen: `${now}${look}
 local key, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
@@ -83,7 +83,7 @@ if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) 
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
 return { epoch, unpack(leaving) }`,
-  /** KEYS: record. ARGV: its key. Only where writes are taken: a former primary may have lost it. */
+  /** KEYS: record. ARGV: its key. `DEL` fails at a former primary: it may have lost the record. */
   sessionRead: `${now}${look}
 local stored = look(KEYS[3])
 if not stored then
@@ -91,7 +91,7 @@ if not stored then
   return nil
 end
 return { stored, idleOf(ARGV[1]), absoluteOf(KEYS[3]) }`,
-  /** KEYS: users, record. ARGV: its key, idle time, user. After a write a full Redis lets it finish. */
+  /** KEYS: users, record. ARGV: its key, idle time, user. After a write a full Redis goes on. */
   sessionTouch: `${now}${look}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 if not isAlive(ARGV[1], KEYS[4]) then return 0 end
@@ -105,8 +105,8 @@ if sealed ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], epoch .. ' ' .. ARGV[2], 'KEEPTTL')
 return 1`,
   /**
-   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, keys. One that is
-   * not there gets it too: after a failover its process may have yet to write it again.
+   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, keys. One that
+   * is not there gets it too: after a failover its process may have yet to write it again.
    */
   sessionEnd: `${now}${look}
 local ended = {}
@@ -127,7 +127,7 @@ else
   redis.call('ZREM', KEYS[3], ARGV[2])
 end
 return ended`,
-  /** KEYS: epoch and users alone. ARGV: the epoch at least, how much more. A full Redis lets it end. */
+  /** KEYS: epoch and users alone. ARGV: the epoch at least, how much more. */
   sessionEndAll: `
 local current = tonumber(redis.call('GET', KEYS[1]) or '0')
 local epoch = math.max(current, tonumber(ARGV[1])) + ARGV[2]
@@ -145,7 +145,8 @@ return { redis.call('ZCARD', KEYS[1]), users }`,
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 if ARGV[1] then
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+  local isLonger = tonumber(ARGV[2]) > redis.call('PTTL', KEYS[1])
+  if isLonger then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
 local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 for at = 2, #members, 2 do members[at] = string.format('%.0f', members[at] - now) end

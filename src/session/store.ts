@@ -73,7 +73,7 @@ export interface SessionStore {
   isFollowed(): boolean
 }
 
-/** Takes a lock that ends by itself. @param owner of this call alone @returns whether it was free */
+/** Takes a lock that ends by itself. @param owner of this call alone @returns whether it did */
 export async function lock(
   store: SessionStore,
   name: string,

@@ -21,8 +21,8 @@ const groupName = 'cn'
 const guid = 'objectGUID'
 
 /**
- * RFC 4511 A.1: too many failures, no such object, no password, invalid credentials, disabled. Other
- * results do not judge the password.
+ * RFC 4511 A.1: too many failures, no such object, no password, invalid credentials, disabled.
+ * Other results do not judge the password.
  */
 const refusing = new Set([19, 32, 48, 49, 53])
 
