@@ -118,7 +118,6 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
   if (now.mode !== 'enforce') return ['no longer refuses anyone']
   const rate = now.max / now.window / (old.max / old.window)
   const atOnce = (now.burst ?? now.max) / (old.burst ?? old.max)
-  const [byBefore, byNow] = [old.by, now.by].map(by => by.toSorted().join(' and '))
   return [
     rate >= muchLooser && `is ${Math.round(rate)} times looser`,
     rate < muchLooser &&
@@ -126,7 +125,7 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
       `lets ${Math.round(atOnce)} times more requests pass at once`,
     (['routes', 'methods', 'roles'] as const).some(key => isNarrower(old[key], now[key])) &&
       'no longer applies to all requests that it applied to',
-    byBefore !== byNow && `counts by ${byNow}, it was by ${byBefore}`
+    old.by !== now.by && `counts by ${now.by}, it was by ${old.by}`
   ]
 }
 

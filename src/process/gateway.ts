@@ -48,7 +48,8 @@ export async function startGateway(
   }
   const fleet = createFleet({
     id: services.replica,
-    ...services.background,
+    store: services.sessions.store,
+    isShared: services.redis !== undefined,
     seal: createSeal(services.secrets, 'replica'),
     state,
     present,

@@ -43,7 +43,7 @@ const gateway = await testGateway(t.after, {
       polls: { by: 'user', max: 30, window, routes: ['profile'] },
       strangers: { by: 'address', max: 3, window, routes: ['profile'] },
       all: { by: 'user', max: 100, window, routes: ['several'] },
-      writes: { by: ['user', 'address'], max: 1, window, methods: ['POST'], routes: ['several'] },
+      writes: { by: 'user', max: 1, window, methods: ['POST'], routes: ['several'] },
       admins: { by: 'session', max: 3, window, roles: ['admin'], routes: ['several'] }
     }
   }
@@ -203,7 +203,7 @@ t.test('guesses with the cookie of a live session count by address as those with
     limits: {
       limits: {
         tries: { by: 'address', max: 2, window, routes: ['login'] },
-        pair: { by: ['user', 'address'], max: 1, window, routes: ['login', 'profile'] }
+        both: { by: 'user', max: 1, window, routes: ['login', 'profile'] }
       }
     }
   })

@@ -156,7 +156,7 @@ t.test('a change that comes during a read: its result is not kept', async t => {
   const { secretId, live } = await signIn(sessions)
   const overtaken = look(sessions, secretId)
   await until('it reads', () => gates.length === 0)
-  await sessions.credentials.renew(live, { token: 'new' })
+  await sessions.credentials.renew(live, { credential: { token: 'new' } })
   const later = look(sessions, secretId)
   gate.resolve()
   const tokenOf = async (found: typeof later) => liveIn(await found).session.credential?.token
@@ -191,8 +191,8 @@ async function withCredential(t: Test) {
 t.test('of two exchanges at once one counts, and both get it', async t => {
   const { a, b, live, at } = await withCredential(t)
   const renewed = await Promise.all([
-    a.credentials.renew(live, { token: 'by a' }),
-    b.credentials.renew(live, { token: 'by b' })
+    a.credentials.renew(live, { credential: { token: 'by a' } }),
+    b.credentials.renew(live, { credential: { token: 'by b' } })
   ])
   const [token, other] = renewed.map(
     each => (each as { live: Live }).live.session.credential?.token
@@ -223,7 +223,7 @@ for (const [title, taken, exchanged] of [
     const { a, b, live, at, isWritten, takeWhileAway } = await withCredential(t)
     await takeWhileAway({ ...taken, cookies: 'a=2' })
     const other = { token: 'exchanged', cookies: 'a=1', ...exchanged }
-    await b.credentials.renew(live, other)
+    await b.credentials.renew(live, { credential: other })
     t.same(await at(a), { ...other, cookies: 'a=2' })
     mock.timers.tick(5000)
     await isWritten('a=2')

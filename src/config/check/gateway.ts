@@ -117,8 +117,7 @@ const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
 
 const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
   const isAddressCounted = Object.values(limits).some(
-    ({ mode, by, routes }) =>
-      mode === 'enforce' && by.join() === 'address' && routes.includes('login')
+    ({ mode, by, routes }) => mode === 'enforce' && by === 'address' && routes.includes('login')
   )
   for (const whom of ['address', 'account'] as const) {
     if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue

@@ -7,19 +7,16 @@ const maxShaped = 64 * 1024 ** 2
 /** The cookie of a known browser; its name begins with `__Host-` where cookies are Secure. */
 export const knownBrowserCookie = 'console_known'
 
-type Whom = 'address' | 'user' | 'session' | 'key' | `profile.${string}`
-
-const whom = s.text(undefined, {
-  pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
-  expected: 'address, user, session, key or profile.NAME'
-})
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 const limit = s.closed('One limit.', {
-  by: s.oneOrMany<Whom>(
+  by: s.text(
     'Whose requests are counted: `user`, `session`, `address` of those who are not signed ' +
-      'in (and of sign-ins), all with one `profile.MEMBER`, each `key`. A list: each combination.',
-    whom
+      'in (and of sign-ins), all with the same `profile.MEMBER`, or each `key` for scripts.',
+    {
+      pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
+      expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
+    }
   ),
   max: s.count('Requests in a window. One becomes free each `window` / `max`.'),
   window: s.lifetime('The length of the window.'),
