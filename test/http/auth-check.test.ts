@@ -2,7 +2,7 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { origins: ['https://console.example.com'] } },
   routes: { endpoints: { check: {} } }
 })
@@ -49,5 +49,3 @@ t.test('there is none by default, and its path is config', async t => {
     t.equal((await call(path)).status, status)
   }
 })
-
-t.end()

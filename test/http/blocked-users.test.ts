@@ -9,7 +9,7 @@ import { testUpstream } from '../support/upstream.ts'
 let given = 0
 const signedOut: string[] = []
 /** Its user `alice` is another one than that of the users file. */
-const backend = await testUpstream(t.after, ({ url, headers }, response) => {
+const backend = await testUpstream(t.teardown, ({ url, headers }, response) => {
   if (url === '/logout') signedOut.push(String(headers.authorization).slice('Bearer '.length))
   const user = { token: `t${++given}`, id: 'X7', name: 'alice' }
   response.setHeader('content-type', 'application/json').end(JSON.stringify(user))
@@ -110,5 +110,3 @@ t.test('U5: who is signed out by an operator is signed out at the back-end', asy
   for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
   await until('both are signed out', () => tokens.every(token => signedOut.includes(token)))
 })
-
-t.end()

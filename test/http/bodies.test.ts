@@ -8,7 +8,7 @@ import { open, raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../support/wire.ts'
 
-const wire = await openWire(t.after)
+const wire = await openWire(t.teardown)
 const { gateway, backend, cookie, signedIn } = wire
 
 const untilClosed = { enough: () => false }
@@ -228,5 +228,3 @@ t.test('an upload may take longer than the first byte, and than a small body', a
   t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
   t.equal(upstream.seen[0]?.body.length, 21 * 80_000)
 })
-
-t.end()

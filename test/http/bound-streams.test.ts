@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const promisedMs = 1000
-const backend = await streamingBackend(t.after)
+const backend = await streamingBackend(t.teardown)
 const upstreams = { b: { url: backend.url, connections: 1000 } }
 const chat = { path: '/api/chat/*', upstream: 'b', access: { roles: ['user'] } }
 const bell = { path: '/api/bell/*', upstream: 'b' }
@@ -149,5 +149,3 @@ t.test('case R7: without news each session is asked for once in 5 s, not all at 
   const count = await asked(t, streams, '-client|tracking')
   t.ok(count > 8 && count < 68, `${count} of ${streams} in ${quietMs} ms`)
 })
-
-t.end()

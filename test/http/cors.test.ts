@@ -5,8 +5,8 @@ import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope, loginPath, wireRoutes } from '../support/wire.ts'
 
 const origin = 'https://console.example.com'
-const backend = await testUpstream(t.after)
-const gateway = await testGateway(t.after, {
+const backend = await testUpstream(t.teardown)
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { origins: [origin], exposeHeaders: ['x-next-page'] } },
   routes: wireRoutes(backend.url),
   limits: {
@@ -108,5 +108,3 @@ t.test('OPTIONS that is no preflight is answered as any method that is not there
   for (let n = 0; n < 100 && status !== 429; n++) ({ status } = await ask('/api/nothing'))
   t.equal(status, 429, 'limits count them')
 })
-
-t.end()

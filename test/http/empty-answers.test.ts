@@ -12,7 +12,7 @@ const sized = (body: Buffer, ...fields: string[]) => ({
 })
 const user = { status: '200 OK', ...sized(Buffer.from('{"id":1}')) }
 let answer = user
-const backend = await rawUpstream(t.after, (socket, head) => {
+const backend = await rawUpstream(t.teardown, (socket, head) => {
   const { status, fields, body, ends } = head.startsWith('GET /main') ? user : answer
   const text = [`HTTP/1.1 ${status}`, ...fields, '', ''].join('\r\n')
   socket.write(Buffer.concat([Buffer.from(text), body]))
@@ -25,7 +25,7 @@ const extra = (rewrite: string) => ({
   methods: ['GET'],
   parts: { extra: { upstream: 'b', rewrite, into: 'extra' } }
 })
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     endpoints: { profile: { upstream: 'b', rewrite: '/me' } },
@@ -85,5 +85,3 @@ t.test('case 1: what is no JSON is 502 still', async t => {
     t.match(await gateway.call('/shaped'), { status: 502, text: /shape.not-json/ })
   }
 })
-
-t.end()

@@ -14,11 +14,11 @@ const answers: Readonly<Record<string, readonly [status: number, body: object]>>
   '/field': [400, { message: 'Not valid.', errors: { auth: [token] } }],
   '/other': [400, { message: 'Not valid.', errors: { price: ['too low'] } }]
 }
-const { url } = await testUpstream(t.after, (request, response, seen) => {
+const { url } = await testUpstream(t.teardown, (request, response, seen) => {
   json(...(answers[seen.url] ?? [404, {}]))(request, response, seen)
 })
 const rewritten = (name: string) => ({ path: `/${name}/*`, rewrite: '/*' })
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: { url, credential: 'bearer', errors: 'laravel' },
   source: { token: 'token' },
   routes: {
@@ -56,5 +56,3 @@ t.test('a back-end’s error that quotes the session’s token never reaches the
   t.match(other.json, { message: 'Not valid.', fieldErrors: { price: ['too low'] } })
   t.notMatch(JSON.stringify(gateway.log), token)
 })
-
-t.end()

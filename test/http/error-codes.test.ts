@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { loginPath } from '../support/wire.ts'
 
-const backend = await testUpstream(t.after, (asked, response, seen) => {
+const backend = await testUpstream(t.teardown, (asked, response, seen) => {
   if (seen.url === '/broken') return void response.socket?.destroy()
   if (seen.url === '/own') return json(418, { error: 'teapot' })(asked, response, seen)
   if (seen.url !== '/page') return json(200, {})(asked, response, seen)
@@ -15,7 +15,7 @@ const backend = await testUpstream(t.after, (asked, response, seen) => {
 })
 const both = ['GET', 'POST']
 const open = { access: 'public' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { console: { root: 'console' } },
   backend: backend.url,
   routes: {
@@ -109,5 +109,3 @@ t.test('so has what never became a request', async t => {
     await isTold(t, { status, code }, idIn(answer.head), answer.body)
   }
 })
-
-t.end()

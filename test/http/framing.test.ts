@@ -10,7 +10,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
   response.writeHead(200, headers).write('x'.repeat(100_000))
 }
-const wire = await openWire(t.after, {}, answer)
+const wire = await openWire(t.teardown, {}, answer)
 const { gateway, backend, signedIn } = wire
 
 const untilClosed = { enough: () => false }
@@ -240,5 +240,3 @@ t.test('Expect: 100-continue works; any other expectation is 417', async t => {
     await refuses(t, wire, expected, post([expected, 'Content-Length: 2'], '{}'), 417)
   }
 })
-
-t.end()

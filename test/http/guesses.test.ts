@@ -16,8 +16,8 @@ import { hashOf, testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from '../support/wire.ts'
 
 const minute = 60_000
-const { costs } = watchArgon2(t.after)
-const pass = stopClock(t.after)
+const { costs } = watchArgon2(t.teardown)
+const pass = stopClock(t.teardown)
 const trusted = { server: { trustedProxies: ['127.0.0.1'] } }
 
 const guarded = (t: Pick<Test, 'after'>, lockout: object, more: Files = {}) =>
@@ -293,5 +293,3 @@ t.test('an unknown user and a wrong password look, take and are locked the same'
   }
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')
 })
-
-t.end()

@@ -13,13 +13,13 @@ const window = '1h'
 
 /** The back-end answers `/api/slow` and the like when the functions in `waiting` are called. */
 const waiting: Array<() => void> = []
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   const answer = () => json(200, {})(incoming, response, seen)
   if (seen.url.startsWith('/api/slow')) waiting.push(answer)
   else answer()
 })
 /** A limit for each route, so that no test counts for another. */
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     routes: {
@@ -234,5 +234,3 @@ t.test('tabs of ended sessions that poll take nothing from others, and hear 401'
   t.same(await polls(forged, 4), [401, 401, 429, 429], 'a forged cookie counts by address')
   t.same(await polls(other, 1), [401])
 })
-
-t.end()

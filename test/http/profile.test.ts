@@ -10,7 +10,7 @@ const users: Readonly<Record<string, object>> = {
   '/me': { code: 200, result: { uid: 42, loginName: 'al', roleName: 'Admin' } },
   '/nick': { result: { nick: '{id}', avatar: 'a.png' } }
 }
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   if (seen.url === '/broken') incoming.socket.destroy()
   const user = users[seen.url]
   if (user !== undefined) json(200, user)(incoming, response, seen)
@@ -130,5 +130,3 @@ t.test('an answer from both: {profile} is the user of the upstream', async t => 
   t.equal((await ask('POST', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
   t.equal(backend.seen.length, before + 5, 'the refused one did not reach it')
 })
-
-t.end()

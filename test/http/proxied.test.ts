@@ -8,7 +8,7 @@ const list = [{ noticeId: 'n1', subject: 'Hello', secret: 'x' }]
 const sizes = [0, 1, 700, 64 * 1024, 64 * 1024 + 1, 3_000_000]
 const bytes = Object.fromEntries(sizes.map(size => [size, randomBytes(size)]))
 let more = () => {}
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   const [, kind, value = ''] = seen.url.split(/[/?]/)
   if (kind === 'bytes') {
     const headers = { 'content-type': 'application/octet-stream', 'etag': '"e"' }
@@ -28,7 +28,7 @@ const backend = await testUpstream(t.after, (incoming, response, seen) => {
   json(200, { code: 0, result: { list, count: 1 } })(incoming, response, seen)
 })
 const open = { access: 'public' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     routes: {
@@ -117,5 +117,3 @@ t.test('HEAD comes with GET, its length is told; statuses without a body stay so
     t.same([without.status, without.text], [status, ''])
   }
 })
-
-t.end()

@@ -179,5 +179,3 @@ t.test('uploads that are abandoned end alone: they wait for others, or are refus
   await backend.close()
   for (const size of [5, 98_304]) await abandon(t, all, size, () => true)
 })
-
-t.end()

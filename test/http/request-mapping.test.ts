@@ -7,19 +7,19 @@ import { raw, request } from '../support/raw.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
 const form = 'application/x-www-form-urlencoded'
-const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
+const backend = await testUpstream(t.teardown, json(200, { id: 1, token: 'secret-token' }))
 const { url } = backend
 const open = { access: 'public', methods: ['GET', 'POST', 'PATCH'] }
 const atB = { ...open, upstream: 'listing' }
 /** Takes bodies of GET, and has no pipeline in mind. */
 const sockets = new Set<Socket>()
-const ignoring = await rawUpstream(t.after, socket => {
+const ignoring = await rawUpstream(t.teardown, socket => {
   sockets.add(socket)
   socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
 })
-const broken = await rawUpstream(t.after, socket => socket.destroy())
+const broken = await rawUpstream(t.teardown, socket => socket.destroy())
 const passing = { access: 'public', passGetBody: true }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: url,
   source: { upstream: 'api', format: 'form', token: 'token' },
   limits: { sizes: { shape: '10KiB' } },
@@ -188,5 +188,3 @@ t.test('case 16: nothing of a body becomes a request, and none is sent twice', a
   t.equal(await getWithBody('broken', '{}'), 502)
   t.equal(broken.requests(), 1)
 })
-
-t.end()

@@ -10,8 +10,8 @@ import { openStream, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
-const backend = await streamingBackend(t.after)
-const sockets = await webSocketUpstream(t.after)
+const backend = await streamingBackend(t.teardown)
+const sockets = await webSocketUpstream(t.teardown)
 
 const opened = { passHeaders: ['authorization'] }
 const routes = {
@@ -257,5 +257,3 @@ t.test('a key has a budget of its own, and guesses take only that of their addre
   const called = await gateway.call('/api/orders/1', { cookie })
   t.match([called.status, called.headers.get('ratelimit-policy')], [200, '"signed-in";q=3;w=3600'])
 })
-
-t.end()

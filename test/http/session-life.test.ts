@@ -7,8 +7,8 @@ import { json, testUpstream } from '../support/upstream.ts'
 const minute = 60_000
 const refreshPath = '/auth/refresh'
 const post = { method: 'POST' }
-const pass = stopClock(t.after)
-const backend = await testUpstream(t.after, json(200, {}))
+const pass = stopClock(t.teardown)
+const backend = await testUpstream(t.teardown, json(200, {}))
 const files = (gateway: object = {}) => ({
   gateway: { session: { idle: '30m', absolute: '1h' }, ...gateway },
   backend: backend.url,
@@ -17,7 +17,7 @@ const files = (gateway: object = {}) => ({
     routes: { notices: {}, orders: {}, open: { access: 'public' } }
   }
 })
-const gateway = await testGateway(t.after, files())
+const gateway = await testGateway(t.teardown, files())
 const session = async (cookie: string) => await gateway.call('/api/session', { cookie })
 const refresh = async (cookie: string) => await gateway.call(refreshPath, { ...post, cookie })
 const status = async (path: string, cookie: string) => (await gateway.call(path, { cookie })).status
@@ -143,5 +143,3 @@ t.test('after the end a console that repeats and refreshes hears the sign-out co
     t.match(await call(path, { method, cookie }), { status: 200, json: { code: '8888' } })
   }
 })
-
-t.end()

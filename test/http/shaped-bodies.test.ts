@@ -26,8 +26,8 @@ const sends =
 /** What the back-end answers now; `raws` are bytes. */
 let answer: Answer = sends('')
 let rawAnswer: Bytes[] = []
-const backend = await testUpstream(t.after, (...exchange) => answer(...exchange))
-const raws = await rawUpstream(t.after, socket => {
+const backend = await testUpstream(t.teardown, (...exchange) => answer(...exchange))
+const raws = await rawUpstream(t.teardown, socket => {
   const [head = '', body] = rawAnswer
   socket.write(head, 'latin1')
   if (body !== undefined) socket.end(body)
@@ -48,7 +48,7 @@ unwrapped: [{ unwrap: data }]
 number: [{ unwrap: id.rawJSON }]
 numbers: [{ unwrap: list }, { each: [{ lift: id }] }]
 `) as object
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   limits: { limits: {}, sizes: { shape: '2MiB' } },
   backend: backend.url,
   routes: {
@@ -348,5 +348,3 @@ t.test('case R3: no path of a shape leads into a number', async t => {
   t.equal((await when(sent, '/api/number')).text, 'null')
   t.notMatch((await when(sent, '/api/numbers')).text, 'rawJSON')
 })
-
-t.end()

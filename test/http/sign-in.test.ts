@@ -13,11 +13,11 @@ const right = { username: 'alice', password }
 const form = 'application/x-www-form-urlencoded'
 
 const session = { remembered: { absolute: '7d', idle: '1d' } }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { session, envelope: { tokenCookies: ['TOKEN__', 'token'] } },
   limits: { lockout: {} }
 })
-const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+const secure = await testGateway(t.teardown, { gateway: { session: { cookie: { secure: true } } } })
 
 const written = ({ headers }: Called) =>
   headers.getSetCookie().find(each => each.split('=')[0]?.endsWith('console_sid')) ?? ''
@@ -276,5 +276,3 @@ t.test('GET and POST sign out, whatever body a console sends with it', async t =
   const lines = gateway.log.filter(({ event, user }) => event === 'logout' && user === 'alice')
   t.equal(lines.length, 7)
 })
-
-t.end()

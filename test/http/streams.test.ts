@@ -99,5 +99,3 @@ t.test('event streams take no connection from other requests, and are bounded', 
   }
   await stream('/api/things/events', { headers: accept })
 })
-
-t.end()

@@ -10,9 +10,9 @@ const balancer = '127.0.0.2'
 const stranger = '127.0.0.1'
 const source = 'users-file'
 
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const route = { access: 'public', methods: ['GET', 'POST'] }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     server: {
       trustedProxies: [balancer],
@@ -144,5 +144,3 @@ t.test('the port of X-Forwarded-Host is the listener’s, one of config, or none
   t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
   t.equal(backend.begun(), before)
 })
-
-t.end()

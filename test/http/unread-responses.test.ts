@@ -15,15 +15,15 @@ import { wireRoutes } from '../support/wire.ts'
 const stallMs = 400
 const largeBytes = 30_000_000
 const held: Array<() => void> = []
-const backend = await testUpstream(t.after, ({ url = '' }, response) => {
+const backend = await testUpstream(t.teardown, ({ url = '' }, response) => {
   if (url.endsWith('/held')) held.push(() => response.end('late'))
   else response.end('x'.repeat(url.endsWith('/large') ? largeBytes : 12 * 1024))
 })
 const routes = wireRoutes(backend.url)
 const server = { idleTimeout: `${stallMs}ms` }
-const { certificate, key } = testAuthority(t.after)
-const plain = await testGateway(t.after, { gateway: { server }, routes })
-const encrypted = await testGateway(t.after, {
+const { certificate, key } = testAuthority(t.teardown)
+const plain = await testGateway(t.teardown, { gateway: { server }, routes })
+const encrypted = await testGateway(t.teardown, {
   gateway: {
     server: { ...server, tls: { certificate, key: `file:${key}` } },
     session: { cookie: { secure: true } }
@@ -143,5 +143,3 @@ t.test('a DELETE that names a type and has no body is answered', async t => {
     t.equal(answer.status, status, path)
   }
 })
-
-t.end()

@@ -30,7 +30,7 @@ const group = (...members: readonly string[]): Values => ({
 const unit = { objectClass: ['organizationalUnit'] }
 const [alice, bob] = ['uid=alice,ou=people', 'uid=bob,ou=people']
 
-const authority = testAuthority(t.after)
+const authority = testAuthority(t.teardown)
 // Like Active Directory it binds anybody without a password, as nobody.
 const directory = await testDirectory(
   t.after,
@@ -395,5 +395,3 @@ t.test('check --live --user shows whom a directory knows, without a password', a
   t.match(out, `${tlsUrl}: ok (alice: id ${id}, name Alice, roles admin, inner, user)`)
   t.match((await check('--user', 'nobody')).out, 'ok (nobody: no such user, or several)')
 })
-
-t.end()

@@ -12,10 +12,10 @@ import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const passTime = wallClock(t.after)
-const provider = await testProvider(t.after)
+const passTime = wallClock(t.teardown)
+const provider = await testProvider(t.teardown)
 provider.fault = 'broken'
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const otherPath = '/api/auth/staff'
 
 const gateway = await testGateway(
@@ -321,5 +321,3 @@ t.test('logs and ledger hold no code, state, token or verifier', async t => {
     t.notMatch(written, secret)
   }
 })
-
-t.end()

@@ -64,7 +64,7 @@ const right = { token: 't-1', user: alice }
 
 /** What the back-end answers, and the last request that it got. */
 let answerTo: (seen: Seen) => Answer = () => [200, right]
-const backend = await testUpstream(t.after, (_request, response, seen) => {
+const backend = await testUpstream(t.teardown, (_request, response, seen) => {
   const [status, body, headers = {}] = answerTo(seen)
   response
     .writeHead(status, { 'content-type': 'application/json', ...headers })
@@ -464,5 +464,3 @@ t.test('a sign-out that was not taken is an error, a renewal may be refused', as
   const over = { ...coded, refresh: { ...refresh, refused } }
   t.equal(await call(t, over), undefined, 'otherwise than a sign-in is')
 })
-
-t.end()

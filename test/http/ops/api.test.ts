@@ -18,7 +18,7 @@ import { hashOf } from '../../support/users.ts'
 type Schema = Record<string, unknown>
 type Operation = Record<string, any>
 
-const gateway = await testGateway(t.after)
+const gateway = await testGateway(t.teardown)
 const cookie = await gateway.signIn()
 
 /** No member of an answer stands outside of its schema. */
@@ -194,5 +194,3 @@ t.test('with 100,000 users in Redis no page and no search holds the loop for 10 
     }
   }
 })
-
-t.end()
