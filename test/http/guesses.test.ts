@@ -14,6 +14,7 @@ import {
 import { json, testUpstream } from '../support/upstream.ts'
 import { hashOf, testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from '../support/wire.ts'
+import { credentialSourceContract, rightPassword } from '../ports/credential-source.ts'
 
 const minute = 60_000
 const { costs } = watchArgon2(t.teardown)
@@ -292,4 +293,25 @@ t.test('an unknown user and a wrong password look, take and are locked the same'
     t.same(await seen(name), known, name.slice(0, 20))
   }
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')
+})
+
+t.test('an unknown user costs what the costliest of the file does, or what is usual', async t => {
+  const costly = { password: hash.replace('t=1', 't=3') }
+  for (const [users, cost] of [
+    [
+      { ada: { password: hash }, ben: costly },
+      { memory: 1024, passes: 3 }
+    ],
+    [{}, { memory: 19_456, passes: 2 }]
+  ] as const) {
+    const gateway = await guarded(t, noLockout, { users: { users } })
+    costs()
+    t.equal((await attempt(gateway, 'nobody')).status, 401)
+    t.match(costs(), [{ algorithm: 'argon2id', ...cost, parallelism: 1 }])
+  }
+})
+
+t.test('a users file', async t => {
+  const alice = { ...testUsers.alice, name: 'Alice', password: hashOf(rightPassword) }
+  credentialSourceContract(t, await guarded(t, noLockout, { users: { users: { alice } } }))
 })

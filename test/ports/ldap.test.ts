@@ -1,10 +1,8 @@
 /** Sign-in at a directory over HTTP: a real slapd, and what no slapd says from a server of the test's own. */
 import { createCipheriv } from 'node:crypto'
-import { copyFileSync, readFileSync } from 'node:fs'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../src/config/read/load.ts'
-import { createLdap } from '../../src/login/ldap/source.ts'
 import { testAuthority } from '../support/authority.ts'
 import { run } from '../support/command.ts'
 import { entry, fakeLdap, type FakeLdap, result, type Say } from '../support/fake-ldap.ts'
@@ -108,21 +106,11 @@ async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
   return { ...gateway, login, signedIn, refusal }
 }
 
-const config = loadConfig(
-  await folderOf({
-    user: { id: 'employeeNumber', profile: { email: 'mail' } },
-    groups: { base: groups, roles: { admin: 'admin', user: 'user' } }
-  }),
-  environment
-)
-const { staff } = config.gateway.login.sources
-if (staff?.kind !== 'ldap') throw new Error('no such source')
-const ca = readFileSync(authority.certificate, 'utf8')
-credentialSourceContract(
-  t,
-  createLdap('staff', { ...staff, ca }, () => {}),
-  ['alicé']
-)
+const ofContract = await gatewayOf(t, {
+  user: { id: 'employeeNumber', profile: { email: 'mail' } },
+  groups: { base: groups, roles: { admin: 'admin', user: 'user' } }
+})
+credentialSourceContract(t, ofContract, ['alicé'])
 
 t.test('who signs in: an id that never changes, a name, the parts of config', async t => {
   const profile = { email: 'mail', phones: 'telephoneNumber', none: 'title' }
