@@ -22,6 +22,7 @@ const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
 const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
+    aliases: { '/api/alias': '/api/alone' },
     routes: {
       user: {},
       alone: {},
@@ -81,6 +82,7 @@ t.test('a user over the limit gets 429 with Retry-After; another user does not',
 t.test('a limit of a route holds there alone, and a bucket lets so many pass at once', async t => {
   const given = { cookie: alice }
   t.same(await statuses(gateway, times(2, '/api/alone', given)), [200, 429])
+  t.same(await statuses(gateway, times(1, '/api/alias', given)), [429])
   t.same(await statuses(gateway, times(1, '/api/other', given)), [200])
   t.same(await statuses(gateway, times(3, '/api/burst', given)), [200, 200, 429])
 })
