@@ -5,12 +5,16 @@ import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
+const hour = 60 * minute
 const refreshPath = '/auth/refresh'
 const post = { method: 'POST' }
 const pass = stopClock(t.teardown)
 const backend = await testUpstream(t.teardown, json(200, {}))
 const files = (gateway: object = {}) => ({
-  gateway: { session: { idle: '30m', absolute: '1h' }, ...gateway },
+  gateway: {
+    session: { idle: '30m', absolute: '1h', remembered: { idle: '1d', absolute: '2d' } },
+    ...gateway
+  },
   backend: backend.url,
   routes: {
     endpoints: { refresh: { path: refreshPath } },
@@ -112,6 +116,16 @@ t.test('use between refreshes keeps a session alive until its absolute end', asy
   }
   pass(20 * minute)
   t.match(await refresh(cookie), { status: 401, json: { errorCode: 'session.absolute' } })
+})
+
+t.test('a remembered session has its own idle and absolute ends', async t => {
+  const cookie = await gateway.signIn('alice', { autoLogin: true })
+  for (let times = 0; times < 2; times++) {
+    pass(23 * hour)
+    t.equal(await status('/api/orders', cookie), 200)
+  }
+  pass(2 * hour + minute)
+  t.match(await session(cookie), { json: { errorCode: 'session.absolute' } })
 })
 
 t.test('only the session’s cookie refreshes; without config nothing does', async t => {

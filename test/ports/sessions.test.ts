@@ -18,41 +18,19 @@ import {
   sharedMemory,
   signIn,
   look,
-  usual,
   withMethods
 } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
-t.test('a remembered sign-in has its own idle and absolute ends', async t => {
-  const { replica, clock } = sharedMemory()
-  const remembered = { idle: 24 * hour, absolute: 48 * hour }
-  const config = { ...usual, remembered }
-  const [a, b] = [replica({ config }), replica({ config })]
-  const { secretId } = await signIn(a, newSession('u', { remembered: true }))
-  for (let passed = 0; passed < 46; passed += 23) {
-    clock.now += 23 * hour
-    a.use(liveIn(await look(b, secretId)))
-  }
-  clock.now += 2 * hour + minute
-  t.same(await look(b, secretId), { ended: 'absolute' })
-})
-
-t.test('use is written once a minute, and what another replica wrote counts', async t => {
+t.test('use is written once a minute', async t => {
   const { replica, clock, state } = sharedMemory()
-  const [a, b] = [replica(), replica()]
-  const { secretId } = await signIn(a)
-  await look(b, secretId)
+  const sessions = replica()
+  const { secretId } = await signIn(sessions)
   for (let second = 0; second < 29 * 60; second++) {
-    a.use(liveIn(await look(a, secretId)))
+    sessions.use(liveIn(await look(sessions, secretId)))
     clock.now += 1000
   }
   t.equal(state.calls['touch'], 28)
-  clock.now += 10 * minute
-  t.match(await look(b, secretId), { live: {} }, 'b knew of no use, and asks')
-  t.equal(b.mayBeLater(liveIn(await look(b, secretId))), true)
-  t.match(await b.extend(liveIn(await look(b, secretId))), {
-    live: { idleEnd: clock.now + 30 * minute }
-  })
 })
 
 t.test('a use that cannot be written is tried again a second later', async t => {
