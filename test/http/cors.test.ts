@@ -78,13 +78,8 @@ t.test('no other origin may, however close it comes', async t => {
   const before = backend.begun()
   for (const other of [
     ...['https://evil.example', 'http://console.example.com', 'https://x.console.example.com'],
-    ...[
-      `${origin}.evil.example`,
-      `${origin}:444`,
-      `${origin}/`,
-      `${origin}, https://evil.example`,
-      'null'
-    ]
+    ...[`${origin}.evil.example`, `${origin}:444`, `${origin}/`, 'null'],
+    `${origin}, https://evil.example`
   ]) {
     const headers = { ...browser, origin: other }
     const called = await gateway.call(thing, { json: {}, cookie, headers })

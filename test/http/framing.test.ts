@@ -83,16 +83,8 @@ t.test('a request has exactly one Host, and it is a host', async t => {
   await refuses(t, wire, 'no Host in HTTP/1.0', hosted('', 'HTTP/1.0'), 400)
   await refuses(t, wire, 'two Host lines', get('Host: evil.example'), 400)
   for (const host of [
-    ...[
-      '',
-      'a b',
-      '*',
-      '[::1',
-      '-gateway',
-      'g\xe4teway',
-      '%67ateway.test',
-      `${'a'.repeat(300)}.test`
-    ],
+    ...['', 'a b', '*', '[::1', '-gateway', 'g\xe4teway', '%67ateway.test'],
+    `${'a'.repeat(300)}.test`,
     ...['gateway.test:port', 'gateway.test:123456', 'gateway.test/api', 'user@gateway.test'],
     ...['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil']
   ]) {

@@ -269,12 +269,9 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ].map(path => ['GET', `/api/v1/${path}`, 400] as const),
   ['GET', '/users/a%40b', '> /one/a%40b'],
   ['GET', '/users/%40admins2', '> /one/%40admins2'],
-  ...[
-    '/users/%40admins/x',
-    '/api/v1/%40admins',
-    '/api/v1/a%24b',
-    '/api/v1/q?u=/users/%40admins'
-  ].map(path => ['GET', path, `> ${path}`] as const)
+  ...words(`
+    /users/%40admins/x /api/v1/%40admins /api/v1/a%24b /api/v1/q?u=/users/%40admins
+  `).map(path => ['GET', path, `> ${path}`] as const)
 ]
 
 t.test('case 21: the nearest path decides alone, by its methods, access and slashes', async t => {

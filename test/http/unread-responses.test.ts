@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import { testGateway } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
+import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { wireRoutes } from '../support/wire.ts'
@@ -131,15 +131,3 @@ for (const [code, bytes] of [
     await until('the gateway has let go', () => openFiles() <= before + 1, 15_000)
   })
 }
-
-t.test('a DELETE that names a type and has no body is answered', async t => {
-  const cookie = `Cookie: ${await plain.signIn()}`
-  const type = 'Content-Type: application/json'
-  for (const [path, status] of [
-    ['/api/things/1', 200],
-    ['/api/nothing', 404]
-  ] as const) {
-    const answer = await raw(plain.url, request(`DELETE ${path}`, [cookie, type]))
-    t.equal(answer.status, status, path)
-  }
-})
