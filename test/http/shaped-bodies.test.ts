@@ -25,14 +25,20 @@ const sends =
 
 /** What the back-end answers now; `raws` are bytes. */
 let answer: Answer = sends('')
-let rawAnswer: Bytes[] = []
+let rawAnswer: readonly Bytes[] = []
+const main = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"id":1}'
 const backend = await testUpstream(t.teardown, (...exchange) => answer(...exchange))
-const raws = await rawUpstream(t.teardown, socket => {
-  const [head = '', body] = rawAnswer
+const raws = await rawUpstream(t.teardown, (socket, asked) => {
+  const [head = '', body] = asked.startsWith('GET /main') ? [main] : rawAnswer
   socket.write(head, 'latin1')
   if (body !== undefined) socket.end(body)
 })
 const open = { access: 'public', methods: ['GET', 'POST'] }
+const atRaws = { ...open, upstream: 'raws' }
+const withPart = (rewrite: string, part: string) => ({
+  ...{ access: 'public', upstream: 'raws', rewrite },
+  parts: { extra: { upstream: 'raws', rewrite: part, into: 'extra' } }
+})
 const shapes = parse(`
 list:
   - unwrap: items
@@ -45,6 +51,7 @@ page:
       { list: list, total: count, each: [{ convert: { at: date-seconds, id: string } }] }
 missing: [{ unwrap: items }, { wrap: list }]
 unwrapped: [{ unwrap: data }]
+opened: [{ unwrap: data }, { wrap: envelope }]
 number: [{ unwrap: id.rawJSON }]
 numbers: [{ unwrap: list }, { each: [{ lift: id }] }]
 `) as object
@@ -53,9 +60,15 @@ const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     upstreams: { raws: { url: raws.url } },
+    endpoints: { profile: { upstream: 'raws', rewrite: '/me' } },
     routes: {
       ...Object.fromEntries(Object.keys(shapes).map(shape => [shape, { ...open, shape }])),
-      raw: { ...open, upstream: 'raws', shape: 'list' },
+      raw: { ...atRaws, shape: 'list' },
+      none: { ...atRaws, shape: 'opened' },
+      bare: { ...atRaws, shape: 'unwrapped' },
+      untouched: atRaws,
+      merged: withPart('/main', '/part'),
+      around: withPart('/nothing', '/main'),
       own: { shape: 'list' },
       plain: open,
       parts: {
@@ -347,4 +360,58 @@ t.test('case R3: no path of a shape leads into a number', async t => {
   const sent = sends('{"id":1234567890123456789,"list":[{"id":1234567890123456789}]}')
   t.equal((await when(sent, '/api/number')).text, 'null')
   t.notMatch((await when(sent, '/api/numbers')).text, 'rawJSON')
+})
+
+const sized = (body: Bytes, ...fields: string[]): [string[], Bytes] => {
+  return [[...fields, `Content-Length: ${Buffer.byteLength(body)}`], body]
+}
+/** How nothing comes: fields and body, and whether the connection ends then. */
+const framings: Record<string, readonly [fields: string[], body: Bytes, ends?: boolean]> = {
+  'a length of 0': sized(''),
+  'JSON, of length 0': sized('', 'Content-Type: application/json'),
+  'no chunk': [['Transfer-Encoding: chunked'], '0\r\n\r\n'],
+  'until the end of the connection': [['Connection: close'], '', true],
+  'gzip of nothing at all': sized('', 'Content-Encoding: gzip'),
+  'an empty gzip stream': sized(gzipSync(''), 'Content-Encoding: gzip'),
+  'an empty deflate stream': sized(deflateSync(''), 'Content-Encoding: deflate'),
+  'an empty brotli stream': sized(brotliCompressSync(''), 'Content-Encoding: br'),
+  'an empty zstd frame': sized(zstdCompressSync(''), 'Content-Encoding: zstd'),
+  'blanks': sized(' \r\n\t'),
+  'a byte order mark': sized('\uFEFF')
+}
+const framed = (status: string, [fields, body, ends]: (typeof framings)[string]) => {
+  const head = [`HTTP/1.1 ${status}`, ...fields, '', ''].join('\r\n')
+  return ends ? [head, body] : [Buffer.concat([Buffer.from(head), Buffer.from(body)])]
+}
+
+for (const [name, framing] of Object.entries(framings)) {
+  t.test(`case 1: no content is a success with null: ${name}`, async t => {
+    const cookie = await gateway.signIn()
+    for (const status of ['200 OK', '201 Created', '202 Accepted']) {
+      rawAnswer = framed(status, framing)
+      const code = Number(status.slice(0, 3))
+      for (const method of ['GET', 'POST']) {
+        const shaped = await gateway.call('/api/none', { method })
+        const expected = { status: code, json: { success: true, data: null } }
+        t.match(shaped, expected, `${method} ${status}`)
+        t.match(shaped.headers.get('content-type'), /^application\/json/)
+      }
+      t.match(await gateway.call('/api/bare'), { status: code, text: 'null' })
+      t.match(await gateway.call('/api/none', { method: 'HEAD' }), { status: code, text: '' })
+      t.equal(await gateway.status('/api/untouched'), code, 'not shaped')
+      const merged = await gateway.call('/api/merged')
+      t.same([merged.status, merged.json], [200, { id: 1, extra: null }], 'a part')
+      const around = await gateway.call('/api/around')
+      t.same([around.status, around.json], [code, { extra: { id: 1 } }], 'with a part')
+      const profile = await gateway.call('/api/account/profile', { cookie })
+      t.match(profile, { status: code, text: /"username":"alice"/ }, 'the profile')
+    }
+  })
+}
+
+t.test('case 1: what is no JSON is 502 still', async t => {
+  for (const body of ['x', ' <p>', '\uFEFFx']) {
+    rawAnswer = framed('200 OK', sized(body))
+    t.match(await gateway.call('/api/none'), { status: 502, text: /shape.not-json/ })
+  }
 })
