@@ -1,4 +1,4 @@
-/** How long a session lives, what makes it live longer, and who is told. */
+/** How long a session lives, what makes it live longer, and who is told, proxies too. */
 import t from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
@@ -12,18 +12,21 @@ const pass = stopClock(t.teardown)
 const backend = await testUpstream(t.teardown, json(200, {}))
 const files = (gateway: object = {}) => ({
   gateway: {
+    server: { origins: ['https://console.example.com'] },
     session: { idle: '30m', absolute: '1h', remembered: { idle: '1d', absolute: '2d' } },
     ...gateway
   },
   backend: backend.url,
   routes: {
-    endpoints: { refresh: { path: refreshPath } },
+    endpoints: { refresh: { path: refreshPath }, check: {} },
     routes: { notices: {}, orders: {}, open: { access: 'public' } }
   }
 })
 const gateway = await testGateway(t.teardown, files())
 const session = async (cookie: string) => await gateway.call('/api/session', { cookie })
 const refresh = async (cookie: string) => await gateway.call(refreshPath, { ...post, cookie })
+const check = async (cookie: string, query = '', headers = {}) =>
+  await gateway.call(`/api/auth/check${query}`, { cookie, headers })
 const status = async (path: string, cookie: string) => (await gateway.call(path, { cookie })).status
 
 t.test('GET /api/session says who, and how long is left; it does not extend', async t => {
@@ -143,6 +146,7 @@ t.test('only the session’s cookie refreshes; without config nothing does', asy
   }
   const without = await testGateway(t.after)
   t.equal((await without.call(refreshPath, post)).status, 404)
+  t.equal((await without.call('/api/auth/check')).status, 404, 'nor does it answer proxies')
 })
 
 t.test('after the end a console that repeats and refreshes hears the sign-out code', async t => {
@@ -155,5 +159,42 @@ t.test('after the end a console that repeats and refreshes hears the sign-out co
   for (const path of ['/api/orders', refreshPath, '/api/orders', refreshPath]) {
     const method = path === refreshPath ? 'POST' : 'GET'
     t.match(await call(path, { method, cookie }), { status: 200, json: { code: '8888' } })
+  }
+})
+
+t.test(
+  'a proxy’s check: 204 with the identity, 401 without a session, 403 without any of the roles',
+  async t => {
+    const [admin, user] = [await gateway.signIn(), await gateway.signIn('bob')]
+    const answer = await check(admin)
+    t.equal(answer.status, 204)
+    t.equal(answer.headers.get('x-user-name'), 'alice')
+    t.match(answer.headers.get('x-user-roles'), 'admin')
+    t.equal((await check(user)).headers.get('x-user-name'), 'bob')
+    const none = await check('')
+    t.match(none, { status: 401, json: { errorCode: 'session.none' } })
+    t.equal(none.headers.get('x-user-name'), null)
+    t.equal((await check(admin, '?role=admin')).status, 204)
+    t.equal((await check(admin, '?role=nobody&role=admin')).status, 204)
+    t.match(await check(user, '?role=admin'), {
+      status: 403,
+      json: { errorCode: 'route.forbidden' }
+    })
+    t.equal((await check(user, '?role=admin')).headers.get('x-user-name'), null)
+    t.equal(await gateway.status('/api/auth/check', { method: 'HEAD', cookie: admin }), 204)
+    t.equal(await gateway.status('/api/auth/check', { method: 'POST', cookie: admin }), 405)
+    await gateway.call('/api/account/logout', { method: 'POST', cookie: admin })
+    t.equal((await check(admin)).status, 401)
+  }
+)
+
+t.test('a proxy’s check refuses a change that another page asks for', async t => {
+  const cookie = await gateway.signIn()
+  const evil = { origin: 'https://evil.example' }
+  const own = { origin: 'https://console.example.com' }
+  for (const name of ['x-forwarded-method', 'x-original-method']) {
+    t.equal((await check(cookie, '', { ...evil, [name]: 'POST' })).status, 403)
+    t.equal((await check(cookie, '', { ...own, [name]: 'POST' })).status, 204)
+    t.equal((await check(cookie, '', { ...evil, [name]: 'GET' })).status, 204)
   }
 })
