@@ -246,10 +246,7 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['GET', '/users/me/reset', 'POST'],
   ['POST', '/users/old/7/reset', 401],
   ['POST', '/users//reset', 400],
-  ['GET', '/users/%252e', 400],
   ['GET', '/users/a%2Fb', 400],
-  ['GET', '/users/a%5cb', 400],
-  ['GET', '/users/a%00b', 400],
   ['POST', '/users/a%2fb/reset', 400],
   ['POST', '/users/%37/reset', 400],
   // Case 21: a route may take an encoded slash, and sends it as it came.

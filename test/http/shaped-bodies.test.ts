@@ -129,20 +129,6 @@ t.test('a body in single bytes is shaped as one', async t => {
   t.same((await gateway.call('/api/raw')).json.data, rows(40))
 })
 
-t.test('a shaped body that is cut is 502, however it was framed', async t => {
-  const whole = gzipSync(items(200))
-  const half = whole.subarray(0, whole.length / 2)
-  for (const [framing, errorCode] of [
-    [`Content-Length: ${whole.length}\r\n\r\n`, 'upstream.reset'],
-    [`Transfer-Encoding: chunked\r\n\r\n${half.length.toString(16)}\r\n`, 'upstream.reset'],
-    ['Connection: close\r\n\r\n', 'shape.not-json']
-  ] as const) {
-    rawAnswer = [`${ok}Content-Encoding: gzip\r\n${framing}`, half]
-    const json = { success: false, errorCode }
-    t.match(await gateway.call('/api/raw'), { status: 502, json }, framing)
-  }
-})
-
 t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
   const part = Buffer.alloc(2 ** 26, ' ')
   const sixteen = (bytes: Buffer) => Buffer.concat(Array<Buffer>(16).fill(bytes))
