@@ -55,14 +55,11 @@ const statuses = async (
   times: number,
   username: string | ((index: number) => string),
   from: (index: number) => From = () => ({})
-) => {
-  const found: number[] = []
-  for (let index = 0; index < times; index++) {
+) =>
+  await Array.fromAsync({ length: times }, async (_, index) => {
     const name = typeof username === 'string' ? username : username(index)
-    found.push((await attempt(gateway, name, from(index))).status)
-  }
-  return found
-}
+    return (await attempt(gateway, name, from(index))).status
+  })
 /** So many refused, then so many that have to wait. */
 const refused = (some: number, others: number): number[] => [
   ...Array<number>(some).fill(401),

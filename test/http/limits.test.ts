@@ -55,11 +55,8 @@ const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')
 type Call = readonly [path: string, options?: CallOptions | undefined]
 
 /** The statuses of calls one after the other. */
-async function statuses(at: TestGateway, calls: readonly Call[]): Promise<number[]> {
-  const found: number[] = []
-  for (const [path, options] of calls) found.push(await at.status(path, options))
-  return found
-}
+const statuses = async (at: TestGateway, calls: readonly Call[]) =>
+  await Array.fromAsync(calls, async ([path, options]) => await at.status(path, options))
 const times = (number: number, path: string, options?: CallOptions): Call[] =>
   Array.from({ length: number }, () => [path, options])
 

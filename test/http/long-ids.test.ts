@@ -30,11 +30,8 @@ const gateway = await testGateway(t.teardown, {
 })
 const both = async () => [await gateway.signIn('ann'), await gateway.signIn('ben')] as const
 /** What becomes of a call with each of these cookies. */
-const statuses = async (cookies: readonly string[], path = '/api/orders') => {
-  const found: number[] = []
-  for (const cookie of cookies) found.push(await gateway.status(path, { cookie }))
-  return found
-}
+const statuses = async (cookies: readonly string[], path = '/api/orders') =>
+  await Array.fromAsync(cookies, async cookie => await gateway.status(path, { cookie }))
 
 t.test('back-end, session and profile are told each user’s own id, digit by digit', async t => {
   for (const [index, cookie] of (await both()).entries()) {

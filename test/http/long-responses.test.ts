@@ -42,8 +42,7 @@ t.test('a plain route waits for a few responses of 2 MiB that are shaped, at mos
     return times
   }
   const running = others()
-  const plains: number[] = []
-  for (let index = 0; index < 120; index++) plains.push(await timed('/api/plain'))
+  const plains = await Array.fromAsync({ length: 120 }, async () => await timed('/api/plain'))
   state.isOver = true
   const longs = await running
   t.ok(longs.length > 10, 'long responses were shaped all the time')

@@ -245,11 +245,8 @@ t.test('a key has a budget of its own, and guesses take only that of their addre
   const gateway = await start(t, undefined, limits)
   const { create, statusOf } = gateway
   const [one, two] = [await create('one'), await create('two')]
-  const times = async (count: number, key: string) => {
-    const statuses: number[] = []
-    for (let n = 0; n < count; n++) statuses.push(await statusOf(key))
-    return statuses
-  }
+  const times = async (count: number, key: string) =>
+    await Array.fromAsync({ length: count }, async () => await statusOf(key))
   t.same(await times(4, unknownKey), [401, 401, 401, 429])
   t.same(await times(6, one), [200, 200, 200, 200, 200, 429])
   t.same(await times(1, two), [200])

@@ -93,8 +93,7 @@ t.test('event streams take no connection from other requests, and are bounded', 
   const { backend, gateway, cookie, stream } = await open(t, { connections: 2 })
   const accept = { accept: 'text/event-stream' }
   for (let n = 0; n < 6; n++) await stream('/api/things/events', { headers: accept })
-  const others: StreamClient[] = []
-  for (let n = 0; n < 4; n++) others.push(await stream('/api/open/events'))
+  const others = await Array.fromAsync({ length: 4 }, async () => await stream('/api/open/events'))
   const begun = backend.begun()
   for (const headers of [accept, {}]) {
     const refused = await gateway.call('/api/things/events', { cookie, headers })
@@ -166,8 +165,8 @@ t.test('a stop tells all streams, spread over its time; a late one ends at once'
       routes: { late: { path: '/api/late', upstream: 'slow' } }
     }
   })
-  const events: StreamClient[] = []
-  for (let n = 0; n < 40; n++) events.push(await stream('/api/things/events'))
+  const ofEvents = Array<string>(40).fill('/api/things/events')
+  const events = await Array.fromAsync(ofEvents, async path => await stream(path))
   const file = await stream('/api/things/file')
   t.match(await gateway.metrics(), /console_gateway_streams\{route="things"\} 41\n/)
   const opening = openStream(t.after, `${gateway.url}/api/late`, { cookie })
@@ -209,12 +208,12 @@ async function asked(t: Test, sessions: number, ...rights: readonly string[]) {
   await redisCli(port, 'ACL', 'SETUSER', 'default', ...rights)
   const redis = { url, commandTimeout: '20s' }
   const { gateway, stream } = await open(t, many, { redis })
-  const cookies: string[] = []
-  for (let n = 0; n < sessions; n++) cookies.push(await gateway.signIn(n % 2 ? 'bob' : 'alice'))
-  const all: StreamClient[] = []
-  for (let n = 0; n < streams; n++) {
-    all.push(await stream('/api/things/events', { cookie: cookies[n % sessions] }))
-  }
+  const cookies = await Array.fromAsync({ length: sessions }, async (_, n) => {
+    return await gateway.signIn(n % 2 ? 'bob' : 'alice')
+  })
+  const all = await Array.fromAsync({ length: streams }, async (_, n) => {
+    return await stream('/api/things/events', { cookie: cookies[n % sessions] })
+  })
   const before = await scriptsRun(port)
   await new Promise(resolve => setTimeout(resolve, quietMs))
   const count = (await scriptsRun(port)) - before

@@ -45,10 +45,7 @@ export function credentialSourceContract(
   t.test('attempts at once do not get each other’s verdict', async t => {
     const typed = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'wrong' : rightPassword))
     const answers = await Promise.all(typed.map(async password => await signIn('alice', password)))
-    const expected = typed.map(password => (password === rightPassword ? 200 : 401))
-    t.same(
-      answers.map(({ status }) => status),
-      expected
-    )
+    const right = answers.map(({ status }, index) => status === (index % 2 ? 401 : 200))
+    t.same(new Set(right), new Set([true]))
   })
 }

@@ -133,11 +133,8 @@ async function withOutages(t: Test, commandTimeout?: number) {
       })
     },
     /** Whether each of so many attempts may go on. */
-    attempts: async (times: number) => {
-      const found: boolean[] = []
-      for (let index = 0; index < times; index++) found.push((await lockouts.take([x])).isTaken)
-      return found
-    }
+    attempts: async (times: number) =>
+      await Array.fromAsync({ length: times }, async () => (await lockouts.take([x])).isTaken)
   }
 }
 
