@@ -16,7 +16,6 @@ const routes = {
   shapes: { s: [{ wrap: 'list' }] }
 }
 
-/** A gateway before these addresses. */
 async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
   const gateway = await testGateway(t.after, {
     backend: { url: addresses, ...more },

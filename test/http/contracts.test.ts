@@ -5,7 +5,6 @@ import { stopClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-/** What the back-end answers, by the path it is asked for. */
 const bodies: Record<string, unknown> = {
   '/raw/plain': '[{"id": 17}]  ',
   '/raw/gzip': gzipSync('[{"id":"a","fresh":1}]'),

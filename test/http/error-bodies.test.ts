@@ -5,7 +5,6 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 const token = 'tok-0123456789abcdef'
 const problem = { title: 'Out of stock', detail: 'Only 3 are left.', status: 409 }
-/** What the back-end answers, by path. */
 const answers: Readonly<Record<string, readonly [status: number, body: object]>> = {
   '/login': [200, { id: 7, token }],
   '/problem': [409, problem],

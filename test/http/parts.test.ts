@@ -80,7 +80,6 @@ const cases: Record<string, Case> = {
   'so has no body': { ...empty, part: says(204) }
 }
 
-/** What the back-ends say, by the path they are asked for. */
 const answers = new Map<string, Answer>()
 const said: Answer = (request, response, seen) => {
   const path = seen.url.split('?', 1)[0] ?? ''

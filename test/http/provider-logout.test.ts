@@ -40,7 +40,6 @@ async function oneGateway(t: Test, gateway: object = {}, routes = {}) {
   return { provider, gateway: there }
 }
 
-/** A browser that has signed in. */
 async function signIn(gateway: TestGateway, provider: TestProvider, account = 'alice') {
   const visitor = oidcVisitor(() => gateway.url, provider)
   const { status, text } = await visitor.signIn(account)

@@ -49,7 +49,6 @@ async function start(t: Test, redis?: string, limits = {}, session = {}) {
     limits: { limits },
     code: { 'next-secret': 'another session secret of thirty-two' }
   })
-  /** `keys` of the command line. */
   const keys = async (...words: string[]) => await run(['keys', ...words, '-c', gateway.folder])
   const create = async (...words: string[]) => (await keys('create', ...words)).out.trim()
   const withKey = async (key: string, path: string, options: CallOptions = {}) => {

@@ -74,7 +74,6 @@ const environment = { LDAP_PASSWORD: service.password }
 
 interface Setting {
   readonly lockout?: object
-  /** Members of `login`. */
   readonly login?: object
 }
 
@@ -98,7 +97,6 @@ async function gatewayOf(t: Test, over: object = {}, setting: Setting = {}) {
     if (status !== 200) throw new Error(text)
     return await gateway.logged(({ event }) => event === 'login', from)
   }
-  /** The status and the code of a refusal. */
   const refusal = async (username?: string, typed?: string) => {
     const { status, json } = await login(username, typed)
     return `${status} ${json.errorCode}`
