@@ -283,6 +283,17 @@ t.test('case 21: the nearest path decides alone, by its methods, access and slas
   }
 })
 
+t.test('a mount prefix stands before public paths, and before none at the upstream', async t => {
+  const { status } = await testGateway(t.after, {
+    gateway: { server: { mount: '/console-x' } },
+    backend: backend.url,
+    routes: { routes: { files: { path: '/api/files/*', access: 'public' } } }
+  })
+  t.equal(await status('/console-x/api/files/a'), 200)
+  t.equal(backend.seen.at(-1)?.url, '/api/files/a')
+  t.equal(await status('/api/files/a'), 404)
+})
+
 t.test('a doubled /api gets a hint', async t => {
   const answer = await gateway.call('/api/api/account/profile')
   t.match(answer, { status: 404, json: { errorCode: 'route.unknown', message: /base URL/ } })

@@ -1,4 +1,8 @@
-/** Bodies that are shaped: whatever coding, framing and size they come in, the answer is sound or 502. */
+/**
+ * Bodies of answers: shaped, whatever coding, framing and size they come in, they are sound or 502;
+ * without a shape they pass as they are.
+ */
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -123,6 +127,32 @@ t.test('an answer compressed unasked is shaped; without a shape it passes', asyn
   }
 })
 
+t.test('an unshaped answer passes untouched, byte for byte, whatever its size', async t => {
+  for (const size of [0, 1, 700, 64 * 1024, 64 * 1024 + 1, 3_000_000]) {
+    const bytes = randomBytes(size)
+    answer = sends(bytes, { 'content-type': 'application/octet-stream', 'etag': '"e"' })
+    const came = await fetch(`${gateway.url}/api/plain`)
+    t.ok(bytes.equals(Buffer.from(await came.arrayBuffer())), `${size} bytes`)
+    t.equal(came.headers.get('etag'), '"e"')
+    t.equal(came.headers.get('content-type'), 'application/octet-stream')
+  }
+  const line = await gateway.logged(({ route }) => route === 'plain')
+  t.match(line, { upstreamMs: Number, ms: Number })
+})
+
+t.test('an unshaped answer of unknown length is sent on as it comes', async t => {
+  let more = () => {}
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' }).write('{"first":1}\n')
+    more = () => response.end('{"second":2}\n')
+  }
+  const reader = (await fetch(`${gateway.url}/api/plain`)).body?.getReader()
+  const next = async () => Buffer.from((await reader?.read())?.value ?? []).toString()
+  t.equal(await next(), '{"first":1}\n', 'before the upstream has finished')
+  more()
+  t.equal(await next(), '{"second":2}\n')
+})
+
 t.test('a body in single bytes is shaped as one', async t => {
   const chunks = [...Buffer.from(items(40))].map(byte => `1\r\n${String.fromCharCode(byte)}\r\n`)
   rawAnswer = [`${ok}Transfer-Encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`]
@@ -203,6 +233,8 @@ t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
   }
   const head = async (status: string) =>
     await gateway.call('/api/list', { method: 'HEAD', headers: { 'x-status': status } })
+  const plain = await gateway.call('/api/plain', { method: 'HEAD', headers: { 'x-status': '200' } })
+  t.equal(plain.headers.get('content-length'), '9', 'without a shape its length is told')
   const { headers, status } = await head('200')
   t.equal(status, 200)
   t.match([...headers.keys()].join(), /^(?!.*(?:content-length|coding|etag|ranges))/)
