@@ -13,15 +13,16 @@ const window = '1h'
 
 /** The back-end answers `/api/slow` and the like when the functions in `waiting` are called. */
 const waiting: Array<() => void> = []
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   const answer = () => json(200, {})(incoming, response, seen)
   if (seen.url.startsWith('/api/slow')) waiting.push(answer)
   else answer()
 })
 /** A limit for each route, so that no test counts for another. */
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
+    aliases: { '/api/alias': '/api/alone' },
     routes: {
       user: {},
       alone: {},
@@ -53,11 +54,8 @@ const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')
 type Call = readonly [path: string, options?: CallOptions | undefined]
 
 /** The statuses of calls one after the other. */
-async function statuses(at: TestGateway, calls: readonly Call[]): Promise<number[]> {
-  const found: number[] = []
-  for (const [path, options] of calls) found.push(await at.status(path, options))
-  return found
-}
+const statuses = async (at: TestGateway, calls: readonly Call[]) =>
+  await Array.fromAsync(calls, async ([path, options]) => await at.status(path, options))
 const times = (number: number, path: string, options?: CallOptions): Call[] =>
   Array.from({ length: number }, () => [path, options])
 
@@ -80,6 +78,7 @@ t.test('a user over the limit gets 429 with Retry-After; another user does not',
 t.test('a limit of a route holds there alone, and a bucket lets so many pass at once', async t => {
   const given = { cookie: alice }
   t.same(await statuses(gateway, times(2, '/api/alone', given)), [200, 429])
+  t.same(await statuses(gateway, times(1, '/api/alias', given)), [429])
   t.same(await statuses(gateway, times(1, '/api/other', given)), [200])
   t.same(await statuses(gateway, times(3, '/api/burst', given)), [200, 200, 429])
 })
@@ -233,5 +232,3 @@ t.test('tabs of ended sessions that poll take nothing from others, and hear 401'
   t.same(await polls(forged, 4), [401, 401, 429, 429], 'a forged cookie counts by address')
   t.same(await polls(other, 1), [401])
 })
-
-t.end()

@@ -14,6 +14,8 @@ export interface Call {
   readonly json?: unknown
   readonly body?: string
   readonly timeoutMs?: number
+  /** Another one of loopback than 127.0.0.1. */
+  readonly localAddress?: string
 }
 
 export interface Answer {
@@ -25,7 +27,7 @@ export interface Answer {
 }
 
 export async function callOnce(url: string, options: Call = {}): Promise<Answer> {
-  const { json, headers = {}, timeoutMs = 15_000, path } = options
+  const { json, headers = {}, timeoutMs = 15_000, path, localAddress } = options
   const { body = json === undefined ? undefined : JSON.stringify(json) } = options
   const sent = { ...(json !== undefined && { 'content-type': 'application/json' }), ...headers }
   const present = Object.entries(sent).filter(([, value]) => value !== undefined)
@@ -33,6 +35,7 @@ export async function callOnce(url: string, options: Call = {}): Promise<Answer>
   const asked = send(url, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     ...(path !== undefined && { path }),
+    ...(localAddress !== undefined && { localAddress }),
     headers: Object.fromEntries(present),
     agent: false,
     rejectUnauthorized: false,

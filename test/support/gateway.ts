@@ -121,7 +121,10 @@ export interface Called {
   readonly json: any
 }
 
-/** @param cleanUp registers what has to be undone, such as tap's `t.after` */
+/**
+ * @param cleanUp registers what has to be undone: tap's `t.after`, or `t.teardown` at the top of a
+ * file, which then ends with its last test
+ */
 export async function testGateway(
   cleanUp: (undo: () => unknown) => void,
   files: Files | string = {},

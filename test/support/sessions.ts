@@ -26,7 +26,7 @@ export const minute = 60_000
 export const hour = 60 * minute
 const seal = createSeal(['a secret of at least thirty-two characters'])
 
-export const usual: Options['config'] = {
+const usual: Options['config'] = {
   idle: 30 * minute,
   absolute: 8 * hour,
   remembered: {},

@@ -20,13 +20,13 @@ interface Shown {
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 const path = '/ops/api/maintenance'
 const names = ['orders', 'news', 'stock']
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const route = { access: 'public', methods: ['GET', 'POST'] }
 const files = {
   backend: backend.url,
   routes: { routes: { orders: route, news: route, stock: {} } }
 }
-const gateway = await testGateway(t.after, files)
+const gateway = await testGateway(t.teardown, files)
 const { call, opsJson } = gateway
 const cookie = await gateway.signIn()
 const bobs = await gateway.signIn('bob')
@@ -217,5 +217,3 @@ t.test('case U3: begun at two replicas at once, it holds at both, and after a re
   await askOps(there.opsUrl, `${path}/end`, { json: { routes: ['orders'] } })
   await areClosed(['news'])
 })
-
-t.end()
