@@ -94,8 +94,3 @@ t.test('an editor lets a reference stand for a value of any kind, and nothing el
     t.same(editorFaults(name, tree), faults, JSON.stringify(tree))
   }
 })
-
-t.test('the reference says of JSON that it may be any value', async t => {
-  const page = readFileSync('docs/configuration.md', 'utf8')
-  t.match(page, '\n| `routes.NAME.answer.json` | any value | ')
-})
