@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { BoundedMap, ownText, RecentlyUsed } from '../../src/bounded-map.ts'
+import { ownText, RecentlyUsed } from '../../src/bounded-map.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
   const cache = new RecentlyUsed<number>(4)
@@ -13,20 +13,6 @@ t.test('what was used last stays, what was not goes first', t => {
   const large = new RecentlyUsed<number>(100)
   for (let key = 0; key < 40; key++) large.set(String(key), key)
   for (let key = 0; key < 40; key++) t.equal(large.get(String(key)), key, 'half of it is free')
-  t.end()
-})
-
-t.test('what was written longest ago gives way, however often it was read by peek', t => {
-  const map = new BoundedMap<number>(3)
-  for (const key of ['a', 'b', 'c']) map.set(key, 1)
-  map.set('a', 2)
-  for (let n = 0; n < 5; n++) map.peek('b')
-  map.set('d', 1)
-  t.same([...map.oldestFirst()].join(' '), 'c,1 a,2 d,1')
-  for (const [key] of map.oldestFirst()) if (key !== 'd') map.delete(key)
-  t.same([...map.keys()], ['d'])
-  for (const [key] of map.oldestFirst()) map.delete(key)
-  t.equal(map.size, 0)
   t.end()
 })
 
