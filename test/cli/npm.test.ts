@@ -1,7 +1,6 @@
 /** A signal to npm, which passes it on to its shell only, ends the gateway. */
 import { once } from 'node:events'
 import { mkdirSync, symlinkSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -19,16 +18,6 @@ const environment = {
   NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled'),
   // No process of this test is npm's script.
   npm_lifecycle_script: undefined
-}
-
-async function isTaken(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const taken = await once(socket, 'connect').then(
-    () => true,
-    () => false
-  )
-  socket.destroy()
-  return taken
 }
 
 /** A gateway on free ports, with a request in flight. */
@@ -83,8 +72,8 @@ for (const [title, signal, command] of [
     await says('stopping: not ready')
     await finish()
     await until('both ports are free', async () => {
-      const taken = await Promise.all(ports.map(isTaken))
-      return !taken.includes(true)
+      const asked = ports.map(port => fetch(`http://127.0.0.1:${port}`))
+      return (await Promise.allSettled(asked)).every(({ status }) => status === 'rejected')
     })
     await says('"msg":"stopped"')
     t.notMatch(written(), /a second SIG|still running/)
