@@ -13,8 +13,6 @@ import {
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
-type Tree = Record<string, any>
-
 // Longer than any machine takes.
 const every = '10h'
 const lockout = {
@@ -102,15 +100,8 @@ t.test('operators see who is locked out, and let them try again', async t => {
   ]) {
     t.match(out, new RegExp(`^${line} +\\d{4}-\\d\\d-\\d\\dT`, 'm'))
   }
-  const found = JSON.parse((await command('list', '--account', 'ALICE', '--json')).out) as Tree
-  const locks = found['lockouts'].map((lock: Tree) =>
-    JSON.stringify(lock, ['kind', 'account', 'address'])
-  )
-  t.same(locks.toSorted(), [
-    '{"kind":"account from one address","account":"alice","address":"192.0.2.1"}',
-    '{"kind":"account","account":"alice"}',
-    '{"kind":"known browser","account":"alice"}'
-  ])
+  const { out: found } = await command('list', '--account', 'ALICE', '--json')
+  t.match(JSON.parse(found), { lockouts: Array(3).fill({ account: 'alice' }), total: 3 })
   const ofNetwork = await listed('?address=2001:db8::77')
   t.match(ofNetwork, { lockouts: [{ kind: 'address' }], total: 1 }, 'by any of its addresses')
   const owner = async () => [
