@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { ownText, RecentlyUsed } from '../../src/bounded-map.ts'
+import { BoundedMap, ownText, RecentlyUsed } from '../../src/bounded-map.ts'
 
 t.test('what was used last stays, what was not goes first', t => {
   const cache = new RecentlyUsed<number>(4)
@@ -13,6 +13,15 @@ t.test('what was used last stays, what was not goes first', t => {
   const large = new RecentlyUsed<number>(100)
   for (let key = 0; key < 40; key++) large.set(String(key), key)
   for (let key = 0; key < 40; key++) t.equal(large.get(String(key)), key, 'half of it is free')
+  t.end()
+})
+
+t.test('what was written longest ago comes first, and may be deleted on the way', t => {
+  const map = new BoundedMap<number>(3)
+  for (const key of ['a', 'b', 'c', 'a', 'd']) map.set(key, 1)
+  t.same(Array.from(map.oldestFirst(), ([key]) => key).join(), 'c,a,d')
+  for (const [key] of map.oldestFirst()) map.delete(key)
+  t.equal(map.size, 0)
   t.end()
 })
 
