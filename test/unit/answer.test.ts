@@ -119,11 +119,7 @@ const profiles: ReadonlyArray<readonly [profile: unknown, expected: object, of?:
     [{ role: 'Admin' }, filled, having('user')],
     [{ access: 'admin' }, filled, having('user')],
     [{}, filled, having('ADMIN', 'x')],
-    [
-      {},
-      { ...filled, access: 'administrators', role: 'Administrators' },
-      having('administrators', 'user')
-    ],
+    [{}, { ...filled, access: 'admins', role: 'Admins' }, having('admins', 'user')],
     [{}, { ...filled, access: 'user', role: 'User' }, having()],
     [{ access: 'user' }, { ...filled, access: 'user', role: 'User' }],
     // A word that is no plain role stays as it is in both.

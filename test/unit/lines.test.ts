@@ -21,7 +21,8 @@ const program = (body: string, format = 'json') => [
 const numbered = (count: number, end: string) =>
   program(`
     for (let number = 0; number < ${count}; number++) {
-      log.info({ number, text: 'ä€😀\\u202e\\u009b'.repeat(number % 500 === 499 ? 30_000 : number % 40) })
+      const text = 'ä€😀\\u202e\\u009b'.repeat(number % 500 === 499 ? 30_000 : number % 40)
+      log.info({ number, text })
     }
     ${end}
   `)
