@@ -35,7 +35,7 @@ export function requestsOf(found: FoundRequests, id: string | undefined, stream:
   return { painted: parts.join(''), code: requests.length > 0 ? 0 : 3 }
 }
 
-export function storyText(request: KeptRequest, stream: Output): string {
+function storyText(request: KeptRequest, stream: Output): string {
   const { method, path, status, ms } = request
   const head = printable(`${method} ${path} → ${status}, ${duration(ms)}`)
   return [paint('bold', head, stream), ...stepLines(storyOf(request)), ''].join('\n')
