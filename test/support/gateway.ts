@@ -121,6 +121,34 @@ export interface Called {
   readonly json: any
 }
 
+/** What a console and operators ask of a gateway, wherever it runs. */
+export function clientOf({ url, opsUrl }: { readonly url: string; readonly opsUrl: string }) {
+  const call = (path: string, options: CallOptions = {}) => callGateway(url + path, options)
+  const ops = (path: string, options: OpsOptions = {}) => askOps(opsUrl, path, options)
+  /** A try at the sign-in of the console. */
+  const attempt = (username: string, extra: Tree = {}) =>
+    call('/api/auth/admin/login', { json: { username, password, ...extra } })
+  return {
+    /** A call without redirects; JSON bodies are written and read. */
+    call,
+    status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
+    /** A call to the operators' listener, with its secret. */
+    ops,
+    /** What `/ops/api/PATH` answers; `json` is sent by POST. */
+    opsJson: (path: string, json?: unknown) => opsJson(opsUrl, path, json),
+    metrics: async () => await (await ops('/metrics')).text(),
+    ready: async () =>
+      await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
+    attempt,
+    /** Signs in and gives the `Cookie` field's value. */
+    signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
+      const answer = await attempt(username, extra)
+      if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
+      return cookieOf(answer)
+    }
+  }
+}
+
 /** @param cleanUp registers what has to be undone, such as tap's `t.after` */
 export async function testGateway(
   cleanUp: (undo: () => unknown) => void,
@@ -139,13 +167,9 @@ export async function testGateway(
     }
   })
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
-  const call = (path: string, options: CallOptions = {}) => callGateway(gateway.url + path, options)
-  const ops = (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options)
-  /** A try at the sign-in of the console. */
-  const attempt = (username: string, extra: Tree = {}) =>
-    call('/api/auth/admin/login', { json: { username, password, ...extra } })
   return {
     ...gateway,
+    ...clientOf(gateway),
     /** Every log line so far. */
     log,
     /** The first line that fits, from the `from`th on; waits for it. */
@@ -159,24 +183,7 @@ export async function testGateway(
         }
         look()
       }),
-    folder,
-    /** A call without redirects; JSON bodies are written and read. */
-    call,
-    status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
-    /** A call to the operators' listener, with its secret. */
-    ops,
-    /** What `/ops/api/PATH` answers; `json` is sent by POST. */
-    opsJson: (path: string, json?: unknown) => opsJson(gateway.opsUrl, path, json),
-    metrics: async () => await (await ops('/metrics')).text(),
-    ready: async () =>
-      await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
-    attempt,
-    /** Signs in and gives the `Cookie` field's value. */
-    signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
-      const answer = await attempt(username, extra)
-      if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
-      return cookieOf(answer)
-    }
+    folder
   }
 }
 

@@ -8,7 +8,7 @@ import { fuzz } from './fuzz.ts'
 
 /** Ends a gateway at its 40th request: by then it is under attack, however slow the machine is. */
 function writeFragile(folder: string): string {
-  const file = join(folder, 'fragile.js')
+  const file = join(folder, 'fault-on-request.js')
   writeFileSync(
     file,
     `import { Server } from 'node:http'
@@ -40,6 +40,6 @@ t.test('an attack finds a gateway that ends, and says why', async t => {
   const seed = freshSeed()
   const report = await fuzz(t.after, { seed, seconds: 12, preload: fragile })
   t.match(report.problems, [/the process ended/], `seed ${seed}`)
-  t.match([...report.complaints, ...report.stacks].join(), /fragile/)
+  t.match(report.faults.join(), /fragile/)
   t.ok(report.lastRequests.length > 0)
 })
