@@ -9,27 +9,22 @@ import { until } from './until.ts'
 export { profile } from './judge.ts'
 
 /**
- * A gateway that may not have reached its Redis yet.
+ * A gateway that is ready.
  * @param redis the `redis` section of gateway.yaml
  */
-export async function starting(
+export async function replica(
   t: Test,
   redis: Record<string, unknown>,
   environment: Record<string, string> = {},
   users?: Files['users']
 ): Promise<TestGateway> {
-  return await testGateway(t.after, { redis, ...(users && { users }) }, environment)
-}
-
-/** A gateway that is ready. */
-export async function replica(...given: Parameters<typeof starting>): Promise<TestGateway> {
-  const gateway = await starting(...given)
+  const gateway = await testGateway(t.after, { redis, ...(users && { users }) }, environment)
   await gateway.ready()
   return gateway
 }
 
 export const replicas = async (
-  ...given: Parameters<typeof starting>
+  ...given: Parameters<typeof replica>
 ): Promise<[TestGateway, TestGateway]> => [await replica(...given), await replica(...given)]
 
 type Phase = 'before' | 'during' | 'healing' | 'after'
