@@ -30,9 +30,8 @@ interface Line {
   news: boolean
   lost: boolean
   waiting: Buffer[]
-  /** Answers that are still held back, and the last of them: they keep their order. */
-  late: number
-  turn: Promise<void>
+  /** Answers keep their order. */
+  turn: Promise<unknown>
 }
 
 const garbage = Buffer.from(
@@ -58,7 +57,6 @@ export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target
       news: false,
       lost: false,
       waiting: [],
-      late: 0,
       turn: Promise.resolve()
     }
     lines.add(line)
@@ -101,17 +99,8 @@ export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target
     if (now === 'cut') {
       return void line.client.end(chunk.subarray(0, Math.max(1, chunk.length >> 1)), end)
     }
-    // Never past what was sent before it.
-    const at = performance.now()
-    const wanted = at + (typeof now === 'object' ? now.delayMs : 0)
-    if (wanted === at && line.late === 0) return void line.client.write(chunk)
-    line.late++
-    line.turn = line.turn
-      .then(() => wait(Math.max(0, wanted - performance.now())))
-      .then(() => {
-        line.late--
-        line.client.write(chunk)
-      })
+    const held = typeof now === 'object' ? wait(now.delayMs) : undefined
+    line.turn = Promise.all([line.turn, held]).then(() => line.client.write(chunk))
   }
 
   async function listen(): Promise<void> {
