@@ -16,7 +16,6 @@ import {
   type SignedIn,
   signedInOf
 } from '../../src/session/types.ts'
-import { redisConfig } from './config.ts'
 import { until } from './until.ts'
 
 type CleanUp = (undo: () => unknown) => void
@@ -114,6 +113,18 @@ export function sharedMemory() {
     sessionsOver(withMethods(store, methods), { now: () => clock.now, ...more })
   return { clock, store, state, replica }
 }
+
+/** Time-outs are long: a busy machine is no fault. */
+export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({
+  url: '',
+  sentinels: [],
+  primary: 'mymaster',
+  cluster: [],
+  tls: false,
+  prefix: 'test:',
+  commandTimeout: 20_000,
+  ...given
+})
 
 /** A store with a client of its own, as a process has it. */
 export async function redisStore(cleanUp: CleanUp, url: string, prefix = '{test}:') {

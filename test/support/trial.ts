@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { Answer } from './call.ts'
 import { type Files, testGateway, type TestGateway } from './gateway.ts'
 import { createJudge, judgedUsers, type Session } from './judge.ts'
-import { until } from './until.ts'
+import { again, until } from './until.ts'
 
 export { profile } from './judge.ts'
 
@@ -56,7 +56,6 @@ export async function startTrial(
   const seen: Record<Phase, Counts> = { before: {}, during: {}, healing: {}, after: {} }
   const judge = createJudge()
   let phase: Phase = 'before'
-  const loop = { running: true }
   let faultAt = 0
   const { use, signIn, signOut, recount } = judgedUsers({
     judge,
@@ -89,23 +88,20 @@ export async function startTrial(
   await until('one signs out', async () => await signOut(gone, a))
   const old = [...kept, gone]
 
-  const loops = [a, b].flatMap(gateway => [
-    (async () => {
-      for (let n = 0; loop.running; n++) {
-        await use(old[n % old.length] as Session, gateway)
-        await wait(5)
-      }
-    })(),
-    (async () => {
-      while (loop.running) {
-        if (phase === 'during' || phase === 'healing') await round(gateway, gateway === a ? b : a)
-        await wait(20)
-      }
-    })()
-  ])
-  t.teardown(() => {
-    loop.running = false
+  const ends = [a, b].flatMap(gateway => {
+    let turn = 0
+    const useOld = async () => {
+      await use(old[turn++ % old.length] as Session, gateway)
+      await wait(5)
+    }
+    const useNew = async () => {
+      if (phase === 'during' || phase === 'healing') await round(gateway, gateway === a ? b : a)
+      await wait(20)
+    }
+    return [again(useOld), again(useNew)]
   })
+  const end = async () => void (await Promise.all(ends.map(each => each())))
+  t.teardown(end)
   const bothWork = async () => (await round(a, b)) && (await round(b, a))
   await until('it works before the fault', bothWork)
 
@@ -129,17 +125,16 @@ export async function startTrial(
       await fault()
     },
     /** What ends it, unless it heals by itself. Then waits until all works again, and judges. */
-    over: async (end?: () => Promise<unknown>) => {
-      if (end !== undefined) {
-        await end()
+    over: async (mend?: () => Promise<unknown>) => {
+      if (mend !== undefined) {
+        await mend()
         faultAt = performance.now()
         phase = 'healing'
       }
       await until(`${name}: all works again`, allWorks, normalWithinMs)
       const normalAfterMs = Math.round(performance.now() - faultAt)
       phase = 'after'
-      loop.running = false
-      await Promise.all(loops)
+      await end()
       await recount([a, b])
       t.same(judge.problems, [], `${name}: only what is allowed was seen`)
       const measured = { ...seen, normalAfterMs, stalestMs: judge.stalestMs() }

@@ -8,7 +8,7 @@ import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
 import { profile } from '../../support/trial.ts'
-import { until } from '../../support/until.ts'
+import { again, until } from '../../support/until.ts'
 
 /** More runs, and another time until Sentinels call a primary down: FAILOVER_RUNS=5 DOWN_AFTER_MS=30000. */
 const runs = Number(process.env['FAILOVER_RUNS'] ?? 1)
@@ -43,7 +43,6 @@ async function sessionsAt(both: readonly [GatewayProcess, GatewayProcess]): Prom
  * refused, and again for 5 s, for B may follow to a server that does not know of it yet.
  */
 function startSignOuts(a: GatewayProcess, b: GatewayProcess, cookies: string[]) {
-  const running = { isOn: true }
   const closed: Array<{ readonly cookie: string; readonly at: number }> = []
   let longestMs = 0
   const askB = async ({ cookie, at }: (typeof closed)[number]) => {
@@ -59,26 +58,21 @@ function startSignOuts(a: GatewayProcess, b: GatewayProcess, cookies: string[]) 
     closed.push(session)
     await until('it is refused at B', async () => (await askB(session)) === 401)
   }
-  const loop = async () => {
-    const all: Array<Promise<unknown>> = []
-    while (running.isOn) {
-      const cookie = cookies.shift()
-      if (cookie !== undefined) all.push(signOut(cookie))
-      await wait(20)
-    }
-    await Promise.all(all)
+  const all: Array<Promise<unknown>> = []
+  const sign = async () => {
+    const cookie = cookies.shift()
+    if (cookie !== undefined) all.push(signOut(cookie))
+    await wait(20)
   }
   const watch = async () => {
-    while (running.isOn) {
-      const recent = closed.filter(({ at }) => performance.now() - at < watchedMs)
-      for (const session of recent) await askB(session)
-      await wait(10)
-    }
+    const recent = closed.filter(({ at }) => performance.now() - at < watchedMs)
+    for (const session of recent) await askB(session)
+    await wait(10)
   }
-  const loops = [loop(), watch(), watch(), watch()]
+  const ends = [sign, watch, watch, watch].map(again)
   return async () => {
-    running.isOn = false
-    await Promise.all(loops)
+    await Promise.all(ends.map(end => end()))
+    await Promise.all(all)
     return { confirmed: closed.length, left: cookies.length, longestMs }
   }
 }
