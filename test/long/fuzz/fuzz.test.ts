@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { freshSeed } from '../../support/random.ts'
-import { plan } from './conversation.ts'
 import { fuzz } from './fuzz.ts'
 
 /** Ends a gateway at its 40th request: by then it is under attack, however slow the machine is. */
@@ -23,17 +21,6 @@ function writeFragile(folder: string): string {
   )
   return file
 }
-
-t.test('the same seed makes the same conversations, another one others', async t => {
-  const seed = freshSeed()
-  const cookies = ['console_sid=one.signature', 'console_sid=two.signature']
-  const all = (seed: number) => {
-    const plans = Array.from({ length: 50 }, (_, number) => plan(seed, number, cookies))
-    return createHash('sha256').update(JSON.stringify(plans)).digest('hex')
-  }
-  t.equal(all(seed), all(seed))
-  t.not(all(seed), all(seed + 1))
-})
 
 t.test('an attack finds a gateway that ends, and says why', async t => {
   const fragile = writeFragile(t.testdir())

@@ -46,7 +46,7 @@ export async function fuzz(
     upstreams.rage()
     const end = performance.now() + forSeconds * 1000
     const runs = () => performance.now() < end && attack.isSound()
-    const troubles = trouble(parts, seedOf(seed, -1), runs, attack.noteFault)
+    const troubles = trouble(parts, seedOf(seed, -1), runs, attack.noteTrouble)
     await attack.run(runs)
     await troubles
   }
@@ -79,11 +79,10 @@ function createAttack(gateway: GatewayProcess, seed: number) {
   const last: Conversation[] = []
   /** Which conversation had a port last. */
   const ports = new Map<number, number>()
-  const lastFaults: string[] = []
+  const troubles: string[] = []
   const answers: Record<string, number> = {}
   const cookies: string[] = []
   let begun = 0
-  let troubles = 0
   let slowestMs = 0
   void gateway.ended.then(exit => problems.push(`the process ended: ${JSON.stringify(exit)}`))
 
@@ -142,11 +141,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,
-    noteFault: (what: string) => {
-      troubles++
-      lastFaults.push(what)
-      if (lastFaults.length > 10) lastFaults.shift()
-    },
+    noteTrouble: (what: string) => void troubles.push(what),
     run: async (runs: () => boolean) => {
       await Promise.all([
         keepSignedIn(runs),
@@ -157,10 +152,10 @@ function createAttack(gateway: GatewayProcess, seed: number) {
     report: () => ({
       conversations: begun,
       answers,
-      troubles,
+      troubles: troubles.length,
       slowestMs: Math.round(slowestMs),
       lastRequests: last.map(describe),
-      lastFaults
+      lastTroubles: troubles.slice(-10)
     })
   }
 }
