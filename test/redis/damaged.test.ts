@@ -33,9 +33,7 @@ const damages: Record<string, Damage> = {
     value[40] = (value[40] ?? 0) ^ 1
     return value
   }),
-  'its end is missing': put((_key, value) => value.subarray(0, 60)),
   'it is empty': put(() => ''),
-  'it is bytes without sense': put(() => Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a])),
   'it is a megabyte without sense': put(() => 'x'.repeat(1 << 20)),
   'it is JSON that nobody sealed': put(
     () =>
