@@ -13,6 +13,7 @@ import t, { type Test } from 'tap'
 import { createBackend } from '../../../examples/backend/server.ts'
 import { run } from '../../support/command.ts'
 import { askedInit, gatewayOn, newFolder, runInit, signInAndGet } from '../../support/init.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
 const password = 'ant.design'
@@ -155,7 +156,8 @@ t.test('at a terminal all is asked for, as the picture of getting started shows 
   const backend = createBackend({ port: 0 })
   t.after(() => backend.close())
   const url = await backend.listen()
-  const place = t.testdir({})
+  // A long path would be broken.
+  const place = temporaryFolder()
   cpSync('examples/console', join(place, 'dist'), { recursive: true })
   const answers = [
     ['The console: ', join(place, 'dist')],
