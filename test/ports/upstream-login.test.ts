@@ -10,7 +10,7 @@ import type { Credential, Session } from '../../src/session/types.ts'
 import { textFolder } from '../support/config-files.ts'
 import { freePort } from '../support/ports.ts'
 import { newSession } from '../support/sessions.ts'
-import { signInAt } from '../support/sign-in.ts'
+import { signInAtBackend } from '../support/sign-in.ts'
 import { rawUpstream, type Seen, testUpstream } from '../support/upstream.ts'
 import { attempt, credentialSourceContract, rightPassword } from './credential-source.ts'
 
@@ -19,9 +19,8 @@ type Answer = readonly [status: number, body: unknown, headers?: Record<string, 
 
 /** Config with all defaults, as the gateway reads it. */
 function read(backEnd: object, source: object = {}) {
-  const { gateway } = signInAt('', source)
   const files = {
-    'gateway.yaml': stringify(gateway),
+    'gateway.yaml': stringify({ login: signInAtBackend(source) }),
     'routes.yaml': stringify({ upstreams: { b: backEnd } })
   }
   const config = loadConfig(textFolder(t.after, files), {})

@@ -8,7 +8,7 @@ import { stringify } from 'yaml'
 import { createGateway } from '../../src/index.ts'
 import { merged } from './config-files.ts'
 import { askOps, opsJson, type OpsOptions, testSecret } from './ops.ts'
-import { password, signInAt } from './sign-in.ts'
+import { password, signInAtBackend } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
@@ -61,7 +61,7 @@ function gatewayTree({ gateway = {}, redis, source }: Files): Tree {
     ...(redis !== undefined && { redis: byUrl(redis) })
   }
   // Sources that are in `gateway` come first.
-  return merged(merged(base, gateway), source ? signInAt('', source).gateway : {}) as Tree
+  return merged(merged(base, gateway), source ? { login: signInAtBackend(source) } : {}) as Tree
 }
 
 function routesTree({ routes = {}, backend }: Files): Tree {

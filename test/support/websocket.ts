@@ -81,11 +81,6 @@ function echo(socket: WebSocket): void {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
 }
 
-export interface Closed {
-  readonly code: number
-  readonly reason: string
-}
-
 export interface DialOptions {
   readonly cookie?: string
   readonly protocols?: readonly string[]
@@ -116,7 +111,7 @@ export async function dial(url: string, options: DialOptions = {}): Promise<WebS
 }
 
 /** Resolves when the connection is over. */
-export async function closed(socket: WebSocket): Promise<Closed> {
+export async function closed(socket: WebSocket) {
   if (socket.readyState === WebSocket.CLOSED) throw new Error('it is closed already')
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
   return { code, reason: reason.toString() }
