@@ -30,16 +30,12 @@ const key = object({
 const created = object({ key: text('It is shown this once.'), ...key.properties })
 
 export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
-  addRoute(ops, {
-    path: '/keys',
-    summary: 'Keys for scripts.',
+  addRoute(ops, '/keys', 'Keys for scripts.', {
     answer: object({ keys: list(key) }),
     run: async () => ({ keys: await listKeys(sessions) })
   })
-  addRoute(ops, {
-    path: '/keys/create',
+  addRoute(ops, '/keys/create', 'Creates a key for a script.', {
     kind: 'keys.create',
-    summary: 'Creates a key for a script.',
     takes: newKey,
     answer: created,
     secret: 'key',
@@ -49,10 +45,8 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions }: Desk): void {
       return await createKey(sessions, { name: keyName, roles, ...terms })
     }
   })
-  addRoute(ops, {
-    path: '/keys/revoke',
+  addRoute(ops, '/keys/revoke', 'Ends a key at all replicas.', {
     kind: 'keys.revoke',
-    summary: 'Ends a key at all replicas.',
     takes: object({ name }),
     answer: object({ revoked: count }),
     run: async ({ name: keyName }) => ({ revoked: Number(await revokeKey(sessions, keyName)) })

@@ -43,23 +43,17 @@ const callerLimit = object({
 const ofCaller = object({ caller: name('An IP address, or the id or name of a user.') })
 
 export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRoute(ops, {
-    path: '/limits',
-    summary: 'The use of each limit.',
+  addRoute(ops, '/limits', 'The use of each limit.', {
     answer: object({ limits: list(limitRow) }),
     run: () => ({ limits: limitsOf(desk) })
   })
-  addRoute(ops, {
-    path: '/limits/caller',
-    summary: 'The counts of one caller.',
+  addRoute(ops, '/limits/caller', 'The counts of one caller.', {
     takes: ofCaller,
     answer: object({ limits: list(callerLimit) }),
     run: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
   })
-  addRoute(ops, {
-    path: '/limits/caller/reset',
+  addRoute(ops, '/limits/caller/reset', 'Counts a caller anew.', {
     kind: 'limits.reset',
-    summary: 'Counts a caller anew.',
     takes: ofCaller,
     answer: object({ reset: count }),
     run: async ({ caller }) => {

@@ -35,17 +35,13 @@ const kindNames: Readonly<Record<string, string>> = {
 }
 
 export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRoute(ops, {
-    path: '/lockouts',
-    summary: 'Who is locked out of sign-in.',
+  addRoute(ops, '/lockouts', 'Who is locked out of sign-in.', {
     takes: lockoutsOf,
     answer: lockoutsAnswer,
     run: async query => await listLockouts(desk, query)
   })
-  addRoute(ops, {
-    path: '/lockouts/lift',
+  addRoute(ops, '/lockouts/lift', 'Lifts the lockouts of an account or an address.', {
     kind: 'lockouts.lift',
-    summary: 'Lifts the lockouts of an account or an address.',
     takes: lockoutsOf,
     answer: object({ lifted: count }),
     run: async body => {

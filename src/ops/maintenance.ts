@@ -42,16 +42,12 @@ const inThisProcess =
 
 export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   const { maintenance: record } = desk
-  addRoute(ops, {
-    path: '/maintenance',
-    summary: 'What is closed for maintenance, and by whom.',
+  addRoute(ops, '/maintenance', 'What is closed for maintenance, and by whom.', {
     answer,
     run: () => maintenanceOf(desk)
   })
-  addRoute(ops, {
-    path: '/maintenance',
+  addRoute(ops, '/maintenance', 'Closes routes until a time, beside what is closed.', {
     kind: 'maintenance.begin',
-    summary: 'Closes routes until a time, at all replicas, beside what was closed before.',
     takes: beginBody,
     answer,
     run: async (body, { operator: { name: by } = secretOperator }) => {
@@ -59,10 +55,8 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
       return maintenanceOf(desk)
     }
   })
-  addRoute(ops, {
-    path: '/maintenance/end',
+  addRoute(ops, '/maintenance/end', 'Opens what operators closed, or some routes of it.', {
     kind: 'maintenance.end',
-    summary: 'Opens what operators closed, or some routes of it.',
     takes: object({
       routes: routeNames('The routes to open; all that operators closed without it.')
     }),

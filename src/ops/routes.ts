@@ -31,13 +31,10 @@ const protectiveActs = new Set([
 
 const maxText = 512
 
-type Used = 'sessions' | 'lockouts' | 'counts' | 'highestUse' | 'maintenance' | 'failures'
-type OfServer = 'metrics' | 'ledger' | 'log'
-
-export interface Desk extends Pick<Services, Used | OfServer> {
+export interface Desk extends Services {
   readonly config: () => Config
   readonly state: () => GatewayState
-  readonly present: Pick<Present, 'read' | 'past'>
+  readonly present: Present
   readonly replicas: () => Promise<ReplicasStatus>
   readonly plan: () => Promise<PlanAnswer>
   /** @param isConfirmed that most sessions of file users may end */
@@ -47,8 +44,6 @@ export interface Desk extends Pick<Services, Used | OfServer> {
 }
 
 interface Route<A extends TSchema, T extends TSchema> {
-  readonly path: string
-  readonly summary: string
   /** Names an act in the ledger, such as `sessions.close`: it is a POST. The others only read. */
   readonly kind?: string
   /** The query of a GET, or the body. */
@@ -62,7 +57,7 @@ interface Route<A extends TSchema, T extends TSchema> {
   ) => (Static<A> & object) | Promise<Static<A> & object>
 }
 
-type Act = Route<TSchema, TSchema> & { readonly kind: string }
+type Act = Route<TSchema, TSchema> & Readonly<Record<'kind' | 'summary', string>>
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -77,10 +72,12 @@ declare module 'fastify' {
 /** Adds a route in a plugin of its own: only those that are added so are described. */
 export function addRoute<A extends TSchema, T extends TSchema>(
   ops: FastifyInstance,
+  path: string,
+  summary: string,
   route: Route<A, T>
 ): void {
-  const { path, summary, kind, takes, answer, run } = route
-  const act = kind === undefined ? undefined : ({ ...route, kind } as unknown as Act)
+  const { kind, takes, answer, run } = route
+  const act = kind === undefined ? undefined : ({ ...route, summary, kind } as unknown as Act)
   if (act !== undefined) ops.acts.set(path, act)
   const [method, place] = act === undefined ? ['GET', 'querystring'] : ['POST', 'body']
   const ofFields = takes && { [place]: takes }
@@ -198,9 +195,7 @@ export function addApiDescription(ops: FastifyInstance, version: string): void {
       url
     })
   })
-  addRoute(ops, {
-    path: '/openapi.json',
-    summary: 'This description.',
+  addRoute(ops, '/openapi.json', 'This description.', {
     answer: Type.Object({}),
     run: () => ops.swagger()
   })

@@ -8,6 +8,7 @@ export const text = (description = '', more: TStringOptions = {}) =>
   Type.String({ ...more, ...(description !== '' && { description }) })
 export const name = (description: string) =>
   text(description, { minLength: 1, maxLength: maxNameLength })
+export const like = (pattern: string, description: string) => text(description, { pattern })
 export const time = text('', { format: 'date-time' })
 export const number = (description: string) => Type.Number({ description })
 export const count = Type.Integer({ minimum: 0 })

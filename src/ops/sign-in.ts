@@ -49,16 +49,12 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     return options.urlOf(`/ops/link/${token}`)
   }
 
-  addRoute(ops, {
-    path: '/me',
-    summary: 'The operator of this request, and the end of the session.',
+  addRoute(ops, '/me', 'The operator of this request, and the end of the session.', {
     answer: object({}),
     run: (_asked, { operator }) => ({ ...operator })
   })
-  addRoute(ops, {
-    path: '/link',
+  addRoute(ops, '/link', 'Makes a link that opens the page once, within two minutes.', {
     kind: 'ops.link',
-    summary: 'Makes a link that opens the page once, within two minutes.',
     answer: object({ url: text() }),
     secret: 'url',
     run: async (_body, { operator }) => {

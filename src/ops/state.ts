@@ -6,26 +6,18 @@ import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { maintenanceInWords } from '../services/maintenance.ts'
 import { addRoute, type Desk } from './routes.ts'
-import { flag, list, name, object, optional, text, time } from './schemas.ts'
+import { flag, like, list, name, object, optional, text, time } from './schemas.ts'
 import { planAnswer, reloadAnswer, replicasAnswer, statusAnswer } from './state-schemas.ts'
 
 /** Whether the operator accepts that most sessions of file users end: only `true` does. */
 const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 const requestQuery = object({
-  id: optional(
-    text('Of `X-Request-Id`: up to 64 letters, digits, and _ . -', {
-      pattern: '^[A-Za-z0-9_.-]{1,64}$'
-    })
-  ),
-  status: optional(
-    text('`failed`, `4xx` or `404`.', { pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$' })
-  ),
+  id: optional(like('^[A-Za-z0-9_.-]{1,64}$', 'Of `X-Request-Id`: letters, digits, and _ . -')),
+  status: optional(like('^(?:failed|[1-5]xx|[1-5][0-9]{2})$', '`failed`, `4xx` or `404`.')),
   route: optional(name('Of the config.')),
   user: optional(name('Name or id of a user.')),
-  last: optional(
-    text('So many, at most 500; or 50.', { pattern: '^(?:[1-9][0-9]?|[1-4][0-9]{2}|500)$' })
-  )
+  last: optional(like('^(?:[1-9][0-9]?|[1-4][0-9]{2}|500)$', 'So many, at most 500; or 50.'))
 })
 
 const requestsAnswer = Type.Unsafe<FoundRequests>(
@@ -91,9 +83,7 @@ function upstreamText(all: readonly AddressUse[]): string {
 }
 
 export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRoute(ops, {
-    path: '/status',
-    summary: 'What runs: version, config, state.',
+  addRoute(ops, '/status', 'What runs: version, config, state.', {
     answer: statusAnswer,
     run: () => {
       const state = desk.state()
@@ -102,30 +92,21 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
       return { version, pid: process.pid, startedAt, ready, parts, upstreams, ...config }
     }
   })
-  addRoute(ops, {
-    path: '/replicas',
-    summary: 'All replicas: host, version, config, faults.',
+  addRoute(ops, '/replicas', 'All replicas: host, version, config, faults.', {
     answer: replicasAnswer,
     run: desk.replicas
   })
-  addRoute(ops, {
-    path: '/plan',
-    summary: 'Where the files differ from what runs, and what they would change.',
+  addRoute(ops, '/plan', 'Where the files differ from what runs, and what they would change.', {
     answer: planAnswer,
     run: desk.plan
   })
-  addRoute(ops, {
-    path: '/reload',
+  addRoute(ops, '/reload', 'Reads the config files and runs their config.', {
     kind: 'config.reload',
-    summary: 'Reads the config files and runs their config.',
     takes: reloadBody,
     answer: reloadAnswer,
     run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
   })
-  addRoute(ops, {
-    path: '/requests',
-    summary:
-      'Requests that failed, were slow or changed something, with what to do about an error.',
+  addRoute(ops, '/requests', 'Requests that failed, were slow or changed something, and why.', {
     takes: requestQuery,
     answer: requestsAnswer,
     run: async ({ last = '50', ...wanted }) => {

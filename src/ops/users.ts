@@ -7,20 +7,7 @@ import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
 import { accountKey, type SignedIn, type UserId, userKey } from '../session/types.ts'
 import { addRoute, type Desk } from './routes.ts'
-import {
-  count,
-  flag,
-  forMs,
-  list,
-  maxNameLength,
-  name,
-  number,
-  object,
-  optional,
-  text,
-  time,
-  union
-} from './schemas.ts'
+import { count, flag, forMs, list, name, number, object, optional, text, time } from './schemas.ts'
 
 export type NamedUser = Pick<Static<typeof query>, 'user' | 'by' | 'source'>
 export type SessionsAnswer = Static<typeof sessionsAnswer>
@@ -35,7 +22,7 @@ const user = {
 }
 const query = object({
   ...user,
-  search: optional(text('Without `user`: a part of name or id.', { maxLength: maxNameLength })),
+  search: optional(name('Without `user`: a part of name or id.')),
   size: optional(
     text('Without `user`: so many users, or 50.', { pattern: '^([1-9][0-9]{0,2}|1000)$' })
   )
@@ -67,7 +54,7 @@ const sessionsAnswer = object({
   isWhole: optional(flag({ description: 'Whether nobody was left out.' }))
 })
 const closedAnswer = object({
-  closed: union([count, Type.Literal('everyone')]),
+  closed: Type.Union([count, Type.Literal('everyone')]),
   of: optional(signedIn),
   candidates
 })
@@ -75,9 +62,7 @@ const closedAnswer = object({
 const block = object({ name: text(), source: optional(text()), until: optional(time) })
 const blockedName = object({
   name: name('User name or id.'),
-  source: optional(
-    text('At this credential source; at any without it.', { maxLength: maxNameLength })
-  )
+  source: optional(name('At this credential source; at any without it.'))
 })
 const blockBody = object({
   ...blockedName.properties,
@@ -88,39 +73,29 @@ const ofClose = 'Name a user by {"user": "ID or NAME"}, or {"everyone": true} al
 const maxLatest = 50
 
 export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
-  addRoute(ops, {
-    path: '/sessions',
-    summary: 'Live sessions of a user, or of the users who signed in last.',
+  addRoute(ops, '/sessions', 'Live sessions of a user, or of the users who signed in last.', {
     takes: query,
     answer: sessionsAnswer,
     run: async asked => await listSessions(desk.sessions, asked)
   })
-  addRoute(ops, {
-    path: '/sessions/close',
+  addRoute(ops, '/sessions/close', 'Closes one session, all of a user, or everybody’s.', {
     kind: 'sessions.close',
-    summary: 'Closes one session, all of a user, or everybody’s.',
     takes: closeBody,
     answer: closedAnswer,
     run: async body => await closeSessions(desk, body)
   })
-  addRoute(ops, {
-    path: '/users/blocked',
-    summary: 'Users who are blocked, and until when.',
+  addRoute(ops, '/users/blocked', 'Users who are blocked, and until when.', {
     answer: object({ blocked: list(block) }),
     run: async () => ({ blocked: await listBlocks(desk) })
   })
-  addRoute(ops, {
-    path: '/users/block',
+  addRoute(ops, '/users/block', 'Ends the sessions of a user, and refuses sign-ins.', {
     kind: 'users.block',
-    summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
     takes: blockBody,
     answer: object({ ...block.properties, closed: count }),
     run: async body => await blockUser(desk, body)
   })
-  addRoute(ops, {
-    path: '/users/unblock',
+  addRoute(ops, '/users/unblock', 'Lets a user sign in again.', {
     kind: 'users.unblock',
-    summary: 'Lets a user sign in again.',
     takes: blockedName,
     answer: object({ unblocked: count }),
     run: async ({ name: named, source }) => {
