@@ -40,7 +40,7 @@ export async function fuzz(
   const attack = createAttack(gateway, seed)
   const rest = async () => {
     await heal(parts)
-    return await atRest(gateway, attack.whose)
+    return await atRest(gateway)
   }
   const rage = async (forSeconds: number) => {
     upstreams.rage()
@@ -60,7 +60,7 @@ export async function fuzz(
     attack.problems.push(...before.problems)
     await heal(parts)
     attack.problems.push(...(await judge(gateway, before)))
-    const after = await atRest(gateway, attack.whose)
+    const after = await atRest(gateway)
     attack.problems.push(...after.problems)
   } catch (error) {
     // A gateway that is gone can be neither healed nor measured.
@@ -77,8 +77,6 @@ export async function fuzz(
 function createAttack(gateway: GatewayProcess, seed: number) {
   const problems: string[] = []
   const last: Conversation[] = []
-  /** Which conversation had a port last. */
-  const ports = new Map<number, number>()
   const troubles: string[] = []
   const answers: Record<string, number> = {}
   const cookies: string[] = []
@@ -91,7 +89,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       const conversation = plan(seed, begun++, cookies)
       last.push(conversation)
       if (last.length > keptConversations) last.shift()
-      await play(gateway.url, conversation, port => ports.set(port, conversation.number))
+      await play(gateway.url, conversation)
     }
   }
 
@@ -132,10 +130,6 @@ function createAttack(gateway: GatewayProcess, seed: number) {
 
   return {
     problems,
-    whose: (port: number) => {
-      const number = ports.get(port)
-      return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
-    },
     begin: async () => {
       for (let slot = 0; slot < cookieSlots; slot++) await signIn(slot)
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')

@@ -72,7 +72,7 @@ export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
     return await Promise.all(
       replicas.map(async replica => {
         await replica.ready()
-        return await atRest(replica, port => `port ${port}`)
+        return await atRest(replica)
       })
     )
   }
