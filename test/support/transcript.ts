@@ -20,9 +20,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { run } from './command.ts'
 import { type Texts, textFolder } from './config-files.ts'
-import { configFolder, type Files, testGateway, type TestGateway } from './gateway.ts'
+import { configFolder, type Files, testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
-import { testUpstream, type TestUpstream } from './upstream.ts'
+import { testUpstream } from './upstream.ts'
 
 export interface Scene extends Files {
   readonly title: string
@@ -40,15 +40,7 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Stage {
-  readonly folder: string
-  readonly env: Readonly<Record<string, string>>
-  readonly gateway: TestGateway | undefined
-  readonly cookies: Map<string, string>
-  readonly backend: TestUpstream
-  /** Of the last request, and of the session that was last printed as JSON. */
-  readonly last: { id: string; session: string }
-}
+type Stage = Awaited<ReturnType<typeof stageOf>>['stage']
 
 export async function play(t: Test, scene: Scene): Promise<void> {
   const { says, stage } = await stageOf(t, scene)
@@ -76,6 +68,7 @@ async function stageOf(t: Test, { answers = {}, ...scene }: Scene) {
   const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
   const gateway = texts === undefined ? await testGateway(t.after, folder, env) : undefined
   const cookies = new Map<string, string>()
+  /** Of the last request, and of the session that was last printed as JSON. */
   const last = { id: '', session: '' }
   return { says, stage: { folder, env, gateway, cookies, backend, last } }
 }

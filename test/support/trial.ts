@@ -29,13 +29,6 @@ export const replicas = async (
 
 type Phase = 'before' | 'during' | 'healing' | 'after'
 
-interface Expectations {
-  /** What this is, for the report. */
-  readonly name: string
-  /** Redis forgets everything: sessions from before are 401 afterwards. */
-  readonly forgets?: boolean
-}
-
 /** A bound that no machine is too busy for: it tells what is late from what never comes. */
 const normalWithinMs = 60_000
 
@@ -46,11 +39,14 @@ const isFit = ({ status, headers, json }: Answer) =>
 
 export type Trial = Awaited<ReturnType<typeof startTrial>>
 
-/** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
+/**
+ * Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks
+ * there, and signs out there. Where Redis `forgets`, sessions from before are 401 afterwards.
+ */
 export async function startTrial(
   t: Test,
   [a, b]: readonly [TestGateway, TestGateway],
-  { name, forgets = false }: Expectations
+  { name, forgets = false }: { readonly name: string; readonly forgets?: boolean }
 ) {
   type Counts = Record<string, Record<string, number>>
   const seen: Record<Phase, Counts> = { before: {}, during: {}, healing: {}, after: {} }
