@@ -24,15 +24,17 @@ export type Mode =
 
 export type FaultyProxy = Awaited<ReturnType<typeof faultyProxy>>
 
-interface Line {
-  readonly client: Socket
-  mode: Mode
-  news: boolean
-  lost: boolean
-  waiting: Buffer[]
+type Line = ReturnType<typeof lineOf>
+
+const lineOf = (client: Socket, mode: Mode) => ({
+  client,
+  mode,
+  news: false,
+  lost: false,
+  waiting: [] as Buffer[],
   /** Answers keep their order. */
-  turn: Promise<unknown>
-}
+  turn: Promise.resolve() as Promise<unknown>
+})
 
 const garbage = Buffer.from(
   `HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n${'\xff'.repeat(64)}\r\n`,
@@ -51,14 +53,7 @@ export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target
   const modeFor = (line: Line) => (line.news && newsMode !== 'pass' ? newsMode : line.mode)
 
   function accept(client: Socket): void {
-    const line: Line = {
-      client,
-      mode,
-      news: false,
-      lost: false,
-      waiting: [],
-      turn: Promise.resolve()
-    }
+    const line = lineOf(client, mode)
     lines.add(line)
     const redis = connect(aimed, '127.0.0.1')
     const drip = setInterval(() => {
