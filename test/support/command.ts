@@ -7,12 +7,6 @@ import { text } from 'node:stream/consumers'
 import './temporary.ts'
 import { until } from './until.ts'
 
-export interface Ran {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 interface RunOptions {
   readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
@@ -43,10 +37,7 @@ const environment = (env: RunOptions['env'] = {}): Record<string, string> => ({
 })
 
 /** Runs a command within the test, to its end. `start` changes its process, so it needs one of its own. */
-export async function run(
-  words: readonly string[],
-  { input = '', env }: RunOptions = {}
-): Promise<Ran> {
+export async function run(words: readonly string[], { input = '', env }: RunOptions = {}) {
   const written = { out: '', err: '' }
   const collect = (name: 'out' | 'err') =>
     new Writable({
@@ -73,7 +64,7 @@ export const program = process.env['PROGRAM'] ?? 'src/launch.js'
 export async function runProcess(
   words: readonly string[],
   { input = '', env, maxFileBlocks }: ProcessOptions = {}
-): Promise<Ran> {
+) {
   const prefix = maxFileBlocks === undefined ? [] : ['sh', '-c', limited, 'sh', `${maxFileBlocks}`]
   const [file = '', ...args] = [...prefix, process.execPath, program, ...words]
   const child = spawn(file, args, {

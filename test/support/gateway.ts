@@ -113,13 +113,7 @@ export interface CallOptions {
   readonly body?: string | Uint8Array
 }
 
-export interface Called {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  // What a console would read; tests name the members they expect.
-  readonly json: any
-}
+export type Called = Awaited<ReturnType<typeof callGateway>>
 
 /** What a console and operators ask of a gateway, wherever it runs. */
 export function clientOf({ url, opsUrl }: { readonly url: string; readonly opsUrl: string }) {
@@ -187,7 +181,7 @@ export async function testGateway(
   }
 }
 
-async function callGateway(url: string, options: CallOptions): Promise<Called> {
+async function callGateway(url: string, options: CallOptions) {
   const { headers = {}, cookie, json } = options
   const { body = json === undefined ? undefined : JSON.stringify(json) } = options
   const answer = await fetch(url, {
@@ -201,7 +195,8 @@ async function callGateway(url: string, options: CallOptions): Promise<Called> {
     ...(body !== undefined && { body: body as string })
   })
   const text = await answer.text()
-  let parsed: unknown
+  // What a console would read; tests name the members they expect.
+  let parsed: any
   try {
     parsed = JSON.parse(text)
   } catch {}
