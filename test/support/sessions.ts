@@ -11,7 +11,6 @@ import {
   createSecretId,
   type Evaluation,
   keyOf,
-  type Live,
   type NewSession,
   type SignedIn,
   signedInOf
@@ -60,9 +59,9 @@ export const openingOf = (user: SignedIn, more: Partial<Opening> = {}): Opening 
 })
 
 /** Opens a session as a sign-in does. */
-export async function signIn(sessions: Sessions, opening = newSession(), former?: Live) {
+export async function signIn(sessions: Sessions, opening = newSession()) {
   const secretId = createSecretId(signedInOf(opening))
-  return { secretId, live: await sessions.open(secretId, opening, former) }
+  return { secretId, live: await sessions.open(secretId, opening) }
 }
 
 /** The session of a cookie's value, as a request finds it. */
