@@ -97,15 +97,17 @@ const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
 for (const [name, start] of Object.entries(shapes)) {
   t.test(`Redis as ${name}`, async t => {
     const given = await start(t)
+    // In place of the file that config names, a store has its text.
+    const read = given.ca === undefined ? given : { ...given, ca: readFileSync(given.ca, 'utf8') }
 
     await t.test('keeps the contract of lockouts', async t => {
-      const { client } = await storeAt(t.teardown, given)
-      const clock = await clockOf(t, given)
+      const { client } = await storeAt(t.teardown, read)
+      const clock = await clockOf(t, read)
       lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passTime(clock, ms))
     })
 
     await t.test('counts the limits of a caller, and resets them', async t => {
-      const { client } = await storeAt(t.teardown, given)
+      const { client } = await storeAt(t.teardown, read)
       const counts = createRedisCounts(client, '{cg}:')
       const caller = 'a:192.0.2.1'
       const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
@@ -122,8 +124,8 @@ for (const [name, start] of Object.entries(shapes)) {
     })
 
     await t.test('keeps the contract of session stores', async t => {
-      const clock = await clockOf(t, given)
-      const { store, refusals } = await storeAt(t.teardown, { ...patient, ...given })
+      const clock = await clockOf(t, read)
+      const { store, refusals } = await storeAt(t.teardown, { ...patient, ...read })
       sessionStoreContract(t, store, ms => passTime(clock, ms))
       t.same(refusals, [])
     })
