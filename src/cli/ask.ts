@@ -1,7 +1,4 @@
-/**
- * Requests of commands to gateways. A token goes to the place of `--url` only: it is never on the
- * command line, in an error, or sent after a redirect.
- */
+/** A token goes to the place of `--url` only: never into an error, or after a redirect. */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
@@ -9,9 +6,10 @@ import { request as requestHttps } from 'node:https'
 import { text as readAll } from 'node:stream/consumers'
 import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
+import { reasonOf } from '../config/schema/faults.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
 import { url as urlKey } from '../config/schema/primitives.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -33,7 +31,6 @@ const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
 
-/** @throws CommandError where there is none */
 export async function localGateways(
   configs: readonly string[],
   { env }: Io
@@ -52,13 +49,11 @@ export async function localGateways(
   if (found.length > 0) return found.map(each => ({ base: 'http://localhost', ...each }))
   const whose = folder === undefined ? '' : ` with the config folder ${folder}`
   throw new CommandError(
-    `No gateway${whose} runs here that this user may ask: there is no socket of one in ` +
-      `${folders.join(', ')}. Is it running? Run this command as its user (or root) and in its ` +
-      'container, or ask it from afar by --url URL.'
+    `No gateway${whose} runs here that this user may ask (sockets in ${folders.join(', ')}). ` +
+      'Is it running? Ask it as its user and in its container, or from afar by --url URL.'
   )
 }
 
-/** @throws UsageError for a URL to which no token may go, or without a token */
 export function remoteGateway(url: string, { env }: Io): Connection {
   const parsed = URL.parse(url)
   const problem = fitting(urlKey(''))(url)
@@ -69,61 +64,48 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   const { protocol, hostname, href } = parsed
   if (protocol === 'http:' && !isLoopback(hostname.replaceAll(/[[\]]/g, ''))) {
     throw new UsageError(
-      `--url http://${hostname}… would send the token in clear text: plain http goes to this ` +
-        'machine only. Use https:// (ops.tls, or a proxy with a certificate), or a tunnel such ' +
-        'as ssh -L 9090:127.0.0.1:9090 HOST with --url http://127.0.0.1:9090.'
+      '--url: plain http goes to this machine only. Use https:// (ops.tls, or a proxy), or a ' +
+        'tunnel: ssh -L 9090:127.0.0.1:9090 HOST and --url http://127.0.0.1:9090.'
     )
   }
   const token = env[tokenVariable]?.trim() ?? ''
   if (!/^[\x21-\x7e]{1,1000}$/.test(token)) {
-    throw new UsageError(
-      `--url needs the operators' secret of that gateway, which is one word, in ${tokenVariable}.`
-    )
+    throw new UsageError(`--url needs the secret of that gateway (ops.secret) in ${tokenVariable}.`)
   }
   return { base: href.replace(/\/$/, ''), token }
 }
 
-/** @returns the exit code */
+const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
+
 export async function askAndShow<Answer, V>(
   { ask: askedBy, show }: Asking<Answer, V>,
   invocation: Invocation<V>
 ): Promise<number> {
   const { gateway, json, io } = invocation
   const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
-  const shown = await show(answer, invocation)
-  const { painted = '', table, text, note, isRefusal = false } = shown
-  const stream = isRefusal ? io.stderr : io.stdout
-  if (json) {
-    io.stdout.write(jsonText(shown.json ?? answer))
-  } else {
-    const ofTable = table === undefined ? '' : tableText(table, stream)
-    stream.write(painted + ofTable + (text === undefined ? '' : printableLines(`${text}\n`)))
-  }
+  const { painted = '', table, text, note, isRefusal, ...shown } = await show(answer, invocation)
+  const stream = isRefusal === true ? io.stderr : io.stdout
+  const tables = table === undefined ? '' : tableText(table, stream)
+  const lines = text === undefined ? '' : printableLines(`${text}\n`)
+  if (json) io.stdout.write(jsonText(shown.json ?? answer))
+  else stream.write(painted + tables + lines)
   if (note !== undefined) io.stderr.write(`${note}\n`)
-  return shown.code ?? (isRefusal ? 3 : 0)
+  return shown.code ?? (isRefusal === true ? 3 : 0)
 }
 
-/** @throws CommandError */
 export async function ask<Answer>(
   gateway: Connection | undefined,
   ...[place, { query = {}, body } = {}]: Asked
 ): Promise<Answer> {
   const asked = Object.entries(query).filter(([, value]) => value !== undefined)
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
-  const { status, text } = await send(gateway, path, body)
+  const { status, members } = await send(gateway, path, body)
   if (status === 401) {
-    throw new CommandError(
-      'The gateway refused the token: it is not the operators’ secret (ops.secret) of the ' +
-        'gateway at this address.'
-    )
+    throw new CommandError('The gateway refused the token: it is not its secret (ops.secret).')
   }
-  const members = membersOf(text)
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
-    const reason =
-      typeof error === 'string'
-        ? error
-        : 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
+    const reason = typeof error === 'string' ? error : noReason
     throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
   }
   if (members === undefined) {
@@ -132,16 +114,6 @@ export async function ask<Answer>(
   return members as Answer
 }
 
-export function membersOf(body: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = parseKeepingDigits(body)
-    return isRecord(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** @throws CommandError when nobody answers, or without an end */
 export async function send(gateway: Connection | undefined, path: string, body?: object) {
   if (gateway === undefined) throw new Error('this command asks no gateway')
   const { base, token, socketPath } = gateway
@@ -154,10 +126,7 @@ export async function send(gateway: Connection | undefined, path: string, body?:
     ...(socketPath !== undefined && { socketPath }),
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(json !== undefined && {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(json)
-      })
+      ...(json !== undefined && { 'content-type': 'application/json' })
     }
   }
   const request = adopt(
@@ -165,21 +134,19 @@ export async function send(gateway: Connection | undefined, path: string, body?:
       ? requestHttps(url, { ...options, rejectUnauthorized: true, ca: authorities() })
       : requestHttp(url, options)
   )
-  request.on('timeout', () => {
-    request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
-  })
+  const silence = new Error(`no response for ${timeoutMs / 1000} s`)
+  request.on('timeout', () => void request.destroy(silence))
   request.end(json)
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     const text = await readAll(adopt(response))
     const shown = token === undefined ? text : text.replaceAll(token, '[token]')
-    return { status: response.statusCode ?? 0, text: shown }
+    const value = tryJson(Buffer.from(shown), {}, Infinity)
+    return { status: response.statusCode ?? 0, members: isRecord(value) ? value : undefined }
   } catch (error) {
     // The code alone: OpenSSL's text is several lines, and that of several addresses is empty.
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new CommandError(
-      `No gateway answers on ${url.host}: ${code ?? message}. Is it running, and at this address?`
-    )
+    const reason = `No gateway answers on ${url.host}: ${reasonOf(error)}`
+    throw new CommandError(`${reason}. Is it running, and at this address?`)
   }
 }
 

@@ -17,9 +17,7 @@ const alone = { heads: undefined, fault: undefined }
 /** Longer is not waited for Redis. */
 const readyMs = 1500
 const withHeads = 'held against the heads in Redis'
-const withoutHeads =
-  'without Redis nothing shows whether the newest file was cut or deleted; all others are named by ' +
-  'those after them'
+const withoutHeads = 'without Redis nothing shows whether the newest file was cut or deleted'
 
 interface Values {
   readonly folder?: string
@@ -89,15 +87,15 @@ async function ledgerOf({ gateway, folder }: Config, collected: Values['collecte
   if (config.to === 'stdout' && collected === undefined) {
     throw new CommandError('The ledger goes to standard output: name the log by --collected FILE.')
   }
-  const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
-  const ledger = { files: collected ?? filesIn(place ?? ''), keys: config.key, ...alone }
+  const place = config.to === 'stdout' ? config.to : resolve(folder, config.folder)
+  const ledger = { files: collected ?? filesIn(place), keys: config.key, ...alone }
   if (redis === undefined || !usesRedis(gateway)) return ledger
   const dialler = createRedisDialler(redis)
   try {
     const client = dialler.client()
     await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
-    const prefix = slotPrefix(redis.prefix)
-    return { ...ledger, heads: await chainHeads(client, prefix, place ?? 'stdout').read() }
+    const heads = chainHeads(client, slotPrefix(redis.prefix), place)
+    return { ...ledger, heads: await heads.read() }
   } catch (error) {
     return { ...ledger, fault: `not verified, since Redis cannot be asked: ${String(error)}` }
   } finally {

@@ -14,6 +14,9 @@ interface Values {
   readonly code?: boolean
 }
 
+const notLoaded = 'not loaded, and no expectation tried (--no-code)'
+const loaded = 'loaded; a loop without an end in it would stop the gateway'
+
 const counted = ({ length }: readonly unknown[], word: string) =>
   `${length} ${word}${length > 1 ? 's' : ''}`
 
@@ -27,13 +30,14 @@ export async function check(invocation: Invocation<Values>): Promise<number> {
     io.stdout.write(jsonText({ folder, faults, warnings, live }))
   } else {
     const stream = faults.length > 0 ? io.stderr : io.stdout
+    const code = values.code === false ? notLoaded : loaded
     const summary = faults.length > 0 ? counted(faults, 'fault') : 'no faults'
     const more =
       warnings.length > 0 && faults.length === 0 ? `, ${counted(warnings, 'warning')}` : ''
     const lines = [
       ...found.map(each => coloured(each, stream)),
       `${folder}: ${summary}${more}`,
-      ...(modules.length > 0 ? [noteOf(modules, values.code === false)] : []),
+      ...(modules.length > 0 ? [`own code: ${modules.join(', ')}: ${code}`] : []),
       ...(live ?? []).map(reachedText)
     ]
     stream.write(`${lines.join('\n')}\n`)
@@ -61,13 +65,6 @@ async function resultOf({ configs, values, io }: Invocation<Values>) {
 function coloured(fault: Fault, stream: Output): string {
   const colour = fault.severity === 'fault' ? 'red' : 'yellow'
   return paint(colour, printableLines(describeFault(fault)), stream)
-}
-
-/** The one risk of own code that no check finds. */
-function noteOf(files: readonly string[], isLeftOut: boolean): string {
-  return isLeftOut
-    ? `own code: ${files.join(', ')}: not loaded, and no expectation tried (--no-code)`
-    : `own code: ${files.join(', ')}: loaded; a loop without an end in it would stop the gateway`
 }
 
 function reachedText({ what, address, fault, advice }: Reached): string {

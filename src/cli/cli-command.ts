@@ -1,4 +1,3 @@
-/** A command as `commander` has it, with the options that commands share and their way to run. */
 import { Command, type CommandOptions } from 'commander'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -17,25 +16,18 @@ interface Run {
   exitCode: number
 }
 
-/** Of an implementation, which returns its exit code where that may be another than 0. */
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number | void>>
 
-interface Whom {
-  /** Whether it asks a gateway, given these words; otherwise it runs once, here. */
-  readonly isAsked?: (words: readonly string[]) => boolean
-  /** Of several on this machine: what they share is changed once. */
-  readonly isOfOne?: boolean
-}
+type IsAsked = (words: readonly string[]) => boolean
 
-/** Does not repeat the word. */
 const surplusWord =
-  'One word too many. A config folder follows --config. A password is typed at the prompt, or ' +
-  'passed on standard input: here everyone on this machine sees it, and so does the shell’s history.'
+  'One word too many. A config folder follows --config. A password comes from a prompt or from ' +
+  'standard input: here all on this machine would see it.'
 
 export class CliCommand extends Command {
   readonly #run: Run
-  #isAsked: (words: readonly string[]) => boolean = () => false
-  #isOfOne = false
+  #isAsked: IsAsked = () => false
+  #asksOne = false
 
   constructor(run: Run, name?: string) {
     super(name)
@@ -85,28 +77,27 @@ export class CliCommand extends Command {
   }
 
   /** It is run for each gateway on this machine, or the one of `--url`. */
-  asksGateways({ isAsked = () => true, isOfOne = false }: Whom = {}): this {
+  asksGateways(isAsked: IsAsked = () => true): this {
     this.#isAsked = isAsked
-    this.#isOfOne = isOfOne
     return this.json().option(
       '--url <url>',
       'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
     )
   }
 
-  /** Asks the operators' API, and shows the response. */
-  asks<Answer, V = Values>(
-    ask: Asking<Answer, V>['ask'],
-    show: Asking<Answer, V>['show'],
-    whom?: Whom
-  ): this {
-    return this.asksGateways(whom).runs<V>(async () => {
+  /** Its subcommands ask one of several gateways on this machine: what these share changes once. */
+  asksOne(): this {
+    this.#asksOne = true
+    return this
+  }
+
+  asks<Answer, V = Values>(ask: Asking<Answer, V>['ask'], show: Asking<Answer, V>['show']): this {
+    return this.asksGateways().runs<V>(async () => {
       const { askAndShow } = await import('./ask.ts')
       return async invocation => await askAndShow({ ask, show }, invocation)
     })
   }
 
-  /** Once; or at each gateway of which it asks. @returns the greatest exit code */
   async #runEach<V>(load: Load<V>): Promise<number> {
     const {
       config: configs = [defaultFolder],
@@ -144,7 +135,8 @@ export class CliCommand extends Command {
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]
     const all = await localGateways(configs, this.#run.io)
-    return this.#isOfOne ? all.slice(0, 1) : all
+    const { parent } = this
+    return parent instanceof CliCommand && parent.#asksOne ? all.slice(0, 1) : all
   }
 
   async #guarded(work: () => Promise<number>): Promise<number> {

@@ -1,4 +1,3 @@
-/** The types of commands: their invocation, their streams, and the errors that they throw. */
 import type { Readable, Writable } from 'node:stream'
 import { connectionBound } from '../config/schema/header-names.ts'
 
@@ -13,11 +12,9 @@ export interface Io {
   readonly stderr: Output
 }
 
-/** A gateway that a command asks. */
 export interface Connection {
-  /** Without a slash at its end. */
   readonly base: string
-  /** Of a gateway on this machine: its Unix socket, which needs no token, and its process. */
+  /** Of a gateway on this machine, which needs no token. */
   readonly socketPath?: string
   readonly id?: string
   readonly token?: string
@@ -26,21 +23,17 @@ export interface Connection {
 export type Values = Readonly<Record<string, unknown>>
 
 export interface Invocation<V = Values> {
-  /** The config folder; the last of several. */
   readonly config: string
   readonly configs: readonly string[]
   readonly gateway: Connection | undefined
   readonly json: boolean
-  /** The command's own options, by their names in camel case. */
   readonly values: V
   readonly rest: readonly string[]
   readonly io: Io
 }
 
-/** The head of each column, and its cell for a row. */
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
 
-/** The first line has the heads. */
 export interface Table {
   readonly lines: ReadonlyArray<readonly string[]>
   /** The text in place of a table without rows. */
@@ -52,7 +45,6 @@ export function tableOf<Row>(rows: readonly Row[], columns: Columns<Row>, none =
   return { lines: [Object.keys(columns), ...cells], none }
 }
 
-/** With `query` by GET, with `body` as JSON by POST. */
 export type Asked = readonly [
   path: string,
   fields?: { readonly query?: object; readonly body?: object }
@@ -60,13 +52,11 @@ export type Asked = readonly [
 
 /** How a response is shown, in this order; with `--json` as it is. */
 export interface Shown {
-  /** In the place of the response. */
   readonly json?: object
   /** Text that is escaped already, and may have colours. */
   readonly painted?: string
   readonly table?: Table
   readonly text?: string
-  /** Said beside the output, which may be for programs. */
   readonly note?: string
   /** Nothing was done: it is said on standard error, and the exit code is 3. */
   readonly isRefusal?: boolean
@@ -78,7 +68,6 @@ export interface Asking<Answer, V> {
   readonly show: (answer: Answer, invocation: Invocation<V>) => Shown | Promise<Shown>
 }
 
-/** The config folder where `--config` names none. */
 export const defaultFolder = 'config'
 
 /** Thrown for a wrong command line: the command's usage is shown, and the exit code is 2. */
@@ -89,10 +78,7 @@ export class CommandError extends Error {}
 
 const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\x20-\x7e]*[\x21-\x7e])[\t ]*$/
 
-/**
- * The text itself may be a secret, so no message repeats it.
- * @throws UsageError for a text that is no header, or could not be sent as it is meant
- */
+/** A text may be a secret, so no message repeats it. @throws UsageError */
 export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string>()
   for (const text of texts) {
@@ -110,9 +96,7 @@ export function headersOf(texts: readonly string[]): Readonly<Record<string, str
   return Object.fromEntries(headers)
 }
 
-/** @returns the check of an answer, by the pattern of a key of the config */
 export function fitting(schema: object): (text: string) => string | undefined {
   const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
-  const allowed = new RegExp(pattern)
-  return text => (allowed.test(text) ? undefined : expected)
+  return text => (new RegExp(pattern).test(text) ? undefined : expected)
 }

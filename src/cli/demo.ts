@@ -1,9 +1,10 @@
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { createBackend } from '../../examples/backend/server.ts'
+import { reasonOf } from '../config/schema/faults.ts'
 import type { Invocation } from './command.ts'
 import { serve } from './start.ts'
 
@@ -18,12 +19,10 @@ const local = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:')
 const shortened = (text: string) =>
   text.length > shownLength ? `${text.slice(0, shownLength)}…` : text
 
-/** @returns 1 when it could not start; the reason is on standard error */
-export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
-  const folder = dir === undefined ? temporaryFolder() : resolve(dir)
-  if (!existsSync(join(folder, 'gateway.yaml'))) {
-    cpSync(join(root, 'config'), folder, { recursive: true })
-  }
+export async function demo({ io }: Invocation): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'console-gateway-demo-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  cpSync(join(root, 'config'), folder, { recursive: true })
   const port = Number(io.env['BACKEND_PORT'] ?? 9001)
   let backend = createBackend({ port })
   const backendUrl = await backend.listen().catch(cannotListen)
@@ -64,17 +63,9 @@ export async function demo({ rest: [dir], io }: Invocation): Promise<number> {
 }
 
 function cannotListen(error: unknown): undefined {
-  const { code, message, port } = error as NodeJS.ErrnoException & { readonly port?: number }
-  const taken = `port ${port} is in use by another process. Stop that, or set BACKEND_PORT`
-  const problem = code === 'EADDRINUSE' ? taken : message
-  process.stderr.write(`The demo's back-end cannot listen: ${problem}.\n`)
+  const advice = 'set BACKEND_PORT to a free port'
+  process.stderr.write(`The demo's back-end cannot listen (${reasonOf(error)}): ${advice}.\n`)
   return undefined
-}
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'console-gateway-demo-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** One call, as the back-end answers it, and as the console gets the answer. */

@@ -1,7 +1,6 @@
 import { amountOf } from '../config/schema/primitives.ts'
 import { UsageError } from './command.ts'
 
-/** @throws UsageError */
 export function forMs(written: string | undefined): number | undefined {
   if (written === undefined) return undefined
   const ms = amountOf('x-duration', written)

@@ -105,7 +105,6 @@ function requestOf(
   return { method, target, address, headers, ...(body !== undefined && { body }) }
 }
 
-/** A user of a users file, or else of another source, if there is one. */
 function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,

@@ -1,13 +1,13 @@
 import { stringify } from 'yaml'
 import type { Config, LoadedConfig } from '../config/schema/config.ts'
-import type { Path } from '../config/schema/node.ts'
+import { ownMember, type Path } from '../config/schema/node.ts'
 import { endpointNames } from '../config/schema/own-endpoints.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { toGatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { tryJson } from '../json/body.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
@@ -55,8 +55,7 @@ async function shapeOf(config: LoadedConfig, target: string, answered: Answered)
   const { record, shaped, isAnswered, user } = answered
   const { routes, endpoints } = config.routes
   const route = record?.route ?? ''
-  const own = Object.hasOwn(routes, route) ? routes[route] : undefined
-  const name = route === 'profile' ? endpoints.profile.shape : own?.shape
+  const { shape: name } = route === 'profile' ? endpoints.profile : (ownMember(routes, route) ?? {})
   if (name === undefined || !isAnswered || !shaped.has(name)) return undefined
   const before = shaped.get(name)
   return {
@@ -124,7 +123,6 @@ function callLines(
   return [`asks ${upstream}${purpose}${place}`, printable(`  ${method} ${url}`), ...fields]
 }
 
-/** The operations in their order; `--json` has the value after each. */
 function shapeLines({ name, operations }: NonNullable<Explanation['shape']>, place: string) {
   const steps = operations.flatMap(({ operation, missing, failed }, index) => {
     const written = stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd()
@@ -140,26 +138,20 @@ function verdictText(
   { passes, status, code, upstream, url }: Explanation['verdict'],
   stream: Output
 ): string {
-  const what =
-    status === undefined
-      ? `passes to ${upstream}: ${url}`
-      : `answered with ${status} ${code ?? ''}`.trimEnd()
+  const answered = ['answered with', status, code ?? []].flat().join(' ')
+  const what = status === undefined ? `passes to ${upstream}: ${url}` : answered
   return paint(passes ? 'green' : 'red', `→ ${printable(what)}`, stream)
 }
 
 function jsonOf(body: string): string {
-  try {
-    return printableLines(JSON.stringify(parseKeepingDigits(body), null, 2))
-  } catch {
-    return printable(body)
-  }
+  const value = tryJson(Buffer.from(body), {}, Infinity)
+  return value === undefined ? printable(body) : printableLines(JSON.stringify(value, null, 2))
 }
 
 interface TracedStep {
   readonly operation: ShapeStep
   readonly after?: unknown
   readonly missing?: string | undefined
-  /** The failure with which the operation ended the response. */
   readonly failed?: string
 }
 

@@ -1,4 +1,3 @@
-/** The command line: its program, which finds the command, runs it, and refuses wrong words. */
 import { CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { adopt } from '../observability/emitters.ts'
@@ -61,10 +60,8 @@ export async function runCli(words: readonly string[], io: Io): Promise<number> 
   }
 }
 
-/** Runs the command of this process. One that serves keeps it alive. */
 export async function main(words: readonly string[]): Promise<void> {
   guardOutput()
-  // Standard input is opened only by commands that read it.
   process.exitCode = await runCli(words, process)
 }
 

@@ -1,9 +1,7 @@
-/** Questions at the terminal; passwords from a prompt without echo, stdin or a variable. */
 import { text as readAll } from 'node:stream/consumers'
 import { Option } from 'commander'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 
-/** A console sends no longer one. */
 const maxLength = 1024
 const advisedLength = 8
 
@@ -13,10 +11,6 @@ interface Question {
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
-/**
- * @param variable the environment variable that has it instead
- * @throws CommandError for none, one that is too long, or two that differ
- */
 export async function readNewPassword(io: Io, variable?: string): Promise<string> {
   const isTyped = variable === undefined && io.stdin.isTTY
   const password = await readPassword('Password: ', io, variable)
@@ -29,7 +23,6 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
   return password
 }
 
-/** @throws CommandError for none, or one that is too long */
 async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
   const password = variable === undefined ? await typedPassword(question, io) : io.env[variable]
   if (password === undefined) {
@@ -46,7 +39,6 @@ async function typedPassword(question: string, io: Io): Promise<string> {
   return (await readAll(io.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Asks at the terminal. @throws CommandError when the prompt is left */
 async function askLine(question: Question, io: Io): Promise<string> {
   const { message, initial = '', check } = question
   const { text } = await import('@clack/prompts')
@@ -60,7 +52,6 @@ async function askLine(question: Question, io: Io): Promise<string> {
   return (await answered(answer)).trim()
 }
 
-/** Asks at the terminal. Only a yes is a yes. @throws CommandError when the prompt is left */
 export async function askYes(message: string, io: Io): Promise<boolean> {
   const { confirm } = await import('@clack/prompts')
   return await answered(confirm({ ...streams(io), message, initialValue: false }))
@@ -85,10 +76,7 @@ async function answered<T>(answer: Promise<T>): Promise<Exclude<T, symbol>> {
 
 const memberOf = (option: string) => new Option(`--${option}`).attributeName()
 
-/**
- * The answers to the questions of a command, of which each has an option.
- * @param option of its methods: as on the command line, without its dashes
- */
+/** Answers to questions of which each has an option, named as on the command line. */
 export class Answers {
   #isAgain = false
   readonly values: Record<string, unknown>
@@ -110,12 +98,11 @@ export class Answers {
     this.#isAgain = true
   }
 
-  /** @throws UsageError for a wrong option; without a terminal, if there is no default */
   async ask(option: string, question: Question): Promise<string> {
     const former = this.text(option)
-    const isKnown = former !== undefined && !this.#isAgain
+    const isAsked = this.isInteractive && (former === undefined || this.#isAgain)
     const initial = former ?? question.initial
-    const answer = isKnown ? former : await this.#typed({ ...question, initial })
+    const answer = isAsked ? await askLine({ ...question, initial }, this.io) : initial
     if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
@@ -136,11 +123,6 @@ export class Answers {
     return answer as T
   }
 
-  /** Asked for at a terminal alone. */
-  async optional(message: string): Promise<string> {
-    return (await this.#typed({ message: `${message} (empty: none)`, initial: '' })) ?? ''
-  }
-
   async account(): Promise<string> {
     return await this.ask('user', { message: 'An account of the back-end: user name' })
   }
@@ -148,9 +130,5 @@ export class Answers {
   async password(): Promise<string> {
     const variable = this.#isAgain ? undefined : this.text('password-env')
     return await readPassword('Its password: ', this.io, variable)
-  }
-
-  async #typed(question: Question): Promise<string | undefined> {
-    return this.isInteractive ? await askLine(question, this.io) : question.initial
   }
 }

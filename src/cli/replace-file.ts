@@ -1,4 +1,3 @@
-/** Changes of files: what faults they would make, and their replacement as a whole. */
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import type { Folders } from '../config/read/files.ts'
@@ -8,7 +7,6 @@ import type { Environment } from '../config/read/references.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
-/** @throws CommandError when it is not UTF-8: characters of it would be lost */
 export function readText(file: string): string {
   try {
     return decodeText(fs.readFileSync(file))
@@ -18,12 +16,7 @@ export function readText(file: string): string {
   }
 }
 
-/**
- * A reader, such as a running gateway, never sees half of it. Keeps the mode and owner of the file;
- * follows a symbolic link.
- * @param mode of a new file
- * @throws CommandError when it cannot be written; the old file is unchanged then
- */
+/** No reader sees half of it; mode and owner stay. @param mode of a new file @throws CommandError */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
   const target = fs.existsSync(file) ? fs.realpathSync(file) : file
   const former = fs.statSync(target, { throwIfNoEntry: false })
@@ -31,7 +24,7 @@ export function replaceFile(file: string, content: string, mode = 0o644): void {
   try {
     fs.writeFileSync(draft, content, { flag: 'wx', flush: true, mode: 0o600 })
     fs.chmodSync(draft, former === undefined ? mode : former.mode & 0o777)
-    // Only root may give a file to others; for everyone else it is their own already.
+    // Only root may give a file to others.
     const isRoot = process.getuid?.() === 0
     if (former !== undefined && isRoot) fs.chownSync(draft, former.uid, former.gid)
     fs.renameSync(draft, target)

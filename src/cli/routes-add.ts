@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -13,10 +12,9 @@ import { createClient, isSuccess } from './init/client.ts'
 import { shapeOf } from './init/detect.ts'
 import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
-import { readText } from './replace-file.ts'
 
 export async function routes(invocation: Invocation): Promise<void> {
-  const { config: folder, configs, rest, values, io } = invocation
+  const { configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
   const config = loadConfig(configs, io.env)
@@ -25,15 +23,9 @@ export async function routes(invocation: Invocation): Promise<void> {
   const reply = await call(config, upstream, route.path, new Answers(invocation))
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
   const seen = shapeOf(reply, sourceOf(config, upstream)?.message)
-  const text = readText(join(folder, 'routes.yaml'))
-  const { shapes: former = {} } = (parse(text, { merge: true }) ?? {}) as {
-    readonly shapes?: Readonly<Record<string, unknown>>
-  }
-  const shapes = { ...former }
+  const shapes = {}
   const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
-  const isNew = ([name]: readonly [string, unknown]) => !Object.hasOwn(former, name)
-  const newShapes = filled(Object.fromEntries(Object.entries(shapes).filter(isNew)))
-  io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: newShapes })}`)
+  io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: filled(shapes) })}`)
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {
@@ -49,11 +41,10 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
     .find(source => source.upstream === upstream)
 }
 
-/** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
   const pool = createUpstream(upstream, name)
-  const client = createClient(pool, {})
+  const client = createClient(() => createUpstream(upstream, name))
   const source = sourceOf(config, name)
   try {
     if (upstream.credential === 'none' || source === undefined) return await client.get(path)

@@ -1,28 +1,21 @@
-/** `generate-secret` and `hash-password`: what a config holds in place of what nobody may read. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 
-/** For the session cookie; a file in use is never replaced. */
 export async function generateSecret({ rest: [file], io }: Invocation): Promise<void> {
   const secret = `${randomBytes(32).toString('base64url')}\n`
-  if (file === undefined) {
-    io.stdout.write(secret)
-    return
-  }
+  if (file === undefined) return void io.stdout.write(secret)
   try {
     writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
     io.stderr.write(`wrote ${file}\n`)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'EEXIST') {
-      // The next call would take an empty file for a secret.
-      if (existsSync(file)) rmSync(file)
-      throw new CommandError(message)
-    }
-    io.stderr.write(`${file} exists and was not changed\n`)
+    if (code === 'EEXIST') return void io.stderr.write(`${file} exists and was not changed\n`)
+    // The next call would take an empty file for a secret.
+    rmSync(file, { force: true })
+    throw new CommandError(message)
   }
 }
 

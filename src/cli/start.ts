@@ -1,6 +1,6 @@
-import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { parse } from 'node:path'
+import { isatty } from 'node:tty'
 import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { readLastGood } from '../config/last-good.ts'
@@ -29,25 +29,21 @@ export async function start({ configs, values }: Invocation<Options>): Promise<n
   return (await serve(configs, values)) === undefined ? 1 : 0
 }
 
-/**
- * A reload that comes before it serves is obeyed then; a stop ends it at once.
- * @returns undefined when it could not start; the reason is on standard error
- */
 export async function serve(
   folders: Folders,
   { state, lastGood = false }: Options = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
-  const leaveParent = isNpmScript() ? endWithParent() : () => {}
+  const leaveNpm = endWithNpm()
   let config: Config
   let gateway: Gateway
   let log: Log
   try {
-    const read = await usableConfig(folders, lastGood ? state : undefined)
-    config = read.config
+    const { refused, ...usable } = await usableConfig(folders, lastGood ? state : undefined)
+    config = usable.config
     log = createLogger(config.gateway.log)
-    gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
+    gateway = await startGateway(config, log, process.env, { state, refused })
   } catch (error) {
     process.stderr.write(`${printableLines(startMessage(error) ?? inspect(error))}\n`)
     return undefined
@@ -79,7 +75,7 @@ export async function serve(
     async ({ signal, err }) => {
       if (err !== undefined) uncaught(err)
       // After Ctrl+C the shell ends too: that is no second signal.
-      leaveParent()
+      leaveNpm()
       // SIGINT comes from a terminal, where no load balancer needs notice.
       const isAtOnce = signal === 'SIGINT' || err !== undefined
       await gateway.stop(isAtOnce ? { noticeMs: 0 } : {})
@@ -89,14 +85,13 @@ export async function serve(
   return gateway
 }
 
-/** @param state where the one is kept that is taken if the files are refused. @throws ConfigError */
+/** @param state has one that is taken if the files are refused. @throws ConfigError */
 async function usableConfig(folders: Folders, state: string | undefined) {
   try {
-    return { config: await readConfig(folders), refused: undefined }
+    return { config: await readConfig(folders) }
   } catch (error) {
-    if (state === undefined || !(error instanceof ConfigError)) throw error
-    const lastGood = readLastGood(state)
-    if (lastGood === undefined) throw error
+    const lastGood = state === undefined ? undefined : readLastGood(state)
+    if (lastGood === undefined || !(error instanceof ConfigError)) throw error
     const config = await readConfig(folders, lastGood.texts)
     return { config, refused: { faults: error.faults, lastGoodOf: lastGood.at } }
   }
@@ -109,23 +104,14 @@ async function readConfig(folders: Folders, texts?: ReadonlyMap<string, string>)
   return config
 }
 
-/** From the first moment on: a signal without a handler would end the process. */
+/** At once, and obeyed once it serves: a signal without a handler would end the process. */
 function reloadOnHangUp(started: Promise<Gateway>): void {
   const atTerminal = process.stdout.isTTY
   process.on('SIGHUP', () => {
     // A closing terminal sends SIGHUP too: without a terminal it means stop, not reload.
-    if (atTerminal && !hasTerminal()) process.kill(process.pid, 'SIGTERM')
+    if (atTerminal && !isatty(1)) process.kill(process.pid, 'SIGTERM')
     else void started.then(gateway => gateway.reload('SIGHUP'))
   })
-}
-
-function hasTerminal(): boolean {
-  try {
-    closeSync(openSync('/dev/tty', 'r'))
-    return true
-  } catch {
-    return false
-  }
 }
 
 const problems: Readonly<Record<string, string>> = {
@@ -137,7 +123,6 @@ const problems: Readonly<Record<string, string>> = {
 
 type Place = Readonly<Partial<Record<'address' | 'port' | 'hostname', string>>>
 
-/** @returns undefined for an error that no operator can mend */
 function startMessage(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message
   const { code = '', address, port, hostname } = error as NodeJS.ErrnoException & Place
@@ -146,27 +131,19 @@ function startMessage(error: unknown): string | undefined {
   return problem && `${place} ${problem}: see server.listen and ops.listen in gateway.yaml.`
 }
 
-const everyMs = 1000
-
 /**
  * npm runs a script in a shell, and passes SIGTERM to that shell only: the gateway has to end with it.
- * A program that was started from a shell which npm opened is no script: it may outlive npm.
- */
-export function isNpmScript(): boolean {
-  const { name } = parse(process.argv[1] ?? '')
-  return process.env['npm_lifecycle_script']?.includes(name) === true
-}
-
-/**
- * A parent that has ended before, as that of `nohup console-gateway start &`, is not waited for.
  * @returns undoes it
  */
-export function endWithParent(): () => void {
+function endWithNpm(): () => void {
+  const { name } = parse(process.argv[1] ?? '')
+  // A program that a shell of npm started, and no script, may outlive npm.
+  if (process.env['npm_lifecycle_script']?.includes(name) !== true) return () => {}
   const parent = process.ppid
   const timer = setInterval(() => {
     if (process.ppid === parent) return
     clearInterval(timer)
     process.kill(process.pid, 'SIGTERM')
-  }, everyMs).unref()
+  }, 1000).unref()
   return () => clearInterval(timer)
 }

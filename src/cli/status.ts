@@ -1,6 +1,6 @@
 import { stateTexts } from '../observability/request-story.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
-import { membersOf, send } from './ask.ts'
+import { send } from './ask.ts'
 import { type Columns, type Invocation, type Shown, tableOf } from './command.ts'
 import { aligned, jsonText } from './output.ts'
 
@@ -54,10 +54,8 @@ function stateOf({ ready, isSilent, seenAt }: Replica): string {
 export function replicasOf({ replicas, info }: ReplicasStatus): Shown {
   const configs = new Set(replicas.map(({ configHash }) => configHash))
   const lines = [`${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`]
-  for (const { id, fault } of replicas) {
+  for (const { id, fault, restartNeeded } of replicas) {
     if (fault !== undefined) lines.push(`${id}: ${fault}`)
-  }
-  for (const { id, restartNeeded } of replicas) {
     if (restartNeeded.length > 0) lines.push(`${id} needs a restart: ${restartNeeded.join(', ')}`)
   }
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
@@ -81,8 +79,8 @@ export function reloadOf(answer: ReloadAnswer): Shown {
 }
 
 export async function health({ gateway, json, io }: Invocation): Promise<number> {
-  const { status: code, text } = await send(gateway, '/readyz')
-  const parts = membersOf(text) ?? { status: `answered ${code}` }
+  const { status: code, members } = await send(gateway, '/readyz')
+  const parts = members ?? { status: `answered ${code}` }
   const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
   io.stdout.write(json ? jsonText(parts) : lines.join(''))
   return code === 200 ? 0 : 1

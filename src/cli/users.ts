@@ -67,7 +67,6 @@ function open(invocation: Invocation<Values>) {
   return { name, file, before, document, names: Object.keys(users) }
 }
 
-/** @throws CommandError for a fault of this file, or if another process changed it meanwhile */
 function write(
   { configs, io }: Invocation<Values>,
   { file, before, document }: ReturnType<typeof open>
@@ -100,7 +99,6 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
 
 const nodeOf = (value: unknown) => parseDocument(stringify(value), asTexts).contents
 
-/** @throws CommandError where the mapping is that of another place */
 function setMember(document: Document, path: readonly string[], name: string, value: unknown) {
   const found = document.getIn(path)
   if (isAlias(found)) throw new CommandError(`${path.join('.')} is an alias: change it by hand.`)
@@ -110,7 +108,6 @@ function setMember(document: Document, path: readonly string[], name: string, va
   map.set(nodeOf(name), nodeOf(value))
 }
 
-/** Line ends are kept. @throws CommandError where an alias has lost its anchor */
 function textOf(document: Document, before: string): string {
   try {
     const text = document.toString({ lineWidth: 0 })

@@ -7,8 +7,7 @@ import { paint, stepLines, tableText } from './output.ts'
 const maxStories = 10
 
 const notFound =
-  'No request of this id is kept. Kept are those that failed, took more than a second or were no ' +
-  'GET; the access log has all.\n'
+  'No request of this id is kept. The failed, the slow and all but GET are; the access log has all.\n'
 
 const columns: Columns<KeptRequest> = {
   AT: ({ at }) => at,
@@ -20,7 +19,6 @@ const columns: Columns<KeptRequest> = {
   TIME: ({ ms }) => formatMs(ms)
 }
 
-/** @param id that was asked for */
 export function requestsOf(found: FoundRequests, id: string | undefined, stream: Output): Shown {
   const { requests, hasMore, oldestAt, problem } = found
   const parts: string[] = []

@@ -7,7 +7,7 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
-import { invalid } from '../proxy/response.ts'
+import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
 import {
@@ -79,6 +79,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const raw = await ask(options.backEnd, {
     method: 'POST',
     path: config.path,
+    query: config.query,
     format: config.format,
     body: { ...(config.passExtra && extra), ...fill(config.body, { username, password }) },
     headers: {
@@ -92,6 +93,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const response = new LoginResponse(config, raw)
   const outcome = response.outcome()
   if (outcome === undefined) {
+    if (raw.status === 429) throw throttled(raw)
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
   if (outcome !== 'success') return response.refusal(outcome)
@@ -112,6 +114,14 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     }
     throw error
   }
+}
+
+/** The back-end bounds sign-ins itself, and has not looked at the password. */
+function throttled({ headers }: WholeResponse): GatewayError {
+  const cause = 'the back-end answered the sign-in with status 429'
+  const [seconds] = /^\d{1,6}$/.exec(String(headers['retry-after'])) ?? []
+  const more = seconds === undefined ? {} : { retryAfter: Number(seconds) }
+  return new GatewayError('limit.exceeded', { cause, ...more })
 }
 
 interface Asking {

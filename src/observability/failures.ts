@@ -37,7 +37,7 @@ const pageSize = 200
 /** They change nothing (RFC 9110 §9.2.1). */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
-const away = 'Redis cannot be asked: only requests of this replica are shown'
+const away = 'Redis cannot be asked: only requests of this replica since then are shown'
 
 type Entry = [id: string, members: string[]]
 

@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
+import { isAtHost } from '../app/hooks/same-origin.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createQuiet } from '../observability/quiet.ts'
@@ -123,5 +124,7 @@ function isOfOwnPage(request: FastifyRequest, isSecure: boolean): boolean {
 function isForeign({ headers, host }: FastifyRequest): boolean {
   const { origin, 'sec-fetch-site': site = 'none' } = headers
   if (site !== 'same-origin' && site !== 'none') return true
-  return origin !== undefined && URL.parse(origin)?.host !== host.toLowerCase()
+  if (origin === undefined) return false
+  const page = URL.parse(origin)
+  return page === null || !isAtHost(page, host)
 }

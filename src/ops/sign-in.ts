@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isSame } from './access.ts'
 import { addRoute, doAct } from './routes.ts'
-import { clientAddress } from '../app/hooks/address.ts'
+import { clientAddress, originOf } from '../app/hooks/address.ts'
 import { reasonOf } from '../app/hooks/errors.ts'
 import { leavingOf } from '../app/hooks/sending.ts'
 import { malformed } from '../app/hooks/validation.ts'
@@ -131,7 +131,7 @@ function providerFor(options: Options, source: OidcSource) {
     begin: async (reply: FastifyReply, landing: string): Promise<string> => {
       const { request } = reply
       const protocol = sessions.isSecure ? 'https' : request.protocol
-      const redirectUri = `${protocol}://${request.host.toLowerCase()}${path}/callback`
+      const redirectUri = `${originOf(protocol, request.host)}${path}/callback`
       // It asks for the password, so that nobody whom it knows still gets in by one click.
       return await flows
         .begin(reply, source, { redirectUri, landing }, true)

@@ -162,12 +162,14 @@ async function sendCall(context: Context, call: Call): Promise<UpstreamResponse>
         unreached.push(address)
         next = pick(unreached)
         if (next !== undefined) onRetry('elsewhere')
-        else if (address.mayReturn) {
-          await wait(pauseMs, undefined, { signal: call.signal }).catch(() => {})
-          pauseMs *= 2
-          onRetry('again')
-          unreached.length = 0
-          next = pick()
+        else if (failure.code === 'upstream.refused') {
+          next = unreached.find(({ mayReturn }) => mayReturn)
+          if (next !== undefined) {
+            await wait(pauseMs, undefined, { signal: call.signal }).catch(() => {})
+            pauseMs *= 2
+            onRetry('again')
+            unreached.length = 0
+          }
         }
       }
       if (next === undefined && mayRepeat && isBroken) {

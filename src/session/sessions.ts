@@ -15,6 +15,7 @@ import {
   keyOf,
   type Live,
   type NewSession,
+  type Opened,
   publicId,
   type Revoked,
   type Session,
@@ -116,7 +117,12 @@ export class Sessions {
   }
 
   /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
-  async open(secretId: string, opening: NewSession, former?: Live, requestId?: string) {
+  async open(
+    secretId: string,
+    opening: NewSession,
+    former?: Live,
+    requestId?: string
+  ): Promise<Opened> {
     const key = keyOf(secretId)
     const { idle, absolute: absoluteMs, max, over } = this.#boundsOf(opening)
     const idleMs = Math.min(idle, absoluteMs)
@@ -127,6 +133,7 @@ export class Sessions {
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
     if (provider !== undefined) await addToProvider(this.store, key, provider, absoluteMs)
+    const leaving = await this.#mayLeave(user, max, former)
     const ended = await this.store.open({
       key,
       stored,
@@ -142,8 +149,22 @@ export class Sessions {
       const whose = signedInOf(each === former?.key ? former.session : session)
       this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
     }
-    return this.#liveFor(key, session, stored)
+    const replaced = leaving.filter(live => ended.includes(live.key)).map(this.#latestOf)
+    return { ...this.#liveFor(key, session, stored), replaced }
   }
+
+  /** Those that may have to give way: once they have, nobody can read their credentials. */
+  async #mayLeave(user: SignedIn, max: number, former: Live | undefined): Promise<Live[]> {
+    // The first to be idle stand first.
+    const keys = await this.store.keysOf(user)
+    const first = keys.slice(0, Math.max(0, keys.length + 1 - max))
+    const asked = new Set(former === undefined ? first : [...first, former.key])
+    const evaluations = await Promise.all([...asked].map(key => this.#evaluate(key)))
+    return evaluations.flatMap(evaluation => ('live' in evaluation ? [evaluation.live] : []))
+  }
+
+  /** With what its back-end changed a moment ago. */
+  readonly #latestOf = (live: Live): Session => this.credentials.withHeld(live).session
 
   /** How long a session may live, and how many its user may have. Each name has one key. */
   #boundsOf({ key, remembered }: NewSession) {
@@ -221,9 +242,7 @@ export class Sessions {
     const keys = chosen.map(({ key }) => key)
     const ended = await this.#end(user, keys, 'revoked', end)
     const sessions = chosen.flatMap(({ key, evaluation }) =>
-      'live' in evaluation && ended.includes(key)
-        ? [this.credentials.withHeld(evaluation.live).session]
-        : []
+      'live' in evaluation && ended.includes(key) ? [this.#latestOf(evaluation.live)] : []
     )
     return { closed: ended.length, sessions }
   }

@@ -75,6 +75,11 @@ export interface Live {
   idleEnd: number
 }
 
+export interface Opened extends Live {
+  /** Those that gave way to it, with their credentials: their back-ends have to be told. */
+  readonly replaced: readonly Session[]
+}
+
 /** The reasons of ends that a store keeps. */
 export const keptReasons = ['idle', 'absolute', 'revoked', 'replaced', 'upstream'] as const
 

@@ -73,6 +73,7 @@ t.test('a session that is ended by the popover is dead at once, with the keyboar
 
 t.test('axe finds nothing on any page, light and dark; no phone scrolls sideways', async t => {
   const gateway = await start(t)
+  await gateway.attempt('w'.repeat(255))
   const cookie = await gateway.signIn('bob')
   for (let count = 0; count < 5; count++) await gateway.call('/api/admins', { cookie })
   await gateway.ops('/ops/api/maintenance', {
@@ -88,6 +89,9 @@ t.test('axe finds nothing on any page, light and dark; no phone scrolls sideways
       t.same(await axeFindings(page), [], `${colorScheme}: ${name}`)
       const width = await page.evaluate('document.documentElement.scrollWidth')
       t.ok((width as number) <= viewport.width, `${name} is ${String(width)} px wide`)
+      for (const column of await page.locator('th.wide').all()) {
+        t.ok(((await column.boundingBox())?.width ?? 0) > 60, `${name}: nothing is squeezed`)
+      }
     }
     await check('Overview')
     for (const name of ['Users', 'Limits', 'Config', 'Maintenance', 'Requests']) {

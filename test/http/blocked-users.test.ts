@@ -11,7 +11,8 @@ const signedOut: string[] = []
 /** Its user `alice` is another one than that of the users file. */
 const backend = await testUpstream(t.after, ({ url, headers }, response) => {
   if (url === '/logout') signedOut.push(String(headers.authorization).slice('Bearer '.length))
-  const user = { token: `t${++given}`, id: 'X7', name: 'alice' }
+  else given++
+  const user = { token: `t${given}`, id: 'X7', name: 'alice' }
   response.setHeader('content-type', 'application/json').end(JSON.stringify(user))
 })
 
@@ -19,6 +20,7 @@ async function gatewayOf(t: Test, redis?: string) {
   const gateway = await testGateway(t.after, {
     gateway: {
       login: { sources: { 'users-file': { kind: 'users-file' } } },
+      session: { perUser: { max: 5 } },
       identity: { prefix: true }
     },
     redis,
@@ -101,14 +103,28 @@ t.test('U5: guesses learn nothing of a block, and it is no failure', async t => 
   t.ok(given >= before[0] + 4)
 })
 
-t.test('U5: who is signed out by an operator is signed out at the back-end', async t => {
-  const gateway = await gatewayOf(t)
-  const cookies = [await gateway.signIn('shopper'), await gateway.signIn('shopper')]
-  const tokens = [`t${given - 1}`, `t${given}`]
-  const close = { user: 'X7', by: 'id' }
-  t.match(await gateway.opsJson('sessions/close', close), { closed: 2 })
-  for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
-  await until('both are signed out', () => tokens.every(token => signedOut.includes(token)))
-})
+t.test(
+  'U5: who gives way, or is signed out elsewhere or by an operator, is so there too',
+  async t => {
+    const gateway = await gatewayOf(t)
+    const tokens: string[] = []
+    const cookies: string[] = []
+    for (let count = 0; count < 6; count++) {
+      cookies.push(await gateway.signIn('shopper'))
+      tokens.push(`t${given}`)
+    }
+    const areOut = async (count: number) =>
+      await until(`${count} are signed out`, () =>
+        tokens.every((token, index) => signedOut.includes(token) === index < count)
+      )
+    await areOut(1)
+    const others = { cookie: cookies[5] ?? '', json: { others: true } }
+    t.match((await gateway.call('/api/session/close', others)).json, { data: { closed: 4 } })
+    await areOut(5)
+    t.match(await gateway.opsJson('sessions/close', { user: 'X7', by: 'id' }), { closed: 1 })
+    await areOut(6)
+    for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
+  }
+)
 
 t.end()

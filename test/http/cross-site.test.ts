@@ -134,11 +134,17 @@ t.test('our own page, a typed address and a client that is no browser may', asyn
 })
 
 t.test('our own host is compared as browsers write it, and a prefetch may post', async t => {
-  const post = async (...fields: string[]) => {
-    const more = ['Host: Gateway.Example.COM:8443', signedIn, 'Content-Length: 0']
+  const host = 'Host: Gateway.Example.COM'
+  const postTo = async (port: number, ...fields: string[]) => {
+    const more = [`${host}:${port}`, signedIn, 'Content-Length: 0']
     const bytes = ['POST /api/things/1 HTTP/1.1', ...more, ...fields, '', ''].join('\r\n')
     return (await raw(own, bytes)).status
   }
+  const post = async (...fields: string[]) => await postTo(8443, ...fields)
+  // nginx with `proxy_set_header Host $host:$server_port`.
+  t.equal(await postTo(443, 'Origin: https://gateway.example.com'), 200)
+  t.equal(await postTo(80, 'Origin: http://gateway.example.com'), 200)
+  t.equal(await postTo(443, 'Origin: http://gateway.example.com'), 403)
   t.equal(await post('Origin: https://gateway.example.com:8443'), 200)
   t.equal(await post('Origin: https://gateway.example.com'), 403)
   t.equal(await post('Origin: ftp://gateway.example.com:8443'), 403)

@@ -26,11 +26,15 @@ interface BackEnd {
 }
 
 const user = { id: 7, username: 'carol', roles: ['admin'] }
+const drupal = { user, csrf_token: 'of-this-session', logout_token: 'of-its-end' }
+const drupalLogout = '/user/logout?_format=json&token=of-its-end'
 const no = (status: number): Answer => ({ status, json: { message: 'no' } })
 const toPlace = (location: string, ...cookies: string[]): Answer => ({
   status: 302,
   headers: { location, 'set-cookie': cookies }
 })
+
+const logouts: ReadonlyArray<string | undefined> = ['POST /logout', `POST ${drupalLogout}`]
 
 const backEnds: Readonly<Record<string, BackEnd>> = {
   'Laravel Sanctum': {
@@ -110,29 +114,29 @@ const backEnds: Readonly<Record<string, BackEnd>> = {
     },
     csrf: { cookie: 'XSRF-TOKEN', header: 'x-xsrf-token' }
   },
-  'the token in the answer to the sign-in': {
+  'Drupal, of the answer to the sign-in,': {
     create: () => {
       let isIn = false
       return ({ call, cookies, header, isRight }) => {
-        if (call === 'POST /login') {
+        if (call === 'POST /user/login?_format=json') {
           isIn = isRight
           const headers = { 'set-cookie': 'SESS=1; HttpOnly' }
-          return isIn
-            ? { status: 200, headers, json: { user, csrf_token: 'of-this-session' } }
-            : no(400)
+          return isIn ? { status: 200, headers, json: drupal } : no(400)
         }
         if (!isIn || cookies.get('SESS') !== '1') return no(401)
         if (!call.startsWith('GET') && header('x-csrf-token') !== 'of-this-session') return no(403)
-        isIn = call !== 'POST /logout'
+        isIn = call !== `POST ${drupalLogout}`
         return { status: 200, json: { ok: 1 } }
       }
     },
     source: {
-      path: '/login',
+      path: '/user/login',
+      query: { _format: 'json' },
       token: 'csrf_token',
+      refreshToken: 'logout_token',
       cookies: ['SESS'],
       user: { id: 'user.id', username: 'user.username', roles: 'user.roles' },
-      logout: { path: '/logout' }
+      logout: { path: '/user/logout', query: { _format: 'json', token: '{refreshToken}' } }
     },
     csrf: { header: 'x-csrf-token' }
   }
@@ -169,7 +173,7 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
       return cookieOf(signedIn)
     }
     const isOver = async (who: string) => {
-      await until('a sign-out there', () => answered.at(-1)?.[0] === 'POST /logout')
+      await until('a sign-out there', () => logouts.includes(answered.at(-1)?.[0]))
       t.ok([200, 302].includes(answered.at(-1)?.[1] ?? 0), `the back-end’s session ends by ${who}`)
     }
     const cookie = await signIn()
@@ -187,6 +191,6 @@ for (const [name, { create, source, csrf, headers = {} }] of Object.entries(back
     for (const method of ['GET', 'GET']) await call('/api/orders', { method, cookie: other })
     t.match(await opsJson('sessions/close', { user: 'carol' }), { closed: 1 })
     await isOver('an operator, with the cookies of the last answer')
-    t.notMatch(JSON.stringify(log), /XSRF|x-xsrf|of-this-session/)
+    t.notMatch(JSON.stringify(log), /XSRF|x-xsrf|of-this-session|of-its-end/)
   })
 }

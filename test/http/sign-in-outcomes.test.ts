@@ -52,6 +52,18 @@ async function openGateway(
   return { gateway, signIn }
 }
 
+t.test('a back-end that has enough of sign-ins is no fault, and nobody’s failure', async t => {
+  const answer: Answer = (_request, response) =>
+    response.writeHead(429, { 'retry-after': '60' }).end('{"detail":"throttled"}')
+  const lockout = { account: { failures: 1, every: '1h' } }
+  const { gateway, signIn } = await openGateway(t, { answer, lockout })
+  for (const _ of [1, 2]) {
+    const { status, headers, json: told } = await signIn('alice')
+    t.same([status, headers.get('retry-after'), told.errorCode], [429, '60', 'limit.exceeded'])
+  }
+  t.notMatch(await (await gateway.ops('/readyz')).text(), 'sign-in b')
+})
+
 t.test('each outcome has its own code, and the back-end’s message where config says', async t => {
   const { gateway, signIn } = await openGateway(t)
   const challenge = 'captcha wrong'

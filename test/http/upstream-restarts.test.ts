@@ -1,8 +1,8 @@
-/** Case V3: the only address of an upstream restarts, again and again, under load. */
+/** Case V3: the only address of an upstream that works restarts, again and again, under load. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
+import { freePort, freePorts } from '../support/ports.ts'
 import { killable } from '../support/upstream-kills.ts'
 
 const downMs = [20, 150, 50, 100, 20, 150, 75, 125]
@@ -42,4 +42,20 @@ t.test('case V3: eight restarts lose no GET, and nothing is executed twice', asy
   t.same(lost, [], `of ${count} requests`)
   t.ok(executed.size > downMs.length)
   t.same([...new Set(executed.values())], [1])
+})
+
+t.test('case V3: the only address that works restarts, and others are dead', async t => {
+  const [port = 0, ...dead] = await freePorts(3)
+  const { start, kill } = await killable(port, () => {})
+  t.after(kill)
+  const gateway = await testGateway(t.after, {
+    backend: { url: [port, ...dead].map(each => `http://127.0.0.1:${each}`) },
+    routes: { routes: { plain: { access: 'public' } } }
+  })
+  for (let count = 0; count < 6; count++) t.equal(await gateway.status('/api/plain'), 200)
+  await kill()
+  const asked = Promise.all(Array.from({ length: 6 }, () => gateway.status('/api/plain')))
+  await wait(100)
+  await start()
+  t.same(await asked, Array(6).fill(200))
 })

@@ -68,6 +68,13 @@ t.test('while its provider is away the gateway starts, and a sign-in is 503', as
   t.equal(await signInState(), '')
 })
 
+t.test('the redirect URI does not name the usual port, though a proxy may', async t => {
+  const headers = { host: 'Console.Example.COM:80' }
+  const { location = '' } = (await callOnce(gateway.url + oidcPath, { headers })).headers
+  const uri = new URL(location).searchParams.get('redirect_uri')
+  t.equal(uri, `http://console.example.com${oidcPath}/callback`)
+})
+
 t.test('a sign-in: identity by claims, mapped roles, and the landing path', async t => {
   const { signIn, call, jar } = visitor()
   const done = await signIn('alice', '/orders?page=2#top')

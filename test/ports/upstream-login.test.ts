@@ -292,7 +292,7 @@ const faulty: Record<
   'a token that is missing, or that no header can hold': noTokens.map(token => {
     return [{ ...right, token }, 200, { token: 'token' }]
   }),
-  'a status that is neither success nor refusal': [202, 204, 302, 429, 500, 502, 503].map(
+  'a status that is neither success nor refusal': [202, 204, 302, 418, 500, 502, 503].map(
     status => {
       return [status === 204 ? '' : right, status]
     }

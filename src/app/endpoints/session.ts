@@ -58,7 +58,8 @@ export function addSession(scope: FastifyInstance): void {
 }
 
 async function close(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { sessions, envelope } = request.server.gateway
+  const { gateway } = request.server
+  const { sessions, envelope } = gateway
   const { session } = mustLive(request)
   const { validationError, body } = request
   if (validationError !== undefined) {
@@ -69,9 +70,11 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const one = typeof id === 'string' && id !== '' ? id : undefined
   const except = one === undefined && others === true ? session.id : undefined
   const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
-  const { closed } = await sessions.endOf(signedInOf(session), end, each =>
+  const ended = await sessions.endOf(signedInOf(session), end, each =>
     one === undefined ? each.id !== except : each.id === one
   )
+  signOutAtSource(gateway, ended.sessions, request)
+  const { closed } = ended
   const { id: userId, username: user } = session.identity
   // An id that matches no session may hold anything.
   const only = closed === 0 ? one && `${one.slice(0, 8)}…` : one

@@ -71,7 +71,12 @@ export function createForwardedHost(hosts: readonly string[]) {
 export function publicOrigin({ headers, protocol, server }: FastifyRequest): string {
   const { host = '' } = headers
   const isHttps = server.gateway.cookie.options.secure && !isLoopback(splitPublicHost(host).name)
-  return `${isHttps ? 'https' : protocol}://${host.toLowerCase()}`
+  return originOf(isHttps ? 'https' : protocol, host)
+}
+
+/** As browsers and providers write it: a proxy may name the usual port. */
+export function originOf(protocol: string, host: string): string {
+  return URL.parse(`${protocol}://${host}`)?.origin ?? ''
 }
 
 /** Proxies write `HTTPS`, or `wss`; `request.protocol` gives the header as it is. */

@@ -39,12 +39,15 @@ function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
 
 /** Behind an unknown load balancer our scheme is unknown: only https settles it. */
 function isOwn(address: string, request: FastifyRequest): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, host } = new URL(address)
-  return (
-    host === request.headers.host?.toLowerCase() &&
-    (protocol === 'https:' || (protocol === 'http:' && request.protocol === 'http'))
-  )
+  const page = URL.parse(address)
+  if (page === null || !isAtHost(page, request.headers.host)) return false
+  const { protocol } = page
+  return protocol === 'https:' || (protocol === 'http:' && request.protocol === 'http')
+}
+
+/** @param field a `Host`, in which a proxy may have written the usual port: `Host: a.example:443` */
+export function isAtHost({ protocol, host }: URL, field = ''): boolean {
+  return host === URL.parse(`${protocol}//${field}`)?.host
 }
 
 function isPrefetch({ headers }: FastifyRequest) {

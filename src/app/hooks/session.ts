@@ -9,6 +9,7 @@ import {
   type EndReason,
   type Live,
   type NewSession,
+  type Opened,
   publicId,
   signedInOf
 } from '../../session/types.ts'
@@ -119,7 +120,7 @@ function setEnded(request: FastifyRequest, key: string, reason: EndReason): void
 }
 
 /** The browser's former session ends with that. @throws StoreUnavailable; GatewayError `login.*` */
-export async function openSession(request: FastifyRequest, session: NewSession): Promise<Live> {
+export async function openSession(request: FastifyRequest, session: NewSession): Promise<Opened> {
   const { sessions, cookie } = request.server.gateway
   const secretId = createSecretId(signedInOf(session))
   const opened = await sessions.open(secretId, session, request.live, request.id)

@@ -11,7 +11,7 @@ import {
 } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { keepCookies } from '../../session/cookie-header.ts'
-import type { Live, Session } from '../../session/types.ts'
+import type { Live, Opened, Session } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { openSession } from '../hooks/session.ts'
 import type { AttemptHandle } from './guard.ts'
@@ -98,21 +98,15 @@ export async function open(request: FastifyRequest, session: Session, leaving: A
   if (cookie.options.secure && request.protocol !== 'https') {
     warnOnce('insecure', { event: 'login.insecure' }, insecure)
   }
-  let opened: Live | undefined
+  let opened: Opened | undefined
   try {
     leaving.throwIfAborted()
     const now = sessions.now()
     const facts = { session, idleEnd: now, absoluteEnd: now, now }
     refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
-    const former = request.live
-    // Its token may have been renewed while the password was checked.
-    const current = former && (await sessions.read(former.key).catch(() => undefined))
-    const replaced = current !== undefined && 'live' in current ? current.live : former
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
-    if (replaced !== undefined) {
-      signOutAtSource(gateway, sessions.credentials.withHeld(replaced).session, request)
-    }
+    signOutAtSource(gateway, opened.replaced, request)
     if (!leaving.aborted) return opened
     request.session = null as never
     await sessions.end(opened, 'revoked')

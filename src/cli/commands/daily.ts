@@ -22,19 +22,16 @@ function addFiles(program: CliCommand): void {
     .subcommand('start', 'run the gateway (the default)', { isDefault: true })
     .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
-    .details(`
-SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again.`)
-    .examples(
-      'console-gateway start -c /etc/console-gateway',
-      'LISTEN=127.0.0.1:3000 console-gateway'
+    .details(
+      'SIGTERM stops it after the requests in flight, SIGINT at once; SIGHUP reloads its config.'
     )
+    .examples('LISTEN=127.0.0.1:3000 console-gateway start -c /etc/console-gateway')
     .runs(async () => (await import('../start.ts')).start)
   program
-    .subcommand('demo [dir]', 'run an example console and back-end with a gateway between them')
-    .details(`
-Says what to try. Its config is in DIR, which is written if it is not there (default: a
-temporary folder, removed at the end), and may be changed while it runs.`)
+    .subcommand('demo', 'run an example console and back-end with a gateway between them')
+    .details(
+      'Says what to try. Its config may be changed while it runs, and is removed at the end.'
+    )
     .examples('console-gateway demo')
     .runs(async () => (await import('../demo.ts')).demo)
   program
@@ -76,18 +73,17 @@ function addState(program: CliCommand): void {
     )
   program
     .subcommand('health', 'say whether a running gateway takes requests, for health checks')
-    .details(`
-It takes them as long as the cookie's sessions can be found; a back-end that is down is
-shown, and is no reason.
-Exit codes: 1 if it is not ready, or none runs.`)
+    .details(
+      'Exit codes: 1 if it is not ready, or none runs; a back-end that is down is no reason.'
+    )
     .examples('console-gateway health -c /etc/console-gateway')
     .asksGateways()
     .runs(async () => (await import('../status.ts')).health)
   program
     .subcommand('ops', 'print a link that opens the operators’ page of a running gateway')
-    .details(`
-The link is good once, for two minutes. It needs no account: whoever may open the
-gateway's socket (ops.socket) is an operator.`)
+    .details(
+      'It needs no account: whoever may open the gateway’s socket (ops.socket) is an operator.'
+    )
     .examples('docker compose exec gateway console-gateway ops')
     .asks<{ readonly url: string }>(
       () => ['/link', { body: {} }],
@@ -107,14 +103,10 @@ gateway's socket (ops.socket) is an operator.`)
     .option('--status <status>', 'failed, 4xx or 404')
     .option('--route <route>', 'requests of this route')
     .details(`
-The id is in X-Request-Id of every response, in the log and in error bodies. Kept are the
-last 2000 requests that failed, took more than a second or were no GET: in Redis, those of
-all replicas; without Redis, until the process ends. More than 10 have one line each.
-Exit codes: 3 if no request was found.`)
-    .examples(
-      'console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11',
-      'console-gateway why --user alice --status failed'
-    )
+The id is in X-Request-Id of every response. Kept are the last 2000 requests that failed,
+took more than a second or were no GET: with Redis those of all replicas, else until the
+process ends. Exit codes: 3 if no request was found.`)
+    .examples('console-gateway why --user alice --status failed')
     .asks<FoundRequests>(
       ({ rest: [id], values }) => {
         const last = id === undefined ? 5 : undefined

@@ -14,23 +14,21 @@ export function addExpertCommands(program: CliCommand): void {
     .details(`
 The real app of this config handles the request, as of a browser that shows the console:
 no Redis is called, and limits count from zero. The path has server.mount and query. With
---answer (JSON) or --live the operations of the shape are shown (with --json what each made
-of the response), and the response. With --live, back-ends that take a credential get
---header, too. Without --as and --role the caller is not signed in.
+--answer (JSON) or --live the response is shown, and each operation of the shape (with
+--json what it made). With --live, back-ends that take a credential get --header, too.
 Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`)
-    .examples('console-gateway explain GET /api/orders --as alice')
     .examples(
-      'curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -'
+      'console-gateway explain GET /api/orders --as alice',
+      'curl -s http://b.internal/orders | console-gateway explain GET /api/orders --answer -'
     )
     .runs(async () => (await import('../explain.ts')).explain)
   program
     .subcommand('plan [new-dir]', 'list what a new config folder would change, and the risks of it')
     .details(`
-Compares the config folder (--config) with the new one; without that, the running gateway
-with the files of the config folder.
+Compares the config folder with the new one; without that, what runs with the folder.
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
     .examples('console-gateway plan /etc/console-gateway.next -c /etc/console-gateway')
-    .asksGateways({ isAsked: words => words.length === 0 })
+    .asksGateways(words => words.length === 0)
     .runs(async () => (await import('../plan.ts')).plan)
   program
     .subcommand('openapi', 'write an OpenAPI 3.1 document of all that the console can call')

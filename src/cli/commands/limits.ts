@@ -42,8 +42,7 @@ export function addLimits(program: CliCommand): void {
   const limits = program
     .subcommand('limits', 'show how limits are used; show or reset the counts of one caller')
     .details(`
-A caller is an IP address, or a user by name or id. Locks of sign-in are not limits: see
-lockouts.
+A caller is an IP address, or a user by name or id. For locks of sign-in see lockouts.
 Exit codes: 0 nobody is over a limit, 3 somebody is.`)
     .examples('console-gateway limits show anna', 'console-gateway limits reset 203.0.113.7')
   limits

@@ -33,6 +33,7 @@ export function addSessions(program: CliCommand): void {
       'sessions',
       'list sessions, of a user or of all; close one, a user’s, or everyone’s'
     )
+    .asksOne()
     .details(`
 A user is a user name or an id. If several users match, nothing is done and they are
 listed. Who was signed out may sign in again: see users block.

@@ -5,9 +5,7 @@ export function addSetupCommands(program: CliCommand): void {
   addInit(program)
   const presets = program
     .subcommand('presets', 'list and show the presets of consoles and back-ends')
-    .details(`
-gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
-the same name: console/NAME, backend/NAME.`)
+    .details('gateway.yaml names a console’s preset in "extends" and a back-end’s in "backend".')
     .examples('console-gateway presets show ant-design-pro')
   presets
     .subcommand('list', 'all presets (the default)', { isDefault: true })
@@ -25,16 +23,14 @@ the same name: console/NAME, backend/NAME.`)
     .runs(async () => (await import('../secrets.ts')).hash)
   program
     .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
-    .details(
-      '32 random bytes, as text. Only its owner can read the new FILE; one that exists stays.'
-    )
+    .details('Only its owner can read the new FILE; one that exists stays.')
     .examples('console-gateway generate-secret /run/secrets/session')
     .runs(async () => (await import('../secrets.ts')).generateSecret)
   program
     .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
     .details(`
-Writes schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…". Run it again after an update of the gateway.`)
+Writes schema/*.schema.json, and into each of gateway, routes, limits and users.yaml without
+one the first line "# yaml-language-server: $schema=…". Run it again after an update.`)
     .examples('console-gateway schemas -c /etc/console-gateway')
     .runs(async () => (await import('../schemas.ts')).schemas)
   program

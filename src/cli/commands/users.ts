@@ -4,8 +4,7 @@ import type { CliCommand } from '../cli-command.ts'
 import { type Columns, tableOf } from '../command.ts'
 
 const nobodyThere =
-  'Nobody with this name is signed in. It is the name that `sessions list` shows, which may not be ' +
-  'the one that is typed.'
+  'Nobody with this name is signed in. It is the name that `sessions list` shows, not the typed one.'
 
 type Block = { readonly source?: string; readonly for?: string }
 
@@ -28,14 +27,12 @@ export function addUsers(program: CliCommand): void {
     'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
+    .asksOne()
     .action((_values, command) => command.error(wrongWords))
     .details(`
-The password is asked for without echo, or read from standard input. A new password ends
-the user's sessions.
-
-block ends the sessions of a user of any source, and refuses sign-ins: for a time, or
-until unblock. The user is a name or an id.
-Exit codes: 3 if there is no such block (unblock).`)
+The password is asked for without echo, or read from standard input. A new one ends the
+user's sessions. block ends those of a user (name or id) of any source, and refuses
+sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.`)
     .examples(
       'console-gateway users add alice --role admin -c /etc/console-gateway',
       'pass show console/alice | console-gateway users set-password alice',
@@ -90,10 +87,10 @@ Exit codes: 3 if there is no such block (unblock).`)
 export function addKeys(program: CliCommand): void {
   const keys = program
     .subcommand('keys', 'create, list and revoke keys for scripts')
+    .asksOne()
     .details(`
-A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. The key
-is printed once; the gateway keeps its hash alone. A revoked key ends within a second.
-Exit codes: 3 if there is no such key (revoke).`)
+A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. A
+revoked one ends within a second. Exit codes: 3 if there is no such key (revoke).`)
     .examples(
       'console-gateway keys create ci --role importer > ci.key',
       'console-gateway keys revoke nightly-export'
@@ -110,22 +107,19 @@ Exit codes: 3 if there is no such key (revoke).`)
       ({ key, expiresAt }) => ({
         text: key,
         note: `Keep this key now: it is not shown again. It expires ${expiresAt}.`
-      }),
-      { isOfOne: true }
+      })
     )
   keys
     .subcommand('list', 'the keys, with roles, last use and end')
     .asks<{ readonly keys: readonly KeyJson[] }>(
       () => ['/keys'],
-      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') }),
-      { isOfOne: true }
+      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') })
     )
   keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
     ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
     ({ revoked }, { rest: [name] }) =>
       revoked === 0
         ? { text: 'No such key: keys list shows them.', isRefusal: true }
-        : { text: `revoked: ${name}` },
-    { isOfOne: true }
+        : { text: `revoked: ${name}` }
   )
 }

@@ -1,12 +1,14 @@
 /** Requests to a back-end: few, bounded, timed out, and no redirect is followed. */
 import type { UpstreamConfig } from '../../config/schema/routes.ts'
-import { readJson } from '../../json/body.ts'
+import { tryJson } from '../../json/body.ts'
 import type { Json } from '../../json/values.ts'
 import { type BackEnd, callWith } from '../../login/back-end-call.ts'
 import { placeIn } from '../../login/login-response.ts'
 import type { WholeResponse } from '../../proxy/response.ts'
+import { createUpstream, type Upstream } from '../../proxy/upstream.ts'
 import type { Credential } from '../../session/types.ts'
 import { codeOf } from './detect.ts'
+import type { Draft } from './files.ts'
 
 /** `init` looks at a back-end, it does not crawl it. */
 const maxRequests = 40
@@ -21,9 +23,7 @@ export interface Reply {
   readonly headers: WholeResponse['headers']
   /** Where it redirects: path and query, without a slash at the end. */
   readonly place?: string | undefined
-  /** Undefined where it is not JSON. */
   readonly body?: Json
-  /** For messages: the status, or why there is none. */
   readonly summary: string
 }
 
@@ -41,30 +41,31 @@ type Call = Omit<Parameters<typeof callWith>[1], 'timeoutMs' | 'purpose' | 'trai
 
 export type Client = ReturnType<typeof createClient>
 
-type Asked = Pick<BackEnd, 'base' | 'send'>
-
-export function createClient(
-  { base, send }: Asked,
-  fixedHeaders: Readonly<Record<string, string>>
-) {
+export function createClient(open: () => Upstream) {
   let requests = 0
   let silent = 0
 
   const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
     if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
-    // A list may be larger than a sign-in.
-    const sendAll: BackEnd['send'] = request => send({ ...request, collectBytes: maxBytes })
-    const backEnd = { base, send: sendAll, config: { credential: as } }
+    const { base, send, close } = open()
+    const backEnd: BackEnd = {
+      base,
+      // A list may be larger than a sign-in.
+      send: request => send({ ...request, collectBytes: maxBytes }),
+      config: { credential: as }
+    }
     const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
-      return replyOf(await callWith(backEnd, { ...call, fixedHeaders, ...bounds }, credential))
+      return replyOf(await callWith(backEnd, { ...call, ...bounds }, credential))
     } catch (error) {
       silent++
-      const { cause, name } = error as Error
-      const { code } = (cause ?? error) as { readonly code?: unknown }
+      const { cause = error } = error as Error
+      const { code, name } = cause as NodeJS.ErrnoException
       // Not the message: it may quote a token.
-      return noReply(`no response (${typeof code === 'string' ? code : name})`)
+      return noReply(`no response (${code ?? name})`)
+    } finally {
+      await close()
     }
   }
 
@@ -75,45 +76,27 @@ export function createClient(
   }
 }
 
-export const fetchFrom = (backend: { readonly url: string }): Asked => ({
-  base: '',
-  send: async ({ method, path, headers, body = null }) => {
-    const response = await fetch(backend.url + path, {
-      method,
-      headers: headers as Record<string, string>,
-      body: body as string | null,
-      // A redirect could take the password or token to another host.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs)
-    })
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of response.body ?? []) {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size > maxBytes) throw new RangeError('too large')
-    }
-    const { 'content-encoding': _decoded, ...others } = Object.fromEntries(response.headers)
-    const setCookie = response.headers.getSetCookie()
-    return {
-      status: response.status,
-      headers: { ...others, 'set-cookie': setCookie },
-      body: Buffer.concat(chunks)
-    }
-  }
-})
+export function backEndOf({ url, headers }: Pick<Draft, 'url' | 'headers'>): Upstream {
+  return createUpstream({
+    url: [url],
+    headers,
+    connectTimeout: timeoutMs,
+    responseTimeout: timeoutMs,
+    totalTimeout: timeoutMs,
+    connections: 1,
+    queue: 1,
+    credential: 'none',
+    identity: false
+  })
+}
 
 function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
   const isRedirect = status >= 300 && status < 400
   const place = isRedirect ? placeIn(headers)?.replace(/(.)\/$/, '$1') : undefined
-  try {
-    const body = readJson(bytes, headers, maxBytes)
-    const code = codeOf(body)
-    const shown = code === undefined ? '' : `, ${code.path} ${code.value}`
-    return { status, headers, place, body, summary: `status ${status}${shown}` }
-  } catch {
-    return { status, headers, place, summary: `status ${status}, no JSON` }
-  }
+  const body = tryJson(bytes, headers, maxBytes)
+  const code = codeOf(body)
+  const told = body === undefined ? ', no JSON' : code && `, ${code.path} ${code.value}`
+  return { status, headers, place, body, summary: `status ${status}${told ?? ''}` }
 }
 
 export function isOk({ status }: Reply): boolean {

@@ -80,7 +80,6 @@ const kinds = {
   data: ['data result content payload body value response', isRecord]
 } satisfies Record<string, readonly [names: string, fits: (value: Json) => boolean]>
 
-/** @param pattern in lower case, without `_`; `*list` stands for all that end so */
 function isNamed(name: string, pattern: string): boolean {
   const plain = name.toLowerCase().replaceAll('_', '')
   return pattern.startsWith('*') ? plain.endsWith(pattern.slice(1)) : plain === pattern
@@ -89,11 +88,11 @@ function isNamed(name: string, pattern: string): boolean {
 export function find(body: Json, kind: keyof typeof kinds, depth?: number): Member | undefined {
   const [patterns, fits] = kinds[kind]
   const members = membersOf(body, depth).filter(({ value }) => fits(value))
-  for (const pattern of patterns.split(' ')) {
-    const match = members.find(({ name }) => isNamed(name, pattern))
-    if (match !== undefined) return match
-  }
-  return undefined
+  const firstOf = (pattern: string) => members.find(({ name }) => isNamed(name, pattern))
+  return patterns
+    .split(' ')
+    .map(firstOf)
+    .find(match => match !== undefined)
 }
 
 export function codeOf(body: Json) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Document, visit } from 'yaml'
+import { Document, type Scalar, visit, type YAMLMap } from 'yaml'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
@@ -15,7 +15,6 @@ export interface DraftRoute {
   seen?: ReturnType<typeof shapeOf>
 }
 
-/** A comment above a section of `gateway.yaml` or `routes.yaml`. */
 type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
 
 /** What the operator told, and what was found out, as parts of the config. */
@@ -28,11 +27,9 @@ export interface Draft {
   /** In the place of the back-end's sign-in; `secret` is a variable of `.env`. */
   other?: { readonly name: string; readonly source: object; readonly secret?: string }
   users?: object
-  /** Members of the source that is the back-end's sign-in, and of its upstream. */
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  /** Comments of the files: guesses, and TODOs for what the back-end did not show. */
   readonly notes: Note[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]
@@ -44,13 +41,11 @@ const comments: readonly Note[] = [
   ['session', '`cookie`: for http on this machine. In production remove this.']
 ]
 
-/** The sizes, and the lockout of sign-ins, are what they are without a word. */
 const limits = {
   'signed-in': { by: 'user', max: 600, window: '1m' },
   'anonymous': { by: 'address', max: 120, window: '1m' }
 }
 
-/** Texts by name. */
 export type Files = Readonly<Record<string, string>>
 
 export function filesOf(draft: Draft): Files {
@@ -125,22 +120,18 @@ export function routeOf(
 }
 
 function fileText(sections: object, notes: readonly Note[] = []): string {
-  const parts = Object.entries(sections).flatMap(([key, value]) => {
-    if (value === undefined) return []
-    const comment = notes.filter(([section]) => section === key).map(([, text]) => `# ${text}\n`)
-    return `${comment.join('')}${yamlOf({ [key]: value as unknown })}`
-  })
-  return ['# All keys: docs/configuration.md\n', ...parts].join('\n')
-}
-
-function yamlOf(section: object): string {
-  const document = new Document(section)
+  const document = new Document<YAMLMap<Scalar>>(sections as never)
+  for (const { key } of document.contents?.items ?? []) {
+    const own = notes.filter(([section]) => section === key.value)
+    key.commentBefore = own.map(([, text]) => ` ${text}`).join('\n')
+    key.spaceBefore = true
+  }
   visit(document, {
     Collection: (_key, node, path) => {
       node.flow = path.length > 5 && JSON.stringify(node).length < 80
     }
   })
-  return document.toString({ lineWidth: 0 })
+  return `# All keys: docs/configuration.md\n${document.toString({ lineWidth: 0 })}`
 }
 
 export function namesInTheWay(folder: string): string[] {

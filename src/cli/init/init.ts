@@ -10,11 +10,11 @@ import { CommandError, fitting, headersOf, type Invocation, UsageError } from '.
 import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
-import { createClient, fetchFrom } from './client.ts'
+import { backEndOf, createClient } from './client.ts'
 import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl } from './questions.ts'
-import { type BackendSession, type Look, signIn } from './sign-in.ts'
+import { type Look, signIn } from './sign-in.ts'
 
 type Fill = (draft: Draft, answers: Answers) => Promise<void>
 
@@ -42,7 +42,7 @@ export async function init(invocation: Invocation): Promise<void> {
     (answers.isInteractive && (await askYes(`Write the files to ${place}?`, io)))
   if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
   writeFiles(folder, files)
-  addSchemas(folder, io.env)
+  addSchemas(folder)
   io.stdout.write(
     `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
       'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
@@ -73,35 +73,28 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const family = await answers.word('backend', 'Preset of the back-end', families)
   const words = ['backend', ...Object.keys(otherSources)]
   const where = await answers.word('sign-in', 'Who vouches for users', words)
-  const askOther = otherSources[where]
-  if (askOther !== undefined) {
-    await askOther(draft, answers)
-    draft.notes.push(['upstreams', untold])
-  }
+  await otherSources[where]?.(draft, answers)
+  if (draft.other !== undefined) draft.notes.push(['upstreams', untold])
+  const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (family !== 'unknown') {
     draft.presets.backend = family
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
-    return draft
-  }
-  const look = { client: createClient(fetchFrom(draft), headers), answers, draft }
-  if (askOther !== undefined) {
+  } else if (draft.other === undefined) {
+    await lookSignedIn(look)
+  } else {
     await lookAtRoutes(look)
-    return draft
   }
-  const session = await askForSession(look)
-  if (session !== undefined) await lookWith({ ...look, session })
   return draft
 }
 
 /** Some back-ends lock an account out after five. */
 const maxSignIns = 3
 
-/** Asks once more what was wrong, as long as somebody is there to answer. */
-async function askForSession(look: Look): Promise<BackendSession | undefined> {
+async function lookSignedIn(look: Look): Promise<void> {
   const { answers, draft } = look
   for (let round = 1; ; round++) {
     const session = await signIn(look)
-    if (typeof session !== 'string') return session
+    if (typeof session !== 'string') return await lookWith({ ...look, session })
     answers.io.stderr.write(`${session}\n`)
     const isOver = round === maxSignIns || !answers.isInteractive
     if (isOver || !(await askYes('Correct the answers?', answers.io))) break
@@ -112,7 +105,6 @@ async function askForSession(look: Look): Promise<BackendSession | undefined> {
   draft.notes.push(['login', text])
   draft.source['user'] = { id: 'id' }
   draft.upstream['credential'] = 'bearer'
-  return undefined
 }
 
 /** Words and short texts stand in config, whether they are somebody's password or not. */

@@ -1,4 +1,3 @@
-/** Looks at a back-end with its session: credential, user, lists, errors, sign-out, in this order. */
 import { credentialOf } from '../../config/schema/routes.ts'
 import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
 import { codeOf, messageOf, shapeOf, userOf } from './detect.ts'
@@ -23,15 +22,9 @@ export async function lookWith(look: SignedInLook): Promise<void> {
   }
 }
 
-const withHeader = (name: string, { token = '' }: BackendSession): Access => ({
-  credential: { token },
-  as: `header:${name.toLowerCase()}`
-})
-
 async function findAccess(look: SignedInLook): Promise<Access> {
   const { answers, draft, session } = look
-  const header = answers.text('token-header')
-  const likely = header === undefined ? likelyAccess(session) : [withHeader(header, session)]
+  const likely = likelyAccess(session, answers.text('token-header'))
   const proven = await prove(look, likely)
   const access = proven ?? likely[0] ?? anonymous
   draft.upstream['credential'] = access.as
@@ -43,22 +36,21 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   return access
 }
 
-function likelyAccess(session: BackendSession): Access[] {
-  const { token, cookies, csrf, source } = session
+function likelyAccess({ token, cookies, csrf, source }: BackendSession, told?: string): Access[] {
   const isForCsrf = csrf !== undefined && csrf.cookie === undefined
   const credential = { cookies: cookies ?? '', ...(isForCsrf && { token: token ?? '' }) }
   const ofCookies = cookies === undefined ? [] : [{ credential, as: asCookies(csrf) }]
   if (token === undefined || isForCsrf) return ofCookies
-  const own = typeof source.token === 'object' ? [withHeader(source.token.header, session)] : []
-  const headers = ['x-access-token', 'x-token', 'authorization']
-  return [
-    ...own,
-    { credential: { token }, as: 'bearer' },
-    ...headers.map(name => withHeader(name, session)),
-    { credential: { token }, as: { as: 'bearer', scheme: 'Token' } },
-    withHeader('token', session),
-    ...ofCookies
+  const inHeader = (name: string) => `header:${name.toLowerCase()}`
+  const ways = [
+    ...(typeof source.token === 'object' ? [inHeader(source.token.header)] : []),
+    'bearer',
+    ...['x-access-token', 'x-token', 'authorization'].map(inHeader),
+    { as: 'bearer', scheme: 'Token' },
+    inHeader('token')
   ]
+  const ofToken = told === undefined ? ways : [inHeader(told)]
+  return [...ofToken.map(as => ({ credential: { token }, as })), ...ofCookies]
 }
 
 /** Where no form works at two paths, another is needed. */
@@ -67,9 +59,8 @@ const maxProofs = 2
 /** The first form with which a GET call succeeds that fails without a credential. */
 async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Access | undefined> {
   const { client, answers, draft, session } = look
-  const named = draft.routes.slice(0, 3).map(route => route.path)
-  const userPath = answers.text('user-path')
-  if (userPath !== undefined) named.push(userPath)
+  const paths = draft.routes.slice(0, 3).map(route => route.path)
+  const named = [paths, answers.text('user-path') ?? []].flat()
   let proofs = 0
   for (const path of [...named, ...likelyUserPaths(session.path)]) {
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
@@ -87,7 +78,6 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
 
 const userCalls = ['me', 'users/me', 'user/info', 'getInfo', 'user/getUserInfo', 'userinfo']
 
-/** Common paths of the user's call: the sign-in's own, and those below its folders. */
 function likelyUserPaths(signInPath: string): string[] {
   const slash = signInPath.endsWith('/') ? '/' : ''
   const folders = signInPath.split('/').filter(Boolean)
@@ -105,7 +95,6 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
   if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
 }
 
-/** From the sign-in's response, or a second call that answers who the user is. */
 async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
   const { reply: like, username } = session
   const told = answers.text('user-path')
@@ -138,7 +127,6 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push(['routes', text])
 }
 
-/** How the back-end refuses a token that has ended, and where its errors have their text. */
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const { client, answers, draft, session } = look
   const { refusal, reply: like } = session

@@ -48,9 +48,10 @@ export async function askSignIn(answers: Answers) {
 }
 
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
-  const message = 'GET paths of the back-end that the console needs, separated by blanks'
-  const told = (answers.values['route'] ?? []) as string[]
-  const paths = told.length > 0 ? told : (await answers.optional(message)).match(/\S+/g)
+  const message =
+    'GET paths of the back-end that the console needs, separated by blanks (empty: none)'
+  const told = answers.values['route'] as string[] | undefined
+  const paths = told ?? (await answers.ask('routes', { message, initial: '' })).match(/\S+/g)
   const routes: DraftRoute[] = []
   for (const text of paths ?? []) {
     const taken = routes.map(({ name }) => name)

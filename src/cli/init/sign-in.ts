@@ -1,9 +1,11 @@
 /** Signs in at a back-end: under a made-up name, which shows how it refuses, and then once. */
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { textAt } from '../../json/values.ts'
 import type { CsrfConfig } from '../../config/schema/upstreams.ts'
 import { fill } from '../../login/back-end-call.ts'
 import { cookiesAfter } from '../../login/login-response.ts'
+import { cookieName } from '../../session/cookie-header.ts'
 import type { Answers } from '../prompt.ts'
 import { type Access, type Client, isOk, isSuccess, type Reply } from './client.ts'
 import { codeOf, find, membersOf, messageOf } from './detect.ts'
@@ -12,7 +14,6 @@ import { askSignIn } from './questions.ts'
 
 const likelyRefused = [400, 401, 403, 404, 422]
 
-/** The steps of `init` share the client, the user's answers and the draft of the files. */
 export interface Look {
   readonly client: Client
   readonly answers: Answers
@@ -38,8 +39,9 @@ export async function signIn({ client, answers, draft }: Look) {
   const reply = await post(client, call, { username, password }, before)
   const { token, cookies, csrf, source } = credentialIn(reply, before)
   const hasAnswer = isOk(reply) && (reply.body === undefined || isSuccess(reply))
-  const isIn = hasAnswer || isElsewhere(reply, refusal)
-  if (!isIn || (token === undefined && isAlike(reply, refusal))) {
+  // A form that answers with redirects.
+  const isElsewhere = reply.place !== undefined && reply.place !== refusal.place
+  if (!(hasAnswer || isElsewhere) || (token === undefined && isAlike(reply, refusal))) {
     return (
       `The sign-in was refused (${reply.summary}). Are the user name and password right, and ` +
       `the members of its body (${Object.keys(body).join(', ')}, as ${format})?`
@@ -100,7 +102,6 @@ const csrfHeaders = new Map([
   ['_xsrf', 'x-xsrftoken']
 ])
 
-/** @param place of the token */
 function csrfOf(cookies: readonly string[], place: string): CsrfConfig | undefined {
   const cookie = cookies.find(name => isAgainstForgery.test(name))
   if (cookie !== undefined) return { cookie, header: csrfHeaders.get(cookie) ?? 'x-csrf-token' }
@@ -110,7 +111,6 @@ function csrfOf(cookies: readonly string[], place: string): CsrfConfig | undefin
 
 /**
  * Of a made-up account: the real one must not be locked out, and its password goes to no other path.
- * @param like the name of the real account
  * @returns a text that says why there is none
  */
 async function askRefusal(client: Client, call: SignInCall, like: string, access?: Access) {
@@ -127,13 +127,6 @@ async function askRefusal(client: Client, call: SignInCall, like: string, access
   return `${call.path} is no sign-in (${summary}). The password has not been sent.`
 }
 
-const nameOf = (cookie: string) => cookie.split('=', 1)[0] ?? ''
-
-/** Of a form that answers with redirects: another place than that of a wrong password. */
-function isElsewhere(reply: Reply, refusal: Reply): boolean {
-  return reply.place !== undefined && reply.place !== refusal.place
-}
-
 function credentialIn({ body, headers }: Reply, before?: Access) {
   const path = (find(body, 'token') ?? find(body, 'csrf'))?.path
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)
@@ -142,7 +135,7 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
   const inHeader = header && String(headers[header]).split(' ').at(-1)
   const setCookie = [headers['set-cookie'] ?? []].flat()
   const former = before?.credential.cookies ?? ''
-  const names = [...former.split('; '), ...setCookie].map(nameOf)
+  const names = [...former.split('; '), ...setCookie].map(cookieName)
   const cookies = cookiesAfter(former, setCookie, names) || undefined
   const csrf = csrfOf(names, path ?? header ?? '')
   return {
@@ -184,11 +177,9 @@ function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonl
 
 /** The same status, place, code and members: nothing tells both apart. */
 function isAlike(left: Reply, right: Reply): boolean {
-  const paths = ({ body }: Reply) =>
-    membersOf(body)
-      .map(({ path }) => path)
-      .join()
-  const isSameCode = codeOf(left.body)?.value === codeOf(right.body)?.value
-  const isSameStatus = left.status === right.status && left.place === right.place
-  return isSameStatus && isSameCode && paths(left) === paths(right)
+  const [one, other] = [left, right].map(({ status, place, body }) => {
+    const paths = membersOf(body).map(({ path }) => path)
+    return [status, place, codeOf(body)?.value, ...paths]
+  })
+  return isDeepStrictEqual(one, other)
 }

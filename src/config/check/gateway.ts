@@ -36,11 +36,12 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
       'health checks only. Set ops.secret, or listen on 127.0.0.1'
     report.warn(['ops', 'listen'], message)
   }
-  if (ops.role === undefined || ops.tls !== undefined || ops.trustedProxies.length > 0) return
+  if (ops.tls !== undefined || ops.trustedProxies.length > 0) return
   const message =
-    `passwords of operators would cross the network in clear: ops.listen is "${ops.listen}". ` +
+    `would cross the network in clear: ops.listen is "${ops.listen}". ` +
     'Set `ops.tls`, or `ops.trustedProxies` to the proxy that ends TLS, or listen on 127.0.0.1'
-  report(['ops', 'role'], message)
+  if (ops.role !== undefined) report(['ops', 'role'], `passwords of operators ${message}`)
+  else if (ops.secret !== undefined) report.warn(['ops', 'secret'], message)
 }
 
 const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {

@@ -79,6 +79,12 @@ function checkTokens(source: UpstreamLogin, report: Report): void {
   if (refresh !== undefined && token === undefined) {
     report(['refresh'], 'needs `token`, the token to renew')
   }
+  if (refresh === undefined && expires !== undefined) {
+    const message =
+      'ends no session: it says when to renew a token, and there is no `refresh`. ' +
+      'Set `sessionEnded` of the upstream, or `session.absolute` below it'
+    report.warn(['expires'], message)
+  }
   const { roleMap: _, from, ...members } = user
   // The response of `from` is another one than that with the token.
   const secrets = from === undefined ? [token, refreshToken] : []

@@ -82,6 +82,7 @@ export const logout = s.optional(
   {
     path: s.path('The sign-out call.'),
     method: s.oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
+    query: s.may.pairs(Type.String(), `Members of the query. ${placeholders}`),
     body: s.may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
       examples: [{ refresh_token: '{refreshToken}' }]
     }),
@@ -94,6 +95,7 @@ export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a b
   upstream: s.upstreamName('An upstream of `routes.yaml`.'),
   before: s.maybe(s.path('A call (GET) before it, whose `cookies` it sends, such as for CSRF.')),
   path: s.path('The back-end’s sign-in call (POST).'),
+  query: s.pairs(Type.String(), 'Members of its query.', { examples: [{ _format: 'json' }] }),
   format: bodyFormat,
   body: s.pairs(Type.Unknown(), 'The request body, with what the user typed.', {
     default: { username: '{username}', password: '{password}' },

@@ -130,6 +130,9 @@ function documentOf(title: string, body: Html): Html {
     </html>`
 }
 
+/** Texts of `partsOf` about parts that work. */
+const informing: ReadonlySet<string> = new Set(['in this process', 'up'])
+
 type Replica = ReplicasStatus['replicas'][number]
 type Finding = readonly [...Notice, which: readonly string[]]
 
@@ -139,8 +142,8 @@ export function attention(
   replicas: readonly Replica[],
   lockouts: number
 ): Notice[] {
-  const { sessions: _, ...parts } = partsOf(state)
-  const ofParts = Object.entries(parts).map(([name, text]): Finding => {
+  const needing = Object.entries(partsOf(state)).filter(([, text]) => !informing.has(text))
+  const ofParts = needing.map(([name, text]): Finding => {
     const tone = name === 'maintenance' ? 'warn' : 'bad'
     return [tone, places.some(([path]) => path === name) ? name : '', name, [text]]
   })

@@ -23,7 +23,6 @@ t.test('a route for a configured back-end: once in the file, it serves rows', as
   const add = ['routes', 'add', 'GET', `/api/more=${yudao.list.path}`, '--user', username]
   const printed = await run([...add, '-c', folder], { input: password })
   t.match(printed, { code: 0, err: /^$/, out: /rows at data\.list, total at data\.total/ })
-  t.notMatch(printed.out, /^ {2}- /m, 'the config has a shape for it already')
   t.match(printed.out, /routes:\n.*path: \/api\/more\n.*rewrite: \/admin-api/s)
   t.notMatch(printed.out, 'Notice 1', 'no value is shown')
   const made = backend.calls
@@ -33,8 +32,9 @@ t.test('a route for a configured back-end: once in the file, it serves rows', as
   t.equal(readFileSync(file, 'utf8'), before)
   const wrong = await run([...add, '-c', folder], { input: 'wrong' })
   t.match(wrong, { code: 1, err: /The sign-in was refused\. / })
-  const [, route = ''] = printed.out.split(/^routes:\n/m)
-  writeFileSync(file, before.replace(/^routes:\n/m, `routes:\n${route}`))
+  const [, route = '', shape = ''] = printed.out.split(/^(?:routes|shapes):\n/m)
+  const withRoute = before.replace(/^routes:\n/m, `routes:\n${route}`)
+  writeFileSync(file, withRoute.replace(/^shapes:\n/m, `shapes:\n${shape}`))
   const gateway = await gatewayOn(t.after, folder)
   const { list } = await signInAndGet(gateway, { username, password }, '/api/more')
   t.match(list, { success: true, total: 25 })

@@ -266,6 +266,8 @@ t.test('the origin that a trusted proxy tells is believed from it alone', async 
   const behind = await testGateway(t.after, { gateway: { ops: trusting } })
   const signedIn = await signInToOps(behind.opsUrl, 'alice', { headers })
   t.match(signedIn, { status: 303, headers: { 'set-cookie': [/^__Host-.*Secure$/] } })
+  const written = { ...headers, 'x-forwarded-host': 'ops.example.com:443' }
+  t.equal((await signInToOps(behind.opsUrl, 'alice', { headers: written })).status, 303)
   t.equal((await signInToOps(behind.opsUrl)).status, 403, 'past the proxy, in clear')
   const foreign = { 'x-forwarded-host': 'evil.example', 'origin': 'https://evil.example' }
   const evil = { headers: { ...headers, ...foreign } }

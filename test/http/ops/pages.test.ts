@@ -292,6 +292,7 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   const signedIn = await operatorAt(one.opsUrl)
   const latency = /^console_gateway_redis_latency_seconds 0\.\d/m
   await until('Redis was checked', async () => latency.test(await one.metrics()))
+  t.notMatch(await text(), /redis:/, 'what works needs no attention')
   await redis.kill()
   await until('it is noticed', async () => /redis: away/.test(await text()))
   t.match(await signedIn.call('/ops/'), { status: 200, text: /redis: away/ })

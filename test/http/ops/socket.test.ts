@@ -9,14 +9,15 @@ import { run, runProcess } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
 import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { callOps } from '../../support/operator.ts'
+import { testRedis } from '../../support/redis.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8)
 
 /** A config folder whose gateways have their sockets in a folder of their own. */
-async function place(t: Test, ops: object = {}) {
+async function place(t: Test, ops: object = {}, more: object = {}) {
   const sockets = join(temporaryFolder(), 'sockets')
-  const folder = await configFolder({ gateway: { ops: { socket: sockets, ...ops } } })
+  const folder = await configFolder({ gateway: { ops: { socket: sockets, ...ops } }, ...more })
   const command = async (...words: string[]) => await run([...words, '--config', folder])
   return { sockets, folder, command, begin: async () => await testGateway(t.after, folder) }
 }
@@ -51,6 +52,19 @@ t.test('of several processes each is asked and named; those of other configs are
   t.equal(err.match(/^process [0-9a-f]{8}:$/gm)?.length, 2)
   t.match(await command('users', 'block', 'bob'), { code: 0 })
   t.match(await run(['status', '--config', '/nowhere']), { code: 1, err: /no folder \/nowhere/ })
+})
+
+t.test('what several processes share in Redis is listed and ended once', async t => {
+  const { url } = await testRedis(t.after)
+  const { command, begin } = await place(t, {}, { redis: { url, commandTimeout: '30s' } })
+  const [one, other] = await Promise.all([begin(), begin()])
+  await Promise.all([one.ready(), other.ready()])
+  await one.signIn('alice')
+  await other.signIn('alice')
+  const ended = { code: 0, out: 'closed: 2\n', err: '' }
+  t.match(await command('sessions', 'close', 'alice'), ended)
+  t.match(await command('users', 'block', 'bob'), { code: 0 })
+  t.match(await command('users', 'unblock', 'bob'), { code: 0, out: 'unblocked: bob\n', err: '' })
 })
 
 t.test('a socket that a killed process left is removed by the next', async t => {
