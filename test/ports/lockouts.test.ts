@@ -6,7 +6,7 @@ import { createRedisLockouts, lockoutsWithFallback } from '../../src/limits/redi
 import { createRedisDialler } from '../../src/services/redis.ts'
 import { bucketOf, lockoutsContract } from './lockouts.ts'
 import { passTime, stopClock } from '../support/clock.ts'
-import { redisConfig } from '../support/config.ts'
+import { redisConfig } from '../support/sessions.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 

@@ -1,6 +1,6 @@
 /** One request on a connection of its own, which is closed after it; also such as no browser sends. */
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { text as textOf } from 'node:stream/consumers'
 
@@ -18,15 +18,9 @@ export interface Call {
   readonly localAddress?: string
 }
 
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  // What a client would read; tests name the members they expect.
-  readonly json: any
-}
+export type Answer = Awaited<ReturnType<typeof callOnce>>
 
-export async function callOnce(url: string, options: Call = {}): Promise<Answer> {
+export async function callOnce(url: string, options: Call = {}) {
   const { json, headers = {}, timeoutMs = 15_000, path, localAddress } = options
   const { body = json === undefined ? undefined : JSON.stringify(json) } = options
   const sent = { ...(json !== undefined && { 'content-type': 'application/json' }), ...headers }
@@ -42,11 +36,12 @@ export async function callOnce(url: string, options: Call = {}): Promise<Answer>
     signal: AbortSignal.timeout(timeoutMs)
   })
   asked.end(body)
-  const [response] = await once(asked, 'response')
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
   const text = await textOf(response)
-  let parsed: unknown
+  // What a client would read; tests name the members they expect.
+  let parsed: any
   try {
     parsed = JSON.parse(text)
   } catch {}
-  return { status: response.statusCode, headers: response.headers, text, json: parsed }
+  return { status: response.statusCode ?? 0, headers: response.headers, text, json: parsed }
 }

@@ -1,10 +1,19 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { createBackend } from '../../../examples/backend/server.ts'
 import { run } from '../../support/command.ts'
-import { drawTerminal, pictureFile, recordInit } from '../../support/init-recording.ts'
 import { askedInit, gatewayOn, newFolder, runInit, signInAndGet } from '../../support/init.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
 const password = 'ant.design'
@@ -163,11 +172,40 @@ t.test('a route that the config cannot have is left out, and the folder starts',
   t.equal((await (await gatewayOn(t.after, folder)).call('/api/orders')).status, 401)
 })
 
-t.test('at a terminal all is asked for, as the picture of README shows it', async t => {
-  // node test/support/init-recording.ts draws it.
-  const lines = await recordInit()
-  t.equal(drawTerminal(lines), readFileSync(pictureFile, 'utf8'))
-  t.notMatch(lines.join(), password)
+t.test('at a terminal all is asked for, as the picture of getting started shows it', async t => {
+  const backend = createBackend({ port: 0 })
+  t.after(() => backend.close())
+  const url = await backend.listen()
+  // A long path would be broken.
+  const place = temporaryFolder()
+  cpSync('examples/console', join(place, 'dist'), { recursive: true })
+  const answers = [
+    ['The console: ', join(place, 'dist')],
+    ['Its preset', ''],
+    ['URL of the back-end', url],
+    ['GET paths', '/orders'],
+    ['Preset of the back-end', ''],
+    ['Who vouches', ''],
+    ['Path of its sign-in', '/auth/login'],
+    ['Members of its body', 'login,secret'],
+    ['Its format', ''],
+    ['An account', 'dora'],
+    ['Its password', password],
+    ['Write the files', 'y']
+  ] as const
+  const { shown } = await askedInit(join(place, 'shop'), [], answers)
+  t.notMatch(shown, password)
+  const plain = (text: string) => stripVTControlCharacters(text).replaceAll(/\s+/g, ' ')
+  let printed = plain(shown).replaceAll(url, 'http://127.0.0.1:9001').replaceAll(`${place}/`, '')
+  const picture = readFileSync('docs/images/init.svg', 'utf8').matchAll(/<text .*>(.*)<\/text>/g)
+  const [command, ...lines] = Array.from(picture, ([, text = '']) => plain(text))
+  t.equal(command, '$ npx console-gateway init shop')
+  t.equal(lines.filter(line => line.startsWith('◇')).length, answers.length)
+  // What was typed is printed again and again before.
+  for (const line of lines) {
+    t.ok(printed.includes(line), line)
+    printed = printed.slice(printed.indexOf(line) + line.length)
+  }
 })
 
 t.test('after a wrong answer the others are kept; a header may be an option', async t => {
