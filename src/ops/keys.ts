@@ -4,15 +4,13 @@ import { clientAddress } from '../app/hooks/address.ts'
 import { createKey, listKeys, revokeKey } from '../session/keys.ts'
 import { secretOperator } from './operator.ts'
 import { addRoute, type Desk } from './routes.ts'
-import { count, forMs, list, object, optional, text, time } from './schemas.ts'
+import { count, forMs, like, list, object, optional, text, time } from './schemas.ts'
 
 export type KeyJson = Static<typeof key>
 export type CreatedKey = Static<typeof created>
 
 const standardMs = 90 * 86_400_000
-const name = text('At most 63 letters, digits, dots, dashes and underscores.', {
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
-})
+const name = like('^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$', 'At most 63 letters, digits, and . _ -')
 const role = text('', { minLength: 1, maxLength: 255 })
 const newKey = object({
   name,

@@ -6,7 +6,7 @@ import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
-import { type UserId, userKey } from '../session/types.ts'
+import { userKey } from '../session/types.ts'
 import { addRoute, type Desk, orUnavailable } from './routes.ts'
 import { count, flag, list, name, number, object, optional, text } from './schemas.ts'
 import { findNamed } from './users.ts'
@@ -73,11 +73,7 @@ export function limitsOf({ config, highestUse }: Desk): LimitRow[] {
   })
 }
 
-export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimit[]> {
-  return await countsOf(desk, [callerOfUser(userKey(user))])
-}
-
-async function countsOf({ config, counts }: Desk, subjects: readonly string[]) {
+export async function countsOf({ config, counts }: Desk, subjects: readonly string[]) {
   const asked = Promise.all(subjects.map(each => counts.ofCaller(each)))
   const counted = await orUnavailable(asked, 'counts')
   const entries = counted.flat().map(({ limit, used }) => {

@@ -79,7 +79,6 @@ export function closableRoutes({ config }: Desk): string[] {
   return [...Object.keys(config().routes.routes), 'login']
 }
 
-/** @throws GatewayError for a route that config does not have */
 function readMaintenance(body: Static<typeof beginBody>, desk: Desk): Closing {
   const known = new Set(closableRoutes(desk))
   const unknown = body.routes?.find(route => !known.has(route))

@@ -134,7 +134,6 @@ export async function orUnavailable<T>(result: Promise<T>, what: string): Promis
   })
 }
 
-/** @throws GatewayError */
 export async function doAct(
   { kind, run, secret }: Pick<Act, 'kind' | 'secret' | 'run'>,
   body: object,
@@ -168,7 +167,6 @@ export async function doAct(
   }
 }
 
-/** Lists and members of members as text. */
 function scalarsOf(details: object): AuditEntry['detail'] {
   const texts = Object.entries(details).map(([name, value]) => [
     name,

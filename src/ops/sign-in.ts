@@ -156,7 +156,6 @@ function providerFor(options: Options, source: OidcSource) {
   }
 }
 
-/** Sets the cookie. @throws GatewayError for whoever may not */
 async function signIn(
   options: Options,
   reply: FastifyReply,
@@ -178,7 +177,6 @@ async function signIn(
   }
 }
 
-/** @throws `error` */
 function refuse({ log }: Options, request: FastifyRequest, error: unknown, user?: string): never {
   const { code, cause } = toGatewayError(error)
   const fields = { user, address: clientAddress(request), code, reason: cause && reasonOf(cause) }

@@ -9,9 +9,6 @@ import { addRoute, type Desk } from './routes.ts'
 import { flag, like, list, name, object, optional, text, time } from './schemas.ts'
 import { planAnswer, reloadAnswer, replicasAnswer, statusAnswer } from './state-schemas.ts'
 
-/** Whether the operator accepts that most sessions of file users end: only `true` does. */
-const reloadBody = object({ yes: optional(Type.Unknown()) })
-
 const requestQuery = object({
   id: optional(
     like('^[A-Za-z0-9_.-]{1,64}$', 'Of `X-Request-Id`: up to 64 letters, digits, and _ . -')
@@ -104,7 +101,8 @@ export function addStateRoutes(ops: FastifyInstance, desk: Desk): void {
   })
   addRoute(ops, '/reload', 'Reads the config files and runs their config.', {
     kind: 'config.reload',
-    takes: reloadBody,
+    // That most sessions of file users may end: only `true` says so.
+    takes: object({ yes: optional(Type.Unknown()) }),
     answer: reloadAnswer,
     run: async ({ yes }, { operator }) => await desk.reload(yes === true, operator)
   })

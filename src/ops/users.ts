@@ -129,7 +129,6 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   return { sessions: all.flat() }
 }
 
-/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
   const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
   signOut(ended.sessions)
@@ -151,11 +150,9 @@ async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promis
   return { closed: await endSessions(desk, of, id), of }
 }
 
-type Store = Pick<SessionStore, 'scan'>
-
 /** Users who fit, each once: their name may have changed between two sign-ins. */
 async function findUsers(
-  store: Store,
+  store: SessionStore,
   part: string,
   fits: (user: SignedIn) => boolean,
   max = Infinity
@@ -168,7 +165,11 @@ async function findUsers(
   return [...found.values()].slice(0, max)
 }
 
-export async function findNamed(store: Store, named: string, { by, source }: NamedUser = {}) {
+export async function findNamed(
+  store: SessionStore,
+  named: string,
+  { by, source }: NamedUser = {}
+) {
   return await findUsers(store, named, each => {
     const names = { id: each.id, name: each.username }
     const isNamed = by === undefined ? Object.values(names).includes(named) : names[by] === named

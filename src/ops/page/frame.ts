@@ -71,7 +71,6 @@ export function frame(
   )
 }
 
-/** @param page its address, which is shown after the sign-in */
 export function signInPage(
   { form, providers }: Pick<OperatorSignIn, 'form' | 'providers'>,
   page: string,
@@ -119,7 +118,6 @@ function documentOf(title: string, body: Html): Html {
         <meta charset="utf-8" />
         <title>${title} · Console Gateway</title>
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
         <link rel="icon" href="/ops/icon.svg" />
         <link rel="stylesheet" href="/ops/page.css" />
         <script type="module" src="/ops/live.js"></script>

@@ -71,8 +71,6 @@ const open = { config: { isOpen: true } }
 /** A HEAD, of a program that looks at links, must not use a link or a sign-in up. */
 const once = { ...open, exposeHeadRoute: false }
 
-const linkOver = 'This link was used before, or is too old.'
-
 export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Desk): void {
   addFiles(ops)
   for (const path of ['/', '/ops']) {
@@ -102,7 +100,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Des
         const { operator } = request
         const { searchParams } = addressOf(request)
         if (operator === undefined) {
-          const failure = searchParams.has('link') ? linkOver : undefined
+          const failure = searchParams.has('link')
+            ? 'This link was used before, or is too old.'
+            : undefined
           return signInPage(signIn, pageOf(request), failure).text
         }
         // An address holds no text of its own.
@@ -128,7 +128,6 @@ async function notices(desk: Desk) {
   return attention(desk.state(), (await desk.replicas()).replicas, total)
 }
 
-/** @returns where to go on @throws GatewayError */
 async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply): Promise<string> {
   const { request } = reply
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()

@@ -65,17 +65,12 @@ export function list(title: string, lines: readonly Content[]): Html | false {
   )
 }
 
-interface Look {
-  readonly fields?: Content
-  readonly isDanger?: boolean
-}
-
 /** A button that asks first, in a popover of the browser: without scripts. */
 export function act(
   label: string,
   text: Content,
   [path, body]: readonly [path: string, body?: object],
-  { fields, isDanger = false }: Look = {}
+  { fields, isDanger = false }: { readonly fields?: Content; readonly isDanger?: boolean } = {}
 ): Html {
   const json = JSON.stringify(body ?? {})
   const id = encodeURIComponent(`act ${path} ${json}`)

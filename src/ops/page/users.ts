@@ -1,9 +1,10 @@
 import { html, type Html } from '../../app/hooks/html.ts'
 import { isBlockOf } from '../../session/blocked-users.ts'
 import { listKeys } from '../../session/keys.ts'
-import type { UserId } from '../../session/types.ts'
+import { type UserId, userKey } from '../../session/types.ts'
+import { callerOfUser } from '../../limits/plan.ts'
 import type { KeyJson } from '../keys.ts'
-import { type CallerLimit, countsOfUser } from '../limits.ts'
+import { type CallerLimit, countsOf } from '../limits.ts'
 import { listLockouts, type LockoutJson } from '../lockouts.ts'
 import type { Desk } from '../routes.ts'
 import {
@@ -93,7 +94,7 @@ async function userView(desk: Desk, user: UserId): Promise<Page> {
   const { id, source } = user
   const [sessions, limits, found] = await Promise.all([
     sessionsOf(desk.sessions, user),
-    countsOfUser(desk, user),
+    countsOf(desk, [callerOfUser(userKey(user))]),
     desk.failures.find({ user: id, last: requestsOfUser })
   ])
   const name = sessions[0]?.user ?? found.requests.find(({ user: each }) => each)?.user ?? id
