@@ -119,6 +119,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
+    // It is whole, whatever length it tells: undici would fail a 304 with that of the full response.
+    if (status === 204 || status === 304) return this.onResponseEnd()
     this.#startBodyClock()
     if (isEmpty) return
     if (this.#isEvents || Number(length) > collectBytes) this.startStream()
