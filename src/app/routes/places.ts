@@ -26,7 +26,7 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
     const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
-    const isWithin = upstream.addresses.some(({ origin }) => origin === url.origin)
+    const isWithin = upstream.addresses.some(({ origin }) => isAt(request, url, origin))
     if (isWithin) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
     const told = request.server.gateway.forwardedHost(request)
@@ -78,6 +78,15 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
         .map(cookie => publicCookie(cookie, path => toPublic(request, path)))
     }
   }
+}
+
+/** At the address, or as back-ends write it from the scheme that they were told, some with its port. */
+function isAt({ protocol }: FastifyRequest, place: URL, origin: string): boolean {
+  const { host, hostname } = new URL(origin)
+  const hosts = [host, hostname]
+  return (
+    place.origin === origin || (place.protocol === `${protocol}:` && hosts.includes(place.host))
+  )
 }
 
 /** Without its `Domain`, that of the upstream, and with its path as browsers see it. */
