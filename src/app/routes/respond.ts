@@ -103,8 +103,11 @@ function createDescribing(
 ) {
   const { setCookies = [], framedByConsole, cache } = target.written
   const hasOneSource = shaping?.parts === undefined
+  const sources = Object.values(config.gateway.login.sources)
+  const renewed = sources.map(each => each.kind === 'upstream-login' && each.renewedToken)
   const toClientHeaders = responseHeaders({
     setCookies: plainCookies(setCookies),
+    credentials: renewed.filter(name => typeof name === 'string'),
     mayCache: access === 'public' && hasOneSource,
     shaped: shaping !== undefined
   })
@@ -119,6 +122,7 @@ function createDescribing(
     const { status, headers } = response
     const sent = toClientHeaders(headers)
     mapPlaces(request, response, sent)
+    request.hasByteHeaders = Object.values(sent).some(each => /[^\0-\x7f]/.test(String(each)))
     reply.code(status).headers(sent)
     if (headers['vary'] !== undefined) {
       const names = joinedVary(varyOf(reply), headers['vary'], notVaried)

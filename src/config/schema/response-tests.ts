@@ -39,7 +39,7 @@ const outcome = testOf(
 export const outcomesOf = (refused: string) =>
   s.list(
     outcome,
-    'What responses mean; the first that matches counts. Default: `success` is 200 or 201, and ' +
+    'What responses mean; the first that matches counts. Default: `success` is 200, 201 or 204, and ' +
       `\`refused\` ${refused}.`,
     { examples: [[{ is: 'refused', path: 'code', in: [401] }]] }
   )
