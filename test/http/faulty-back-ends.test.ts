@@ -149,7 +149,8 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
     ['an end', ends('')],
     ['an end within the fields', ends(`${ok}X-Half: `)],
     ['a reset within the body', resets(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
-    ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)]
+    ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
+    ['one that was the last', ends(`${ok}Connection: close\r\nContent-Length: 9\r\n\r\n{}`)]
   ],
   'upstream.invalid': [
     ...['2\r\nContent-Length: 3', '-2'].map(length => invalid(`Content-Length: ${length}`)),
