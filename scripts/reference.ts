@@ -18,7 +18,7 @@ const shortNames: Readonly<Record<string, string>> = {
   'names joined by dots, such as result.items': 'a member',
   'a name in lower case with dashes': 'a name',
   'a path such as /admin, with no / or * at its end and no empty or dot segments': 'a path',
-  'a path that begins with /, with no empty or dot segments': 'a path',
+  'a path that begins with /, without a query, and with no empty or dot segments': 'a path',
   [publicTemplate.expected]: 'a path',
   'a header name in lower case, such as x-user-id': 'a header'
 }
@@ -67,8 +67,8 @@ for (const [file, page] of [
 }
 
 function configurationPage(): string {
-  const parts = fileSchemas.map(([, schema]) =>
-    [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema)].join('\n')
+  const parts = fileSchemas.map(([name, schema]) =>
+    [`## \`${name}.yaml\``, '', schema.description ?? '', '', ...section(schema)].join('\n')
   )
   return `# Configuration
 
@@ -245,7 +245,7 @@ function valueText(member: Node): string {
   if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
   if (member.type === 'array') {
-    return member.maxItems === undefined ? 'a list' : `a list, at most ${member.maxItems} items`
+    return 'a list'
   }
   if (member.type === 'object' || member.anyOf?.some(isDescribed)) return 'a mapping'
   if (isAnything(member)) return 'any value'

@@ -93,6 +93,7 @@ export async function askAndShow<Answer, V>(
   return shown.code ?? (isRefusal === true ? 3 : 0)
 }
 
+/** @throws CommandError; UsageError for words that the gateway does not take */
 export async function ask<Answer>(
   gateway: Connection | undefined,
   ...[place, { query = {}, body } = {}]: Asked
@@ -106,7 +107,8 @@ export async function ask<Answer>(
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
     const reason = typeof error === 'string' ? error : noReason
-    throw new CommandError(`The gateway answered ${status}: ${printableLines(reason)}`)
+    const text = `The gateway answered ${status}: ${printableLines(reason)}`
+    throw status === 400 ? new UsageError(text) : new CommandError(text)
   }
   if (members === undefined) {
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)

@@ -6,13 +6,13 @@ import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
-import { toGatewayError } from '../errors/errors.ts'
+import { reasonOf, toGatewayError } from '../errors/errors.ts'
 import { tryJson } from '../json/body.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
-import { loadModules, reasonOf, type ShapeUse } from '../shaping/module.ts'
+import { loadModules, type ShapeUse } from '../shaping/module.ts'
 import { compileShape } from '../shaping/shape.ts'
 import type { Output } from './command.ts'
 import { paint, stepLines } from './output.ts'
@@ -180,7 +180,7 @@ async function traceShape(
       after = await apply(after, use)
     } catch (error) {
       const { code, cause } = toGatewayError(error)
-      return [...done, { operation, failed: `${code}: ${reasonOf(cause as Error)}` }]
+      return [...done, { operation, failed: `${code}: ${reasonOf(cause)}` }]
     }
     done.push({ operation, after, missing })
   }

@@ -8,8 +8,8 @@ import { createUpstream } from '../proxy/upstream.ts'
 import type { Session } from '../session/types.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { Answers } from './prompt.ts'
-import { createClient, isSuccess } from './init/client.ts'
-import { shapeOf } from './init/detect.ts'
+import { createClient, isSuccess, type Reply } from './init/client.ts'
+import { codeOf, shapeOf } from './init/detect.ts'
 import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
 
@@ -21,11 +21,21 @@ export async function routes(invocation: Invocation): Promise<void> {
   const route = routeFor(target, Object.keys(config.routes.routes))
   const upstream = upstreamOf(config, values['upstream'])
   const reply = await call(config, upstream, route.path, new Answers(invocation))
-  if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
-  const seen = shapeOf(reply, sourceOf(config, upstream)?.message)
+  const source = sourceOf(config, upstream)
+  if (!isSuccess(reply) || hasOtherCode(reply, source)) {
+    throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
+  }
+  const seen = shapeOf(reply, source?.message)
   const shapes = {}
   const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
   io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: filled(shapes) })}`)
+}
+
+/** Whether it has the member by which a sign-in is a success, with another value. */
+function hasOtherCode({ body }: Reply, source: ReturnType<typeof sourceOf>): boolean {
+  const success = source?.outcomes.find(({ is }) => is === 'success')
+  const code = codeOf(body)
+  return success?.path === code?.path && success?.in?.includes(code?.value ?? '') === false
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {

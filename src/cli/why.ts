@@ -1,5 +1,5 @@
 import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
-import { formatMs, storyOf } from '../observability/request-story.ts'
+import { duration, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
 import { type Columns, type Output, type Shown, tableOf } from './command.ts'
 import { paint, stepLines, tableText } from './output.ts'
@@ -16,7 +16,7 @@ const columns: Columns<KeptRequest> = {
   WHAT: ({ method, path }) => `${method} ${path}`,
   STATUS: ({ status }) => String(status),
   CODE: ({ code = '' }) => code,
-  TIME: ({ ms }) => formatMs(ms)
+  TIME: ({ ms }) => duration(ms)
 }
 
 export function requestsOf(found: FoundRequests, id: string | undefined, stream: Output): Shown {
@@ -35,8 +35,8 @@ export function requestsOf(found: FoundRequests, id: string | undefined, stream:
   return { painted: parts.join(''), code: requests.length > 0 ? 0 : 3 }
 }
 
-export function storyText(request: KeptRequest, stream: Output): string {
+function storyText(request: KeptRequest, stream: Output): string {
   const { method, path, status, ms } = request
-  const head = printable(`${method} ${path} → ${status}, ${formatMs(ms)}`)
+  const head = printable(`${method} ${path} → ${status}, ${duration(ms)}`)
   return [paint('bold', head, stream), ...stepLines(storyOf(request)), ''].join('\n')
 }

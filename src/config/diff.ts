@@ -20,7 +20,7 @@ import { usersSchema } from './schema/users.ts'
 export interface Change {
   readonly file: ConfigFile | 'users'
   readonly path: string
-  /** For operators; never contains a secret's value. */
+  /** Never contains a secret's value. */
   readonly text: string
   /** Whether it needs a restart; others take effect at once. */
   readonly restart: boolean
@@ -28,7 +28,7 @@ export interface Change {
 
 const usersFile = asNode(usersSchema)
 
-/** In the order of the files; an added or removed member is one change, whatever it contains. */
+/** An added or removed member is one change, whatever it contains. */
 export function configChanges(before: Config, after: Config): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
@@ -60,7 +60,7 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
 
 type Contents = Readonly<Record<string, unknown>>
 
-/** Of files that both name. One that is added or removed is reported as the key that names it. */
+/** Of files that both name: others are reported as the key that names them. */
 function contentChanges(kind: string, before: Contents, after: Contents): Change[] {
   return Object.keys(after)
     .filter(name => Object.hasOwn(before, name) && !isDeepStrictEqual(before[name], after[name]))
@@ -129,13 +129,10 @@ function show(at: Node, value: unknown): string {
   return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
 }
 
-/** 64 bits: enough to tell configs of one installation apart. */
-const hexDigits = 16
-
-/** Milliseconds where there are hundreds of routes. */
+/** A hash takes milliseconds where there are hundreds of routes. */
 const hashes = new WeakMap<Config, string>()
 
-/** Without one of config, for this process alone. */
+/** Where config has no secret. */
 const ownKey = randomBytes(32)
 
 /** It reveals nothing of secrets: its key is the first of `session.secrets`. */
@@ -145,12 +142,12 @@ export function configHash(config: Config): string {
   const { gateway, routes, limits, users, contracts, modules } = config
   const [key = ownKey] = gateway.session.secrets
   const text = canonical([routes, limits, users, contracts, modules])
-  const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, hexDigits)
+  const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, 16)
   hashes.set(config, hash)
   return hash
 }
 
-/** JSON whose members stand in the order of their names: the order of keys means nothing. */
+/** The order of keys means nothing. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>
     isRecord(member)

@@ -1,4 +1,4 @@
-/** The config that ran last, kept so that a process can start beside files that were refused since. */
+/** The config that ran last, with which a process can start beside files that were refused. */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isRecord } from '../json/values.ts'
@@ -6,7 +6,6 @@ import type { Config } from './schema/config.ts'
 
 const name = 'last-good.json'
 
-/** @throws the system's error */
 export function saveLastGood(state: string, { documents }: Pick<Config, 'documents'>): void {
   const file = join(state, name)
   const content = { at: new Date().toISOString(), documents }
@@ -15,7 +14,6 @@ export function saveLastGood(state: string, { documents }: Pick<Config, 'documen
   renameSync(`${file}.new`, file)
 }
 
-/** @returns undefined where none was kept, or it cannot be read */
 export function readLastGood(state: string) {
   try {
     const kept: unknown = JSON.parse(readFileSync(join(state, name), 'utf8'))

@@ -1,4 +1,4 @@
-/** The risks of a config change: of what callers can reach, so that another name hides none. */
+/** The risks of a change, by what callers can reach: another name hides none. */
 import { type Change, configChanges } from './diff.ts'
 import type { Config } from './schema/config.ts'
 import { isLoopback, splitHostPort } from './schema/host-port.ts'
@@ -71,7 +71,6 @@ function widerAccess(old: Access, now: Access): string | false {
   return roles.length > 0 && `is open to more roles: ${roles.join(', ')}`
 }
 
-/** What passes between clients and back-ends and did not before. */
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
   const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
   const cookies = added(namesOf(old), namesOf(now))
@@ -119,7 +118,6 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
   if (now.mode !== 'enforce') return ['no longer refuses anyone']
   const rate = now.max / now.window / (old.max / old.window)
   const atOnce = (now.burst ?? now.max) / (old.burst ?? old.max)
-  const [byBefore, byNow] = [old.by, now.by].map(by => by.toSorted().join(' and '))
   return [
     rate >= muchLooser && `is ${Math.round(rate)} times looser`,
     rate < muchLooser &&
@@ -127,7 +125,7 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
       `lets ${Math.round(atOnce)} times more requests pass at once`,
     (['routes', 'methods', 'roles'] as const).some(key => isNarrower(old[key], now[key])) &&
       'no longer applies to all requests that it applied to',
-    byBefore !== byNow && `counts by ${byNow}, it was by ${byBefore}`
+    old.by !== now.by && `counts by ${now.by}, it was by ${old.by}`
   ]
 }
 

@@ -137,3 +137,11 @@ export function toGatewayError(error: unknown): GatewayError {
   const ours = isOfClient ? (codeOfStatus[status] ?? 'request.malformed') : 'gateway.fault'
   return new GatewayError(ours, { cause: error })
 }
+
+/** One line: an upstream that is away needs no stack. */
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause)
+  const { code } = cause as NodeJS.ErrnoException
+  const text = cause.message === '' ? (code ?? cause.name) : cause.message
+  return cause.cause === undefined ? text : `${text}: ${reasonOf(cause.cause)}`
+}

@@ -1,7 +1,4 @@
-/**
- * A token bucket: `burst` at once, and `max` more in each window, evenly. All that is kept is the
- * time when it is full again (GCRA's theoretical arrival time).
- */
+/** A token bucket: `burst` at once, `max` more a window. Kept is when it is full again (GCRA). */
 export interface Rate {
   readonly max: number
   readonly windowMs: number

@@ -1,7 +1,4 @@
-/**
- * Failures of sign-in: taken before a password is looked at, and given back where it was right, so
- * that guesses at once, at any replica, do not slip past.
- */
+/** Failures of sign-in: taken before a password is looked at, since guesses may come at once. */
 import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'
 import { fullAfter, look, type Rate, roomMs } from './gcra.ts'
@@ -47,7 +44,6 @@ export interface Lockouts {
   readonly take: (buckets: readonly Bucket[]) => Promise<Taken>
   /** @param taken what `take` said of these buckets, or others with them */
   readonly giveBack: (buckets: readonly Bucket[], taken: Taken) => Promise<void>
-  /** The buckets that are used up, the first to have room first. */
   readonly list: () => Promise<Lock[]>
   readonly lift: (keys: readonly string[]) => Promise<void>
 }

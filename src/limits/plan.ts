@@ -11,7 +11,6 @@ export interface Limit {
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
   readonly keyOf: (address: string, caller: Session | undefined) => string
-  /** The key of an ended session, whose requests are counted apart. */
   readonly keyOfEnded: (session: string) => string
   readonly config: LimitConfig
 }
@@ -20,9 +19,9 @@ export interface Limit {
 export const signInRoute: string = ownRoutes.login.name
 
 export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const counted = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
-  const all = counted.map(([name, limit]) => compile(name, limit))
-  const ofSignIn = counted.map(([name, limit]) =>
+  const entries = Object.entries(limits)
+  const all = entries.map(([name, limit]) => compile(name, limit))
+  const ofSignIn = entries.map(([name, limit]) =>
     compile(name, limit, limit.routes.length > 1 ? ' sign-in' : '')
   )
   const find = (route: string, method: string, isFor: (limit: LimitConfig) => boolean) =>
@@ -30,19 +29,19 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
       ({ config }) => isForRoute(config, route) && isAmong(config.methods, method) && isFor(config)
     )
   const ofRoles = (route: string, method: string, roles: readonly string[]) =>
-    find(route, method, ({ by, roles: named }) => {
-      return (
-        !isOfAddress({ by }) && (named.length === 0 || named.some(role => roles.includes(role)))
-      )
-    })
+    find(
+      route,
+      method,
+      ({ by, roles: named }) =>
+        by !== 'address' && (named.length === 0 || named.some(role => roles.includes(role)))
+    )
 
   return {
     all,
-    /** @param route a route's name, or an endpoint's */
     of: (route: string, method: string, caller: Session | undefined): readonly Limit[] =>
       // A session of one account must not free guesses at others from limits by address.
       caller === undefined || route === signInRoute
-        ? find(route, method, isOfAddress)
+        ? find(route, method, ({ by }) => by === 'address')
         : ofKind(ofRoles(route, method, caller.identity.roles), caller),
     /** The limits of users hold for the genuine cookie of an ended session as well. */
     ofEnded: (route: string, method: string): readonly Limit[] =>
@@ -61,24 +60,21 @@ export const callerOfAddress = (address: string): string => `a:${address}`
 function compile(name: string, config: LimitConfig, apart = ''): Limit {
   const { max, window, burst = max, mode, by } = config
   const field = name + apart
-  const withAddress = by.includes('address')
-  const isOfAddressAlone = isOfAddress(config)
-  const withSession = by.includes('session')
-  const shared = by.find(each => each.startsWith('profile.'))?.slice('profile.'.length)
+  const [, shared] = /^profile\.(.+)/.exec(by) ?? []
   return {
     name,
     config,
     rate: { max, windowMs: window, burst },
     enforced: mode === 'enforce',
     keyOf: (address, caller) => {
-      if (isOfAddressAlone || caller === undefined) return `${callerOfAddress(address)} ${field}`
-      const session = withSession ? ` ${caller.id}` : ''
+      if (by === 'address' || caller === undefined) return `${callerOfAddress(address)} ${field}`
+      const session = by === 'session' ? ` ${caller.id}` : ''
       const text = shared && textAt(caller.identity.profile, shared)
       const who =
         text === undefined
           ? callerOfUser(identityKey(caller))
           : `p:${encodeURIComponent(`${shared}=${text}`.toWellFormed())}`
-      return `${who} ${field}${session}${withAddress ? ` ${address}` : ''}`
+      return `${who} ${field}${session}`
     },
     keyOfEnded: session => `e:${session} ${field}`
   }
@@ -91,17 +87,12 @@ function isForRoute({ routes }: LimitConfig, route: string): boolean {
   return routes.length === 0 ? !onlyWhereNamed.has(route) : routes.includes(route)
 }
 
-/** An empty list is one of all. */
 function isAmong(list: readonly string[], value: string): boolean {
   return list.length === 0 || list.includes(value)
 }
 
-function isOfAddress({ by }: Pick<LimitConfig, 'by'>): boolean {
-  return by.every(whom => whom === 'address')
-}
-
 function isOfKeys({ config }: Limit): boolean {
-  return config.by.includes('key')
+  return config.by === 'key'
 }
 
 /** Limits of keys stand in the place of those by which users are counted on all routes. */

@@ -1,15 +1,6 @@
-/**
- * The counts of limits in Redis: a hash for each caller, with a field for each limit: when its
- * bucket is full again, by Redis' clock, and the time that one request takes.
- */
+/** A hash for each caller: by limit, when its bucket is full again, and the time of one request. */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
-
-export interface UsedLimit {
-  readonly limit: string
-  /** Requests that are not free again. */
-  readonly used: number
-}
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -56,7 +47,8 @@ export function createRedisCounts(redis: Redis | Cluster, prefix: string) {
   return {
     tell: (key: string, rate: Rate, count: number) => add(key, rate, count),
     take: (key: string, rate: Rate) => add(key, rate, 1, roomMs(rate)),
-    ofCaller: async (caller: string): Promise<UsedLimit[]> => {
+    /** `used` are the requests that are not free again. */
+    ofCaller: async (caller: string) => {
       const [fields, time] = await Promise.all([redis.hgetall(keyOf(caller)), redis.time()])
       const now = Number(time[0]) * 1000 + Number(time[1]) / 1000
       return Object.entries(fields).map(([limit, stored]) => {

@@ -1,18 +1,11 @@
 /** Failures of sign-in in Redis: a key for each bucket, and a sorted set of those that are used up. */
-import type { Cluster, Redis, Result } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { eachMs, roomMs } from './gcra.ts'
 import { type Bucket, createMemoryLockouts, type Lockouts, type Taken } from './lockouts.ts'
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    countFailures(...args: ReadonlyArray<string | number>): Result<string[], Context>
-  }
-}
-
 /**
- * Adds failures to each bucket, unless one of them has no room for more.
  * KEYS: the buckets, then the sorted set. ARGV: 1 failure or -1, then of each bucket its name, the
- * time of a failure and the room, in milliseconds.
+ * time of a failure and the room, in milliseconds. Where one has no room, none gets a failure.
  */
 const script = `
 local time = redis.call('TIME')
@@ -41,7 +34,6 @@ if last then redis.call('PEXPIREAT', locks, math.ceil(last)) end
 return answer`
 
 export function createRedisLockouts(redis: Redis | Cluster, prefix: string): Lockouts {
-  redis.defineCommand('countFailures', { lua: script })
   const locks = `${prefix}locks`
   const keyOf = (key: string) => `${prefix}f:${key}`
   const count = async (buckets: readonly Bucket[], failed: 1 | -1): Promise<Taken> => {
@@ -49,8 +41,8 @@ export function createRedisLockouts(redis: Redis | Cluster, prefix: string): Loc
     if (buckets.length === 0) return { isTaken: true, waitMs: [] }
     const keys = [...buckets.map(({ key }) => keyOf(key)), locks]
     const rates = buckets.flatMap(({ key, rate }) => [key, eachMs(rate), roomMs(rate)])
-    const answer = await redis.countFailures(keys.length, ...keys, failed, ...rates)
-    const [isTaken, ...waitMs] = answer.map(Number)
+    const answer = await redis.eval(script, keys.length, ...keys, failed, ...rates)
+    const [isTaken, ...waitMs] = answer as number[]
     return { isTaken: isTaken === 1, waitMs }
   }
 

@@ -1,12 +1,11 @@
 /**
- * The counts of limits, kept in this process and told to Redis in the background: few requests wait
- * for Redis, and limits go on while it is away. Small limits are taken in Redis at each request:
- * there a few more would be many.
+ * Counts of limits, told to Redis in the background: few requests wait, and limits need no Redis.
+ * Small limits are taken in Redis at each request: there a few more would be many.
  */
 import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
-import type { CountStore, UsedLimit } from './redis-counts.ts'
+import type { CountStore } from './redis-counts.ts'
 
 interface Entry {
   rate: Rate
@@ -42,7 +41,6 @@ export class SharedCounts {
     this.#store = store
   }
 
-  /** Whether Redis is away, so that limits are counted in this process alone. */
   get isAway(): boolean {
     return this.#backOffMs > 0
   }
@@ -83,7 +81,7 @@ export class SharedCounts {
     this.#entries.clear()
   }
 
-  async ofCaller(caller: string): Promise<UsedLimit[]> {
+  async ofCaller(caller: string) {
     if (this.#store !== undefined) return await this.#store.ofCaller(caller)
     return [...this.#entries.entries()]
       .filter(([key]) => key.startsWith(`${caller} `))

@@ -31,10 +31,7 @@ export class SignInLines {
     this.#lockouts = lockouts
   }
 
-  /**
-   * Waits for sign-ins that may give a failure back. Whoever took calls `end`.
-   * @throws the reason of `leaving`
-   */
+  /** Whoever took calls `end`. @throws the reason of `leaving` */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
     for (;;) {
       leaving.throwIfAborted()

@@ -11,10 +11,7 @@ export class Slots {
   /** In their order: what starts each. */
   readonly #waiting = new Set<() => void>()
 
-  /**
-   * @param queue how many may wait
-   * @param onWaited for each that leaves the queue, whatever became of it
-   */
+  /** @param onWaited for each that leaves the queue, whatever became of it */
   constructor(slots: number, queue: number, onWaited?: (ms: number) => void) {
     this.#slots = slots
     this.#queue = queue
@@ -36,9 +33,7 @@ export class Slots {
     signal?.throwIfAborted()
     if (this.tryTake()) return
     const waiting = this.#waiting
-    if (waiting.size >= this.#queue) {
-      throw overloaded('too many wait already', 'queue')
-    }
+    if (waiting.size >= this.#queue) throw overloaded('too many wait already', 'queue')
     const startedAt = performance.now()
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
     const refuse = (error: unknown) => {

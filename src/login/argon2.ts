@@ -24,7 +24,6 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
 /** Hashing fills cores and memory: two at once, and beyond 100 that wait a sign-in is refused. */
 const hashing = new Slots(2, 100)
 
-/** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
 export async function hashPassword(password: string): Promise<string> {
   const { memory, passes, parallelism } = recommended
   const salt = randomBytes(16)
@@ -51,7 +50,6 @@ export function decoyHash(like?: Hash): Hash {
   return { ...cost, salt: randomBytes(16), tag: randomBytes(tag.length) }
 }
 
-/** @throws GatewayError `overloaded` where 100 hashes wait already */
 export async function verifyPassword(password: string, hash: Hash): Promise<boolean> {
   const { memory, passes, parallelism, salt: nonce, tag } = hash
   const parameters = { message: password, nonce, memory, passes, parallelism }

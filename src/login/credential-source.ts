@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isOfUpstream } from '../errors/errors.ts'
+import { isOfUpstream, reasonOf } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -36,7 +36,6 @@ export interface Refusal {
   /** The source has no such user name, which others may find out: no password was evaluated. */
   readonly isUnknown?: boolean
   readonly kind?: RefusalKind
-  /** The back-end's message for the user, as plain text. */
   readonly message?: string
 }
 
@@ -71,7 +70,6 @@ export function takesPasswords(source: CredentialSource): source is PasswordSour
 
 /** The sources that did not answer this process, for operators. */
 export class SourceFaults {
-  /** `since` in milliseconds since the epoch. */
   readonly #bySource = new Map<string, { source: string; since: number; reason: string }>()
 
   /** Awaits what a source was asked, and remembers whether it could tell. */
@@ -82,17 +80,15 @@ export class SourceFaults {
       return result
     } catch (error) {
       if (isOfUpstream(error)) {
-        const reason = error.cause instanceof Error ? error.cause.message : error.message
         const { since = Date.now() } = this.#bySource.get(source) ?? {}
-        this.#bySource.set(source, { source, since, reason })
+        this.#bySource.set(source, { source, since, reason: reasonOf(error.cause ?? error) })
       }
       throw error
     }
   }
 
-  /** @param names of the config */
-  read(names: readonly string[]) {
-    return names.flatMap(name => this.#bySource.get(name) ?? [])
+  read() {
+    return [...this.#bySource.values()]
   }
 }
 

@@ -30,9 +30,6 @@ export function identityOf(username: string, user: User): Identity {
   }
 }
 
-/** What tells whether a session's user is still the one of the file. */
-type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: string | undefined }
-
 /** By the name of the source; undefined for sources of another kind. */
 function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
@@ -54,7 +51,7 @@ export function createFileUsers() {
       files = filesOf(sources)
     },
     /** As the file has the user now; undefined for one who is gone or has another password. */
-    review: <S extends Reviewed>(session: S): S | undefined => {
+    review: <S extends Pick<Session, 'source' | 'identity' | 'password'>>(session: S) => {
       const { source, identity, password } = session
       if (files === undefined || source === keySource) return session
       if (!files.has(source)) return undefined
@@ -146,7 +143,6 @@ export async function reviewChanged(sessions: Sessions, changed: readonly Change
   })
 }
 
-/** The same for users that changed while this process did not run. @throws StoreUnavailable */
 export async function reviewSignedIn(sessions: Sessions, sources: Sources) {
   const reviewed: ReviewedUser[] = []
   for await (const users of sessions.store.scan('')) {

@@ -74,7 +74,6 @@ export class LoginResponse {
     }
   }
 
-  /** Those of the session after this response. */
   cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
     const setCookie = this.#raw.headers['set-cookie']
     const cookies = cookiesAfter(former, setCookie, this.#config.cookies ?? [])

@@ -8,7 +8,6 @@ type Claims = Readonly<Record<string, unknown>>
 
 const lifetimeSeconds = 60
 
-/** @param claimsOf the user, without the times and the id of a token */
 export function createMint(config: JwtConfig, claimsOf: (session: Session) => Claims) {
   const { secret = '', keys = [] } = config
   const signer = keys[0] === undefined ? hs256(secret) : es256(keys[0])

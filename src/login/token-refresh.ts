@@ -6,8 +6,8 @@ import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
-import { liveIn } from '../session/store.ts'
-import type { Live, Session } from '../session/types.ts'
+import { liveIn, lock } from '../session/store.ts'
+import type { Live } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource } from './credential-source.ts'
 
@@ -30,11 +30,7 @@ export function createTokenRefresh(options: Options) {
   /** By upstream and key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
 
-  /**
-   * Waits for a renewal only when the old token has expired.
-   * @param exchange of an upstream that gives the user a token of its own
-   * @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when it is away
-   */
+  /** @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when away */
   async function ensureFresh(lookedUp: Live, trail?: Trail, exchange?: CredentialSource) {
     const live = sessions.credentials.withHeld(lookedUp)
     const { credential, source: name } = live.session
@@ -80,7 +76,7 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
   const { upstream } = issuer
   const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]
   const until = steadyNow() + lockMs
-  while (!(await sessions.store.lock(name, owner, lockMs))) {
+  while (!(await lock(sessions.store, name, lockMs, owner))) {
     await wait(lockRetryMs)
     const current = await reread(sessions, live)
     if (!isSameCredential(current.session, live.session, upstream)) return current
@@ -91,18 +87,16 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
     if (!isSameCredential(current.session, live.session, upstream)) return current
     const renewal = await issuer.renew?.(current.session, trail)
     if (renewal === undefined) return await afterRefusal(sessions, current)
-    const { credential } = renewal
-    const by = { ...renewal, ...(upstream !== undefined && { upstream }) }
-    const renewed = await sessions.credentials.renew(current, credential, by)
+    const renewed = await sessions.credentials.renew(current, renewal, upstream)
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
       const { credential: _, tokens: __, ...others } = current.session
-      const session = withCredential<Session>(others, credential, upstream)
+      const session = withCredential(others, renewal.credential, upstream)
       endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)
   } finally {
-    await sessions.store.unlock(name, owner).catch(onFailed)
+    await sessions.store.removeFrom(name, owner).catch(onFailed)
   }
 }
 

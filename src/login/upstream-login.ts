@@ -1,7 +1,4 @@
-/**
- * Two sources of credentials by calls that config describes: a back-end's own sign-in, and a token
- * (`exchange`) for a user of another source.
- */
+/** Sources by calls of config: a back-end's sign-in, and tokens (`exchange`) for other users. */
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'

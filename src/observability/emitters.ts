@@ -6,9 +6,7 @@ interface Emitter {
 }
 
 /** @param onError gets errors that no other listener takes, such as those after its end */
-export function adopt<T extends Emitter>(emitter: T, onError: (error: Error) => void = ignore): T {
+export function adopt<T extends Emitter>(emitter: T, onError = (_error: Error) => {}): T {
   emitter.on('error' as never, onError as never)
   return emitter
 }
-
-function ignore(): void {}

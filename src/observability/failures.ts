@@ -20,7 +20,6 @@ interface Options {
     readonly close: (key: string, text: string) => string
     readonly open: (key: string, sealed: string) => string | undefined
   }
-  /** For each that came when too many had come in the same second. */
   readonly onDropped: () => void
 }
 
@@ -58,7 +57,6 @@ export class Failures {
     this.#timer = setInterval(() => void this.#write(), everyMs).unref()
   }
 
-  /** @param trail of a request that has ended; what nobody will ask about is left out */
   add(trail: Trail): void {
     if (safeMethods.has(trail.method) && !isRemarkable(trail) && trail.status !== 101) return
     const second = Math.floor(performance.now() / 1000)

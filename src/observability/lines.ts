@@ -1,7 +1,4 @@
-/**
- * Writes lines in their order, each whole, those of 50 ms at once. A reader that stands still or
- * went away, or a full disk, costs lines, not the service.
- */
+/** Lines in their order, each whole. A reader that stands still costs lines, not the service. */
 import { writeSync } from 'node:fs'
 import { escapeInJson } from './unprintable.ts'
 

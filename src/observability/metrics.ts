@@ -14,17 +14,12 @@ export const { buckets: requestBuckets } = names.console_gateway_request_duratio
 /** Of a metric without labels; else for each series its labels' values, and its own. */
 type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
 
-/**
- * Outlives a generation: a name that is asked for again gives the same metric. Values of labels are
- * never what a client chooses.
- */
+/** Outlives a generation. Values of labels are never what a client chooses. */
 export class Metrics {
-  /** Requests that are being answered. */
   inFlight = 0
   readonly #registry = new Registry()
   #ofProcess: Promise<void> | undefined
 
-  /** @returns counts one more of these labels' values */
   counter(name: Name): Count {
     const existing = this.#registry.getSingleMetric(name) as Counter | undefined
     const counter = existing ?? new Counter(this.#options(name))
@@ -50,7 +45,6 @@ export class Metrics {
     Object.assign(metric, { collect })
   }
 
-  /** Those of all series of a counter or a histogram. */
   async values(name: Name) {
     const metric = this.#registry.getSingleMetric(name) as Counter | Histogram | undefined
     return (await metric?.get())?.values ?? []

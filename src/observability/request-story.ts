@@ -7,7 +7,6 @@ import type { AttemptJson, FullRequestJson, LimitJson } from './request-json.ts'
 export interface Step {
   readonly name: string
   readonly text: string
-  /** From the beginning of the request; where it is known. */
   readonly atMs?: number
   readonly ms?: number | undefined
 }
@@ -15,30 +14,19 @@ export interface Step {
 const fallback = 'the upstream failed: answered by the fixed response of the route'
 const cut = 'cut: the client left, or the connection was ended'
 
-const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
-  'request': '',
-  'part': '',
-  'sign-in': ', for the sign-in',
-  'renewal': ', for a new token',
-  'sign-out': ', for the sign-out',
-  'websocket': ', for a WebSocket'
-}
-
-/** Of the address of an upstream. */
 export const stateTexts = {
   up: 'works',
   open: 'does not work: requests failed',
   unhealthy: 'does not work: health checks fail'
 }
 
-export const timeUnits = [
+const timeUnits = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
   [60_000, 'min'],
   [1000, 's']
 ] as const
 
-/** The steps without a head and without what was sent, as `explain` shows them. */
 export function requestSteps(request: FullRequestJson): Step[] {
   return [...decisionSteps(request), ...errorSteps(request)]
 }
@@ -76,8 +64,8 @@ function* sessionSteps(request: FullRequestJson): Generator<Step> {
   const { session, endedSession, sessionFrom, sessionMs, sessionAgeMs, sessionEnded } = request
   const id = session ?? endedSession
   if (id === undefined && sessionFrom === undefined) return
-  const age = sessionAgeMs === undefined ? '' : `, ${formatAge(sessionAgeMs)} old`
-  const asked = sessionMs === undefined ? '' : ` in ${formatMs(sessionMs)}`
+  const age = sessionAgeMs === undefined ? '' : `, ${duration(sessionAgeMs)} old`
+  const asked = sessionMs === undefined ? '' : ` in ${duration(sessionMs)}`
   const told = {
     cache: `${age}, found in the cache of the process`,
     store: `${age}, read from the store${asked}`,
@@ -89,7 +77,7 @@ function* sessionSteps(request: FullRequestJson): Generator<Step> {
 
 function* limitSteps(request: FullRequestJson): Generator<Step> {
   const { limits = [], limitsMs, limit, limitMax } = request
-  let asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
+  let asked = limitsMs === undefined ? '' : `; the counters answered in ${duration(limitsMs)}`
   for (const each of limits) {
     yield { name: 'limits', text: limitText(each, limit) + asked }
     asked = ''
@@ -101,7 +89,7 @@ function* limitSteps(request: FullRequestJson): Generator<Step> {
 
 function limitText(record: LimitJson, refusedBy: string | undefined): string {
   const { name, count, max, windowMs, isEnforced, isExceeded } = record
-  const window = `in ${formatAge(windowMs)}`
+  const window = `in ${duration(windowMs)}`
   const shadow = isEnforced ? '' : ', in shadow'
   const exceeded = isExceeded ? ': exceeded' : ''
   const verdict = name === refusedBy ? ': refused the request' : exceeded
@@ -111,7 +99,7 @@ function limitText(record: LimitJson, refusedBy: string | undefined): string {
 function* upstreamSteps(request: FullRequestJson): Generator<Step> {
   const { attempts = [], queueMs, upstream, isFallback, missing } = request
   if (queueMs !== undefined) {
-    const text = `waited ${formatMs(queueMs)} for a connection to ${upstream}`
+    const text = `waited ${duration(queueMs)} for a connection to ${upstream}`
     yield { name: 'queue', text, ms: queueMs }
   }
   for (const attempt of attempts) {
@@ -124,11 +112,12 @@ function* upstreamSteps(request: FullRequestJson): Generator<Step> {
 
 function attemptText(attempt: AttemptJson): string {
   const { upstream, address, purpose, part, atMs, ms, status, failure, reason } = attempt
-  const purposeText = part === undefined ? purposes[purpose] : `, for part ${part}`
-  const time = ms === undefined ? 'still running' : `after ${formatMs(ms)}`
+  const aim = part === undefined ? purpose : `part ${part}`
+  const aimText = aim === 'request' ? '' : `, for the ${aim}`
+  const time = ms === undefined ? 'still running' : `after ${duration(ms)}`
   const outcome =
     failure === undefined ? String(status ?? 'no response yet') : failureText(failure, reason)
-  return `${upstream} ${address}${purposeText}, at ${formatMs(atMs)}: ${outcome} ${time}`
+  return `${upstream} ${address}${aimText}, at ${duration(atMs)}: ${outcome} ${time}`
 }
 
 function failureText(failure: string, reason: string | undefined): string {
@@ -138,7 +127,7 @@ function failureText(failure: string, reason: string | undefined): string {
 
 function* responseSteps(request: FullRequestJson): Generator<Step> {
   const { shapeMs, status, sent, isCut, ms } = request
-  if (shapeMs !== undefined) yield { name: 'shape', text: formatMs(shapeMs) }
+  if (shapeMs !== undefined) yield { name: 'shape', text: duration(shapeMs) }
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
   yield { name: 'sent', text: isCut === true ? cut : `${status}${bytes}`, atMs: 0, ms }
 }
@@ -156,16 +145,7 @@ export function adviceOf(code: ErrorCode | undefined) {
   return { message: errorKinds[code].en, advice: errorAdvice[code] }
 }
 
-export function formatMs(ms: number): string {
-  return ms < 1000 ? `${ms} ms` : `${Math.round(ms / 10) / 100} s`
-}
-
-/** The largest unit, and the next where there is a rest. */
-function formatAge(ms: number): string {
-  const index = timeUnits.findIndex(([length]) => ms >= length)
-  const [length, unit] = timeUnits[index] ?? []
-  if (length === undefined) return `${Math.round(ms)} ms`
-  const [shorter, shorterUnit] = timeUnits[index + 1] ?? []
-  const rest = shorter === undefined ? 0 : Math.floor((ms % length) / shorter)
-  return `${Math.floor(ms / length)} ${unit}${rest === 0 ? '' : ` ${rest} ${shorterUnit}`}`
+export function duration(ms: number): string {
+  const [length, unit] = timeUnits.find(([each]) => ms >= each) ?? [1, 'ms']
+  return `${Number((ms / length).toPrecision(3))} ${unit}`
 }

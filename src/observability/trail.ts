@@ -23,7 +23,6 @@ export class TrailAttempt {
   status: number | undefined = undefined
   /** Of the failure; `left` where the response was not needed any more. */
   failure: ErrorCode | 'left' | undefined = undefined
-  /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
   span?: { readonly id: string; readonly method: string; readonly url: string } = undefined
 
@@ -91,21 +90,16 @@ export class Trail {
   sessionAt = 0
   /** As of `Date.now()`. */
   sessionOpenedAt: number | undefined = undefined
-  /** Whether the session that the cookie names is over, and why. */
   isSessionOver = false
   sessionEnded: string | undefined = undefined
 
   limits: readonly TrailLimit[] | undefined = undefined
   limitsMs = 0
   limitsAt = 0
-  /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
-  /** Of a bound that is none of `limits`. */
   limitMax: number | undefined = undefined
-  /** Roles of which the route needs one, where it refused the user. */
   needsRoles: readonly string[] | undefined = undefined
 
-  /** The route's, its parts', those of a sign-in or a token's renewal. */
   attempts: readonly TrailAttempt[] | undefined = undefined
   queueMs = 0
   /** To the first byte of the upstream's response. */

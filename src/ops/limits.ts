@@ -8,19 +8,19 @@ import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import { type UserId, userKey } from '../session/types.ts'
 import { addRoute, type Desk, orUnavailable } from './routes.ts'
-import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
+import { count, flag, list, name, number, object, optional, text } from './schemas.ts'
 import { findNamed } from './users.ts'
 
 export type LimitRow = Static<typeof limitRow>
 export type CallerLimit = Static<typeof callerLimit>
 
-const mode = Type.Enum(['enforce', 'shadow', 'off'])
+const mode = Type.Enum(['enforce', 'shadow'])
 const use = object({ used: Type.Integer(), caller: text() })
 
 const limitRow = object({
   limit: text(),
   mode,
-  by: union([text(), list(text())]),
+  by: text(),
   max: number('So many at once; `windowMs` later all of them are free.'),
   windowMs: Type.Integer(),
   hour: optional(Type.Unsafe<Use | undefined>(use)),
@@ -31,7 +31,7 @@ const limitRow = object({
 
 const callerLimit = object({
   limit: text(),
-  of: text('Tells counts of one caller apart: session, address, sign-in.'),
+  of: text('Tells counts of one caller apart: session, sign-in.'),
   mode,
   max: Type.Integer(),
   used: Type.Integer(),

@@ -104,13 +104,15 @@ type Misfits = NonNullable<FastifyError['validation']>
 
 /** Names the first member that does not fit, and says what would. */
 function refusalOf([misfit]: Misfits, schema: TSchema | undefined): GatewayError {
-  const { instancePath = '', message, params = {} } = misfit ?? {}
+  const { instancePath = '', keyword, message, params = {} } = misfit ?? {}
   const [, name = ''] = instancePath.split('/')
   const { allowedValues = [], additionalProperty = [] } = params
   const which = [allowedValues, additionalProperty].flat().join(', ')
   const members = schema !== undefined && Type.IsObject(schema) ? schema.properties : {}
   const { description = '' } = (members[name] ?? {}) as { readonly description?: string }
-  const texts = [`${name} ${message} ${which}`.trim(), description]
+  // The description says it in words.
+  const problem = keyword === 'pattern' ? 'must be valid' : message
+  const texts = [`${name} ${problem} ${which}`.trim(), description]
   return new GatewayError('request.malformed', { message: texts.filter(Boolean).join('. ') })
 }
 

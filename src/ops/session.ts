@@ -13,21 +13,16 @@ import { signOutAtSource, takesPasswords } from '../login/credential-source.ts'
 import { OidcSource } from '../login/oidc/source.ts'
 import type { Services } from '../services/services.ts'
 import type { Background } from '../services/shared.ts'
-import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
+import { type BlockedName, blocksIn, isBlockOf } from '../session/blocked-users.ts'
 import { createSeal } from '../session/seal.ts'
-import { type Identity, type SignedIn, userDigest } from '../session/types.ts'
+import { type Identity, type Session, type SignedIn, userDigest } from '../session/types.ts'
 import { digest } from './access.ts'
 import type { Operator } from './operator.ts'
 
 export interface Entrant {
   readonly name: string
   /** Undefined for the operators' secret, and for links. */
-  readonly user?: {
-    readonly identity: Identity
-    readonly source: string
-    /** A digest of the password's hash in the users file; undefined for other sources. */
-    readonly password?: string | undefined
-  }
+  readonly user?: Pick<Session, 'identity' | 'source' | 'password'>
 }
 
 interface Pass extends Entrant {
@@ -62,7 +57,7 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
 
   async function isBlocked(user: SignedIn): Promise<boolean> {
     // Operators go on while Redis is away: the blocks of before hold.
-    blocks = await sessions.store.blocked().catch(() => blocks)
+    blocks = await blocksIn(sessions.store).catch(() => blocks)
     return blocks.some(block => isBlockOf(block)(user))
   }
 
@@ -173,7 +168,8 @@ export function createVouching(gateway: Gateway) {
       // The gateway alone needs to know the user: a session of the back-end is not kept.
       signOutAtSource({ sources, sessions }, session, request)
       const { identity, password: hash, source } = session
-      const entrant = { name: identity.username, user: { identity, source, password: hash } }
+      const user = { identity, source, ...(hash !== undefined && { password: hash }) }
+      const entrant = { name: identity.username, user }
       if (!(await isOperator(entrant))) {
         // Counted: else whoever has a console account could have passwords checked without end.
         attempt.refused()

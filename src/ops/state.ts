@@ -13,7 +13,9 @@ import { planAnswer, reloadAnswer, replicasAnswer, statusAnswer } from './state-
 const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 const requestQuery = object({
-  id: optional(like('^[A-Za-z0-9_.-]{1,64}$', 'Of `X-Request-Id`: letters, digits, and _ . -')),
+  id: optional(
+    like('^[A-Za-z0-9_.-]{1,64}$', 'Of `X-Request-Id`: up to 64 letters, digits, and _ . -')
+  ),
   status: optional(like('^(?:failed|[1-5]xx|[1-5][0-9]{2})$', '`failed`, `4xx` or `404`.')),
   route: optional(name('Of the config.')),
   user: optional(name('Name or id of a user.')),

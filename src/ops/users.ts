@@ -1,7 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
-import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
+import {
+  type BlockedName,
+  blockOf,
+  blocks,
+  blocksIn,
+  forever,
+  isBlockOf
+} from '../session/blocked-users.ts'
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
@@ -101,10 +108,10 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
     run: async ({ name: named, source }) => {
       const { store } = desk.sessions
       const key = accountKey(named)
-      const blocks = (await store.blocked()).filter(
+      const ofName = (await blocksIn(store)).filter(
         each => each.name === key && (source === undefined || each.source === source)
       )
-      const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
+      const lifted = await Promise.all(ofName.map(each => store.removeFrom(blocks, blockOf(each))))
       return { unblocked: lifted.filter(Boolean).length }
     }
   })
@@ -189,10 +196,13 @@ export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownS
 }
 
 export async function listBlocks({ sessions }: Desk): Promise<BlockJson[]> {
-  return (await sessions.store.blocked()).map(({ leftMs, ...of }) => blockJson(of, leftMs))
+  return (await blocksIn(sessions.store)).map(({ leftMs, ...of }) => blockJson(of, leftMs))
 }
 
-async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof blockBody>) {
+async function blockUser(
+  desk: Desk,
+  { forMs: ms = forever, ...blocked }: Static<typeof blockBody>
+) {
   const { config, sessions } = desk
   const { name: named, source } = blocked
   if (accountKey(named) === '') throw malformed('`name` is blank.')()
@@ -201,7 +211,7 @@ async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof bl
     const message = `There is no credential source "${source}", but ${known.join(', ')}.`
     throw malformed(message)()
   }
-  await sessions.store.block(blocked, ms)
+  await sessions.store.addTo(blocks, blockOf(blocked), ms)
   // After it: no sign-in slips between. Names are compared without case and accents: all are read.
   const users = await findUsers(sessions.store, '', isBlockOf(blocked))
   let closed = 0
@@ -209,10 +219,10 @@ async function blockUser(desk: Desk, { forMs: ms, ...blocked }: Static<typeof bl
   return { ...blockJson(blocked, ms), closed }
 }
 
-function blockJson({ name: named, source }: BlockedName, leftMs = Infinity): BlockJson {
+function blockJson({ name: named, source }: BlockedName, leftMs: number): BlockJson {
   return {
     name: named,
     ...(source !== undefined && { source }),
-    ...(leftMs !== Infinity && { until: new Date(Date.now() + leftMs).toISOString() })
+    ...(leftMs < forever / 2 && { until: new Date(Date.now() + leftMs).toISOString() })
   }
 }

@@ -13,6 +13,7 @@ import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
 import { createOpsListener, createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
+import { lock } from '../session/store.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
 import { addStateRoutes } from '../ops/state.ts'
@@ -61,7 +62,7 @@ export function createOperators({ server, reloader, present, fleet, state }: Ope
       secrets: services.secrets,
       sourceFaults: services.sourceFaults,
       // Operators go on while Redis is away: a provider takes a code once.
-      store: { lock: (...lock) => services.sessions.store.lock(...lock).catch(() => true) },
+      takeOnce: (...of) => lock(services.sessions.store, ...of).catch(() => true),
       secure: sessions.isSecure,
       of: 'console_ops'
     }),

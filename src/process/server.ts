@@ -282,7 +282,7 @@ export function takeListenFds(environment = process.env, pid = process.pid): Hel
  * V8's defaults suit programs that keep their objects; most of a proxy's end with their request.
  * perf: 30 % (25 to 39) off the CPU time of 100 MB down, 33 % (27 to 37) up (bench: transfer).
  */
-export function tuneV8(): void {
+function tuneV8(): void {
   // Objects of requests survive a few collections while the heap is small: later ones would be
   // allocated as old, and stay until the next full collection.
   setFlagsFromString('--no-allocation-site-pretenuring')

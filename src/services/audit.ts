@@ -10,7 +10,6 @@ import type { Background, Basis } from './shared.ts'
 
 const maxFileBytes = 64 * 1024 ** 2
 
-/** @returns undefined where config has no ledger */
 export function openLedger({ config, log, metrics }: Basis, { redis, prefix }: Background) {
   const { audit } = config.gateway
   const [newest] = audit?.key ?? []

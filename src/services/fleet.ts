@@ -62,7 +62,6 @@ export function createFleet(options: Options) {
     }
   }
 
-  /** Redis may take its time: one at a time. */
   function beat(): void {
     beating ??= tell().finally(() => {
       beating = undefined

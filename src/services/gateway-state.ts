@@ -11,7 +11,6 @@ export type FilesState =
 export interface ReloadState {
   readonly files: FilesState
   readonly restartNeeded: readonly string[]
-  /** When and why the running config came, with its changes in words. */
   readonly taken: { readonly at: string; readonly by: string; readonly changes: readonly string[] }
 }
 
@@ -48,7 +47,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     },
     redis,
     upstreams: upstreams.addresses(),
-    sourceFaults: services.sourceFaults.read(Object.keys(config.gateway.login.sources)),
+    sourceFaults: services.sourceFaults.read(),
     ledger,
     refusing: refusingOf(config, services),
     maintenance: maintenance.entries()

@@ -15,7 +15,6 @@ export function writeLines(log: Log, lines: string): void {
   ;(log as never as Record<symbol, DestinationStream>)[pino.symbols.streamSym]?.write(lines)
 }
 
-/** @param destination where lines go; standard output without it */
 export function createLogger(
   { level, format }: GatewayConfig['log'],
   destination?: DestinationStream

@@ -85,7 +85,6 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
       return current
     },
     isShared: redis !== undefined,
-    /** What has not ended yet, oldest first; some may begin later. */
     entries,
     take,
     /** Adds to what is closed, at other replicas within a second. @throws GatewayError */

@@ -8,7 +8,6 @@ type Counts = readonly number[]
 
 interface Sample {
   readonly at: number
-  /** Since the start of the process. */
   readonly routes: ReadonlyMap<string, Counts>
   readonly upstreams: ReadonlyMap<string, AddressUse>
 }

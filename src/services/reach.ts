@@ -1,6 +1,7 @@
 /** Whether what a config names can be reached: upstreams, Redis, and what sign-in needs. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
+import { reasonOf } from '../config/schema/faults.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import type { LdapConfig } from '../config/schema/login.ts'
@@ -110,9 +111,4 @@ async function reachDirectory(what: string, directory: LdapConfig, username: str
     return `${username}: ${found ?? 'no such user, or several'}`
   }
   return await Promise.all(directory.urls.map(url => tried({ what, address: url }, look(url))))
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as { readonly code?: string; readonly message?: string }
-  return code ?? message ?? 'unknown reason'
 }

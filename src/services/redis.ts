@@ -154,7 +154,6 @@ function onHeir(client: Redis, listener: () => void): void {
   })
 }
 
-/** Where a client is connected to; its name may lead to another server next time. */
 function connectedTo({ status, stream, options }: Redis) {
   // Without a connection yet there is no stream.
   if (status !== 'ready') return undefined

@@ -116,11 +116,6 @@ function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
   return { counts, highestUse, lockouts }
 }
 
-const reasons = {
-  connect: 'no connection could be made; its requests go to others that work',
-  request: 'requests failed; its requests go to others that work'
-}
-
 const states = ['up', 'open', 'unhealthy'] as const
 
 function createUpstreamEvents(log: Log, metrics: Metrics) {
@@ -133,9 +128,11 @@ function createUpstreamEvents(log: Log, metrics: Metrics) {
       if (change === 'open') countOpened(upstream)
       const line = { event: `upstream.address.${change}`, upstream, address }
       const text = `upstream ${upstream}: ${address}`
+      const reason = failure === 'connect' ? 'no connection could be made' : 'requests failed'
+      const opened = `${text}: ${reason}; its requests go to others that work`
       if (change === 'closed') log.info(line, `${text} works again`)
       else if (change === 'healthy') log.info(line, `${text}: health checks pass`)
-      else if (change === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}`)
+      else if (change === 'open') log.warn({ ...line, failure }, opened)
       else log.warn(line, `${text}: health checks fail`)
     },
     onRetry: kind => countRetry(upstream, kind)

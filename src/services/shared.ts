@@ -28,10 +28,7 @@ const noTracking =
 const away = 'Redis unavailable: session routes answer 503; reconnecting'
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
-/**
- * Two clients, since they fail differently: without sessions a request is 503, without shared
- * counters it is counted here.
- */
+/** Two clients: without sessions a request is 503, without shared counters it is counted here. */
 export function connectRedis({ config: { gateway }, log }: Basis) {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return undefined

@@ -1,4 +1,5 @@
 /** Blocks of operators: by a user's name or id, at one credential source or at any. */
+import type { SessionStore } from './store.ts'
 import { accountKey, type SignedIn } from './types.ts'
 
 export interface BlockedName {
@@ -7,28 +8,28 @@ export interface BlockedName {
   readonly name: string
 }
 
-export interface Block extends BlockedName {
-  /** `Infinity`: until it is lifted. */
-  readonly leftMs: number
-}
+/** The set of the store that has them. No session of such a user is opened; others live on. */
+export const blocks = 'blocked'
+/** Until it is lifted, in milliseconds. */
+export const forever = 1e15
 
-/** Names a block in the store. */
 export function blockOf({ source, name }: BlockedName): string {
   return JSON.stringify([source ?? null, accountKey(name)])
 }
 
-/** The names of all blocks that would keep the user out. */
+export async function blocksIn(store: SessionStore) {
+  return Array.from(await store.membersOf(blocks), ([member, leftMs]) => {
+    const [source, name] = JSON.parse(member) as [string | null, string]
+    return { ...(source !== null && { source }), name, leftMs }
+  })
+}
+
+/** The members that would keep a user out. */
 export function blocksOf({ source, id, username }: SignedIn): string[] {
   return [username, id].flatMap(name => [blockOf({ source, name }), blockOf({ name })])
 }
 
-/** Whether a block would keep a user out. */
 export function isBlockOf(name: BlockedName): (user: SignedIn) => boolean {
-  const block = blockOf(name)
-  return user => blocksOf(user).includes(block)
-}
-
-export function readBlock(block: string, leftMs: number): Block {
-  const [source, name] = JSON.parse(block) as [string | null, string]
-  return { ...(source !== null && { source }), name, leftMs }
+  const member = blockOf(name)
+  return user => blocksOf(user).includes(member)
 }

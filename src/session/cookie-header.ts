@@ -3,7 +3,6 @@ export function cookieName(pair: string) {
   return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
 }
 
-/** The first value of a name, as it was sent. */
 export function cookieText(header: string, name: string): string | undefined {
   const pair = header.split(';').find(each => cookieName(each) === name)
   return pair && trimBlanks(pair.slice(pair.indexOf('=') + 1))

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { RecentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
-import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
+import type { Credential, Evaluation, Live, Renewed, Session } from './types.ts'
 
 interface Records {
   read(key: string): Promise<Evaluation>
@@ -31,12 +31,7 @@ export class Credentials {
   }
 
   /** Puts in what an upstream, or else the source, gave for the credential of `from`. */
-  async renew(
-    from: Live,
-    credential: Credential,
-    by: { readonly upstream?: string; readonly identity?: Identity } = {}
-  ): Promise<Evaluation> {
-    const { upstream, identity } = by
+  async renew(from: Live, { credential, identity }: Renewed, upstream?: string) {
     return await this.#write(from, session =>
       isSameCredential(session, from.session, upstream)
         ? { ...withCredential(session, credential, upstream), ...(identity && { identity }) }
@@ -76,7 +71,6 @@ export class Credentials {
     return { ...live, session: { ...live.session, credential: changed(live.session, held) } }
   }
 
-  /** @param next gives undefined for a session that needs no change any more */
   async #write(live: Live, next: (session: Session) => Session | undefined): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
       const current = await this.#records.read(live.key)
@@ -96,7 +90,6 @@ function changed({ credential }: Session, { change, expiresAt }: Held): Credenti
   return { ...credential, ...others, ...(isLatest && { token }) }
 }
 
-/** Whether two states of a session have the same token: nothing was exchanged in between. */
 export function isSameCredential(one: Session, other: Session, upstream?: string): boolean {
   const [a, b] = [credentialIn(one, upstream), credentialIn(other, upstream)]
   return a?.expiresAt === b?.expiresAt && a?.token === b?.token
@@ -111,11 +104,7 @@ export function credentialIn(
   return Object.hasOwn(tokens, upstream) ? tokens[upstream] : undefined
 }
 
-export function withCredential<S extends Pick<Session, 'tokens'>>(
-  session: S,
-  credential: Credential,
-  upstream?: string
-): S {
+export function withCredential(session: Session, credential: Credential, upstream?: string) {
   return upstream === undefined
     ? { ...session, credential }
     : { ...session, tokens: { ...session.tokens, [upstream]: credential } }

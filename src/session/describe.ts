@@ -21,7 +21,6 @@ export function describeSession(live: Live, now: number) {
   }
 }
 
-/** The body of the session endpoints: who is signed in, and for how long. */
 export function timeLeft(live: Live, now: number) {
   const { id, identity } = live.session
   return {

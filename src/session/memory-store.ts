@@ -1,6 +1,6 @@
 /** The embedded session store: for one process, lost with it. */
 import { steadyNow } from '../steady-clock.ts'
-import { type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
+import { blocks, blocksOf } from './blocked-users.ts'
 import { type Follower, type Opening, type SessionStore, tombstoneMs } from './store.ts'
 import { type EndReason, isKey, type SignedIn, userDigest, type UserId, userKey } from './types.ts'
 
@@ -19,7 +19,7 @@ export class MemoryStore implements SessionStore {
   readonly #now: () => number
   /** By key, in the order of their sign-ins. */
   readonly #entries = new Map<string, Entry>()
-  /** By name, the ends of their members: the blocks, each lock with its owner, and sets. */
+  /** By name, the ends of their members. */
   readonly #sets = new Map<string, Map<string, number>>()
   #sweptAt = 0
   #follower: Follower | undefined
@@ -34,7 +34,6 @@ export class MemoryStore implements SessionStore {
     return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now() ? entry : undefined
   }
 
-  /** @returns whether it was alive */
   #end(key: string, ended: EndReason): boolean {
     const entry = this.#alive(key)
     if (entry === undefined) return false
@@ -56,8 +55,8 @@ export class MemoryStore implements SessionStore {
     const { key, stored, user, max, refuse, former } = opening
     const now = this.#now()
     this.#sweep(now)
-    const blocks = this.#membersOf('blocked')
-    if (blocksOf(user).some(each => blocks.has(each))) return 'blocked'
+    const blocked = this.#endsIn(blocks)
+    if (blocksOf(user).some(each => blocked.has(each))) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
     if (this.#entries.has(key)) return []
     const others = this.#keysOf(user).filter(other => other !== former?.key)
@@ -122,43 +121,26 @@ export class MemoryStore implements SessionStore {
     yield (await this.signedIn(Infinity)).users
   }
 
-  /** Those that have not ended. */
-  #membersOf(set: string): Map<string, number> {
+  /** Of those that have not ended. */
+  #endsIn(set: string): Map<string, number> {
     const members = this.#sets.get(set) ?? new Map<string, number>()
     for (const [member, until] of members) if (until <= this.#now()) members.delete(member)
     return members
   }
 
-  async addTo(set: string, member: string, ttlMs: number): Promise<string[]> {
+  async addTo(set: string, member: string, ttlMs: number) {
     this.#sweep(this.#now())
-    const members = this.#membersOf(set).set(member, this.#now() + ttlMs)
-    this.#sets.set(set, members)
-    return [...members.keys()]
+    this.#sets.set(set, this.#endsIn(set).set(member, this.#now() + ttlMs))
+    return await this.membersOf(set)
   }
 
-  async block(name: BlockedName, forMs = Infinity): Promise<void> {
-    await this.addTo('blocked', blockOf(name), forMs)
+  async removeFrom(set: string, member: string): Promise<boolean> {
+    return this.#endsIn(set).delete(member)
   }
 
-  async unblock(name: BlockedName): Promise<boolean> {
-    return this.#membersOf('blocked').delete(blockOf(name))
-  }
-
-  async blocked() {
-    return Array.from(this.#membersOf('blocked'), ([block, until]) =>
-      readBlock(block, until - this.#now())
-    )
-  }
-
-  async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
-    const set = `lock ${name}`
-    if (this.#membersOf(set).size > 0) return false
-    await this.addTo(set, owner, ttlMs)
-    return true
-  }
-
-  async unlock(name: string, owner: string): Promise<void> {
-    this.#membersOf(`lock ${name}`).delete(owner)
+  async membersOf(set: string) {
+    const now = this.#now()
+    return new Map(Array.from(this.#endsIn(set), ([member, until]) => [member, until - now]))
   }
 
   follow(follower: Follower): void {
@@ -178,7 +160,7 @@ export class MemoryStore implements SessionStore {
       if (absoluteEnd + tombstoneMs <= now) this.#entries.delete(key)
     }
     for (const set of this.#sets.keys()) {
-      if (this.#membersOf(set).size === 0) this.#sets.delete(set)
+      if (this.#endsIn(set).size === 0) this.#sets.delete(set)
     }
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Sessions by what their OpenID provider calls them (OpenID Connect Back-Channel Logout 1.0 §2.7):
- * each name is a set of keys and of marks of logouts. To add one gives the others: of a sign-in and
- * a logout at once, the later sees the other.
+ * Sessions by what their OpenID provider calls them: each name is a set of keys and of marks of
+ * logouts. To add one gives the others: of two at once, the later sees the other.
  */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'
@@ -30,7 +29,7 @@ export async function addToProvider(
 ): Promise<void> {
   const members = await Promise.all(names.map(name => store.addTo(name, key, absoluteMs)))
   const hasEnded = members
-    .flat()
+    .flatMap(ofName => [...ofName.keys()])
     .some(member => member.startsWith(mark) && Number(member.slice(mark.length)) >= issuedAt)
   if (hasEnded) throw new GatewayError('session.upstream')
 }
@@ -38,7 +37,7 @@ export async function addToProvider(
 /** Ends sessions, and sign-ins that are under way. @returns those that were alive */
 export async function endByProvider(sessions: Records, name: string, issuedAt: number, end: End) {
   const members = await sessions.store.addTo(name, `${mark}${issuedAt}`, tombstoneMs)
-  const keys = members.filter(member => !member.startsWith(mark))
+  const keys = [...members.keys()].filter(member => !member.startsWith(mark))
   const ended = await Promise.all(
     keys.map(async key => {
       // Just after a failover the store cannot tell what is unknown, and takes ends all the same.

@@ -1,11 +1,11 @@
 /**
- * The session store's Lua scripts. Each names its keys, which are all in one slot. KEYS[1] is the
- * epoch, KEYS[2] the list of a user: a sorted set of their sessions' keys by their idle end.
+ * Each names its keys, all of one slot. KEYS[1] is the epoch, KEYS[2] the list of a user: a sorted
+ * set of their sessions' keys by their idle end.
  */
 import { tombstoneMs } from './store.ts'
 
-// Redis' own clock, since those of replicas may differ and jump: milliseconds with their parts, so that
-// of sessions opened at once it is known which came first.
+// Redis' own clock, since those of replicas differ and jump; with parts of milliseconds, so that of
+// sessions opened at once it is known which came first.
 const now = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000`
@@ -40,13 +40,12 @@ export const noEpoch = 2 ** 52
 
 export const scripts = {
   /**
-   * KEYS: record, users, blocks, records of the user's list. ARGV: key, sealed, idle and absolute
-   * time, maximum, whether to refuse, user, key of the browser's former session or nothing, the user's
-   * four blocks, epoch of an opening that is repeated, keys of the user's list. Returns the epoch, then
-   * the keys of those that gave way. A session that is not named among those of the list was opened a
-   * moment ago. A record that is there stays, and one of a former epoch is not written: the journal
-   * may tell of a session that has ended since. Nothing is written before the record, which a full
-   * Redis refuses.
+   * KEYS: record, users, blocks, records of the list. ARGV: key, sealed, idle and absolute time,
+   * maximum, whether to refuse, user, key of the former session or nothing, the user's four blocks,
+   * epoch of a repeated opening, keys of the list. Returns the epoch and the keys of those that
+   * gave way. What the list has besides was opened a moment ago. A record that is there stays, and
+   * one of a former epoch is not written: the journal may tell of a session that has ended since.
+   * The record is written first, since a full Redis refuses it.
    */
   sessionOpen: `${now}${look}
 local key, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
@@ -55,7 +54,7 @@ local epoch = tonumber(ARGV[13]) or current
 if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch } end
 for at = 9, 12 do
   local till = redis.call('ZSCORE', KEYS[5], ARGV[at])
-  if till and (till == 'inf' or tonumber(till) > now) then return 'blocked' end
+  if till and tonumber(till) > now then return 'blocked' end
 end
 local names, others, over, leaving = {}, {}, {}, {}
 for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 8] end
@@ -84,10 +83,7 @@ if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) 
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
 return { epoch, unpack(leaving) }`,
-  /**
-   * KEYS: record. ARGV: its key. Only a server that takes writes says that there is no session: a former
-   * primary may have lost it to the one that it follows now.
-   */
+  /** KEYS: record. ARGV: its key. `DEL` fails at a former primary: it may have lost the record. */
   sessionRead: `${now}${look}
 local stored = look(KEYS[3])
 if not stored then
@@ -95,10 +91,7 @@ if not stored then
   return nil
 end
 return { stored, idleOf(ARGV[1]), absoluteOf(KEYS[3]) }`,
-  /**
-   * KEYS: users, record. ARGV: its key, idle time, user. The sweep comes first: after a write, a full
-   * Redis lets the script finish.
-   */
+  /** KEYS: users, record. ARGV: its key, idle time, user. After a write a full Redis goes on. */
   sessionTouch: `${now}${look}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 if not isAlive(ARGV[1], KEYS[4]) then return 0 end
@@ -112,9 +105,8 @@ if sealed ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], epoch .. ' ' .. ARGV[2], 'KEEPTTL')
 return 1`,
   /**
-   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, keys. An idle
-   * session keeps its reason. One that is not there gets it: after a failover its process may have
-   * yet to write it again.
+   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, keys. One that
+   * is not there gets it too: after a failover its process may have yet to write it again.
    */
   sessionEnd: `${now}${look}
 local ended = {}
@@ -135,10 +127,7 @@ else
   redis.call('ZREM', KEYS[3], ARGV[2])
 end
 return ended`,
-  /**
-   * KEYS: epoch and users alone. ARGV: the epoch at least, how much more. What a full Redis may
-   * refuse comes second.
-   */
+  /** KEYS: epoch and users alone. ARGV: the epoch at least, how much more. */
   sessionEndAll: `
 local current = tonumber(redis.call('GET', KEYS[1]) or '0')
 local epoch = math.max(current, tonumber(ARGV[1])) + ARGV[2]
@@ -151,26 +140,15 @@ return epoch`,
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local users = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '-inf', 'LIMIT', 0, ARGV[1])
 return { redis.call('ZCARD', KEYS[1]), users }`,
-  /** KEYS: the blocks alone. ARGV: block, time or `Infinity`. */
-  sessionBlock: `${now}
+  /** KEYS: the set alone. ARGV: a member to add, and its time. Returns all, with what is left. */
+  sessionSet: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-return redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])`,
-  /** KEYS: the blocks alone. Returns each with the time that is left. */
-  sessionBlocked: `${now}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-for at = 2, #found, 2 do
-  found[at] = found[at] == 'inf' and 'Infinity' or string.format('%.0f', found[at] - now)
+if ARGV[1] then
+  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+  local isLonger = tonumber(ARGV[2]) > redis.call('PTTL', KEYS[1])
+  if isLonger then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
-return found`,
-  /** KEYS: the set alone. ARGV: member, time. Returns all members. */
-  sessionAddTo: `${now}
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('ZADD', KEYS[1], 'GT', now + ARGV[2], ARGV[1])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return redis.call('ZRANGE', KEYS[1], 0, -1)`,
-  /** KEYS: the lock alone. ARGV: owner. */
-  sessionUnlock: `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])`
+local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+for at = 2, #members, 2 do members[at] = string.format('%.0f', members[at] - now) end
+return members`
 }

@@ -1,6 +1,6 @@
 /** The session store in Redis: a string for each session, and a sorted set for each user. */
 import type { Cluster, Redis } from 'ioredis'
-import { type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
+import { blocks, blocksOf } from './blocked-users.ts'
 import { Journal } from './journal.ts'
 import { noEpoch, scripts } from './redis-scripts.ts'
 import { type Follower, type Opening, type SessionStore, StoreUnavailable } from './store.ts'
@@ -32,9 +32,7 @@ function createNames(prefix: string) {
     users: `${prefix}users`,
     keys: `${prefix}keys`,
     listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
-    blocks: `${prefix}blocked`,
-    set: (name: string) => `${prefix}set:${name}`,
-    lock: (name: string) => `${prefix}lock:${name}`
+    set: (name: string) => `${prefix}set:${name}`
   }
 }
 
@@ -102,12 +100,11 @@ export class RedisStore implements SessionStore {
     return [...(await this.end(former.user, [former.key], 'replaced')), ...ended]
   }
 
-  /** @param epoch of an opening that is repeated */
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
     const { key, stored, user, max, refuse, former } = opening
     const { sealed, idleMs, absoluteMs } = stored
-    const { epoch: current, list, record, listFor, blocks } = this.#names
-    const keys = [current, list(key), record(key), listFor(user), blocks]
+    const { epoch: current, list, record, listFor, set } = this.#names
+    const keys = [current, list(key), record(key), listFor(user), set(blocks)]
     const times = [Math.ceil(idleMs), Math.ceil(absoluteMs)]
     const args = [key, sealed, ...times, max, Number(refuse), memberOf(user), former?.key ?? '']
     return [
@@ -198,53 +195,31 @@ export class RedisStore implements SessionStore {
     do {
       const page = this.#redis.zscan(this.#names.users, cursor, ...match)
       const [next, found] = await orUnavailable(page)
-      // Each member is followed by its score.
-      yield listOf(found).flatMap((member, at) => (at % 2 === 0 ? readMember(member) : []))
+      yield Array.from(pairsOf(found).keys(), readMember)
       cursor = next
     } while (cursor !== '0')
   }
 
-  async block(name: BlockedName, forMs = Infinity): Promise<void> {
-    await this.#writeFor(forMs, ['sessionBlock', [this.#names.blocks], [blockOf(name)]])
-  }
-
-  async addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]> {
-    return listOf(await this.#writeFor(ttlMs, ['sessionAddTo', [this.#names.set(set)], [member]]))
-  }
-
-  /** Writes a member that ends by itself; later again, for the time that is left. */
-  async #writeFor(ttlMs: number, [script, keys, args]: Call): Promise<unknown> {
-    const callFor = (ms: number): Call => [script, keys, [...args, Math.ceil(ms)]]
+  async addTo(set: string, member: string, ttlMs: number) {
+    const key = this.#names.set(set)
+    const callFor = (ms: number): Call => ['sessionSet', [key], [member, Math.ceil(ms)]]
     const reply = await this.#run(...callFor(ttlMs))
-    this.#journal.add([...keys, ...args].join(' '), async ageMs => {
+    this.#journal.add(`${key} ${member}`, async ageMs => {
       if (ttlMs > ageMs) await this.#runAgain(...callFor(ttlMs - ageMs))
     })
-    return reply
+    return pairsOf(reply)
   }
 
-  async unblock(name: BlockedName): Promise<boolean> {
-    const key = this.#names.blocks
-    const lift = async () => await this.#redis.zrem(key, blockOf(name))
-    const lifted = await orUnavailable(lift())
-    this.#journal.add(`${key} ${blockOf(name)}`, lift)
-    return lifted === 1
+  async removeFrom(set: string, member: string): Promise<boolean> {
+    const key = this.#names.set(set)
+    const remove = async () => await this.#redis.zrem(key, member)
+    const removed = await orUnavailable(remove())
+    this.#journal.add(`${key} ${member}`, remove)
+    return removed === 1
   }
 
-  async blocked() {
-    const found = listOf(await this.#run('sessionBlocked', [this.#names.blocks], []))
-    // Each is followed by the time that is left.
-    return found.flatMap((block, at) =>
-      at % 2 === 0 ? readBlock(block, Number(found[at + 1])) : []
-    )
-  }
-
-  async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
-    const taken = this.#redis.set(this.#names.lock(name), owner, 'PX', ttlMs, 'NX')
-    return (await orUnavailable(taken)) === 'OK'
-  }
-
-  async unlock(name: string, owner: string): Promise<void> {
-    await this.#run('sessionUnlock', [this.#names.lock(name)], [owner])
+  async membersOf(set: string) {
+    return pairsOf(await this.#run('sessionSet', [this.#names.set(set)], []))
   }
 
   follow(follower: Follower): void {
@@ -289,6 +264,14 @@ async function orUnavailable<T>(command: Promise<T>): Promise<T> {
 /** A reply of the wrong form: the connection's replies are probably out of step. */
 function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
+}
+
+/** By member its number, which follows it in the reply. */
+function pairsOf(reply: unknown): Map<string, number> {
+  const list = listOf(reply)
+  return new Map(
+    list.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(list[at + 1])] as const] : []))
+  )
 }
 
 function listOf(reply: unknown): string[] {

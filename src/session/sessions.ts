@@ -37,7 +37,6 @@ interface Options {
 
 interface OfUser {
   readonly key: string
-  /** Public. */
   readonly id: string
   readonly evaluation: Evaluation
 }
@@ -99,7 +98,6 @@ export class Sessions {
     return { live: this.#liveFor(key, session, stored) }
   }
 
-  /** Sealed for its key: under another one the record does not open. */
   #close(key: string, session: Session): string {
     return this.#options.seal.close(key, JSON.stringify(session))
   }
@@ -209,7 +207,6 @@ export class Sessions {
     return await this.read(live.key)
   }
 
-  /** Puts a session in the place of exactly `live`. @returns whether it did */
   async replace(live: Live, session: Session): Promise<boolean> {
     const { key, sealed } = live
     const isDone = await this.store.replace(key, sealed, this.#close(key, session))
@@ -231,7 +228,6 @@ export class Sessions {
     return await Promise.all(keys.map(evaluate))
   }
 
-  /** @returns whether it was alive */
   async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
     return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
   }
@@ -247,7 +243,6 @@ export class Sessions {
     return { closed: ended.length, sessions }
   }
 
-  /** @returns the keys of those that were alive */
   async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#drop(key)

@@ -1,7 +1,7 @@
 /** The contract of session stores. A session lives while its record and its user's list have it. */
+import { randomUUID } from 'node:crypto'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { Block, BlockedName } from './blocked-users.ts'
 import type { Ended, EndReason, Evaluation, Live, SignedIn, UserId } from './types.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
@@ -31,7 +31,6 @@ export interface Opening {
   readonly user: SignedIn
   readonly max: number
   readonly refuse: boolean
-  /** The browser's former session, which the new one replaces. */
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
@@ -64,19 +63,26 @@ export interface SessionStore {
   ): Promise<{ total: number; users: readonly SignedIn[] }>
   /** @param text users without it in their name or id may be left out; one may come twice */
   scan(text: string): AsyncIterable<readonly SignedIn[]>
-  /** Opens no more sessions of users with this name or id. Those that they have live on. */
-  block(name: BlockedName, forMs?: number): Promise<void>
-  unblock(name: BlockedName): Promise<boolean>
-  blocked(): Promise<readonly Block[]>
-  /** Adds a member for a time, in one step. @returns all members */
-  addTo(set: string, member: string, ttlMs: number): Promise<readonly string[]>
-  /** Takes a lock that ends by itself. @returns whether it was free */
-  lock(name: string, owner: string, ttlMs: number): Promise<boolean>
-  unlock(name: string, owner: string): Promise<void>
+  /** Adds a member for a time, in one step. @returns all members, with the time that they have */
+  addTo(set: string, member: string, ttlMs: number): Promise<ReadonlyMap<string, number>>
+  removeFrom(set: string, member: string): Promise<boolean>
+  membersOf(set: string): Promise<ReadonlyMap<string, number>>
   /** Announces every change by anyone, but by `touch`. At most one follows a store. */
   follow(follower: Follower): void
   /** Whether changes are announced now: only then what was read before counts. */
   isFollowed(): boolean
+}
+
+/** Takes a lock that ends by itself. @param owner of this call alone @returns whether it did */
+export async function lock(
+  store: SessionStore,
+  name: string,
+  ttlMs: number,
+  owner: string = randomUUID()
+): Promise<boolean> {
+  const owners = await store.addTo(name, owner, ttlMs)
+  if (owners.size > 1) await store.removeFrom(name, owner)
+  return owners.size === 1
 }
 
 export interface Follower {

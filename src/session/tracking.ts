@@ -50,12 +50,10 @@ export class Tracking {
     const redis = this.#options.dial()
     this.#redis = redis
     if (redis === undefined) return
-    const onLost = () => {
-      if (this.#redis === redis) this.#reset(-Infinity)
-    }
     redis.on('error', () => {})
-    redis.on('close', onLost)
-    redis.on('end', onLost)
+    redis.on('close', () => {
+      if (this.#redis === redis) this.#reset(-Infinity)
+    })
     redis.on('ready', () => void this.#track(redis))
     // "message" would join the keys with commas.
     redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#announce(keys))

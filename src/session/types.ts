@@ -21,9 +21,7 @@ export interface Credential {
   readonly idToken?: string
 }
 
-/** What an OpenID provider knows a session by. */
 export interface ProviderSession {
-  /** By `providerName`. */
   readonly names: readonly string[]
   /** Of the ID token, in seconds since the epoch by the provider's clock. */
   readonly issuedAt: number
@@ -80,7 +78,6 @@ export interface Opened extends Live {
   readonly replaced: readonly Session[]
 }
 
-/** The reasons of ends that a store keeps. */
 export const keptReasons = ['idle', 'absolute', 'revoked', 'replaced', 'upstream'] as const
 
 export type EndReason = 'unknown' | (typeof keptReasons)[number]

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config/schema/config.ts'
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, reasonOf } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import type { User } from './own-code.d.ts'
@@ -36,7 +36,7 @@ export async function loadModules({
     try {
       loaded.set(file, await loadModule(file, resolve(folder, file), text))
     } catch (error) {
-      reasons.set(file, reasonOf(error as Error))
+      reasons.set(file, reasonOf(error))
     }
   }
   if (reasons.size > 0) throw new ModulesError(reasons)
@@ -124,11 +124,6 @@ function placeOfSyntax(path: string): Promise<string> {
       done(line === undefined ? '' : `:${line}`)
     })
   })
-}
-
-export function reasonOf({ message, cause }: Error): string {
-  if (cause instanceof Error) return `${message}: ${cause.message}`
-  return typeof cause === 'string' ? `${message}: ${cause}` : message
 }
 
 /** The request as the console sent it, and the headers of the response. */

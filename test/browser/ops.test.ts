@@ -112,22 +112,6 @@ t.test('axe finds nothing on any page, light and dark; no phone scrolls sideways
   }
 })
 
-t.test('without scripts all works: open a link, sign in, see, act', async t => {
-  const gateway = await start(t)
-  const cookie = await gateway.signIn('bob')
-  const page = await visit(t, browser, gateway.opsLink(60_000), { javaScriptEnabled: false })
-  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await signIn(page)
-  await open(page, 'Users')
-  await page.getByRole('button', { name: 'Sign everybody out' }).click()
-  await page.locator('form').getByRole('button', { name: 'Sign everybody out' }).click()
-  await page.getByText('Done: Closes one session').waitFor()
-  t.equal((await gateway.call('/api/orders', { cookie })).status, 401)
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByLabel('User name').waitFor()
-})
-
 t.test('a gateway that is gone is said, the last numbers stay; a lost session asks', async t => {
   const gateway = await start(t)
   const page = await visit(t, browser, `${gateway.opsUrl}/ops/`)

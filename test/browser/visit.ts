@@ -1,14 +1,10 @@
-/** What browser tests do over and over: visit a page, sign in to the console, and let time pass. */
+/** What browser tests do over and over: visit a page, and sign in to the console. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-
-interface Tap {
-  readonly teardown: (undo: () => unknown) => void
-  readonly fail: (message: string) => unknown
-}
+import type { Test } from 'tap'
 
 /** A fresh visitor; fails the test when a page throws, opens a dialog, or breaks its policy. */
 export async function visit(
-  t: Tap,
+  t: Test,
   browser: Browser,
   url: string,
   options: BrowserContextOptions = {}
@@ -36,21 +32,5 @@ export async function signIn(page: Page, username: string, password = 'ant.desig
   await page.getByTestId('sign-in').click()
 }
 
-/** Lets time pass at once, for the gateway, which lives in this process, and for pages; call it before the gateway starts. */
-export function timeMachine(
-  t: Pick<Tap, 'teardown'>
-): (ms: number, ...pages: Page[]) => Promise<void> {
-  const { now } = Date
-  const ticks = performance.now.bind(performance)
-  let passed = 0
-  Date.now = () => now() + passed
-  performance.now = () => ticks() + passed
-  t.teardown(() => {
-    Date.now = now
-    performance.now = ticks
-  })
-  return async (ms, ...pages) => {
-    passed += ms
-    for (const page of pages) await page.clock.fastForward(ms)
-  }
-}
+export const shows = async (page: Page, testId: string, hasText: string | RegExp) =>
+  await page.getByTestId(testId).filter({ hasText }).waitFor()

@@ -89,9 +89,8 @@ t.test('what does not hold is a fault that says what came instead', async t => {
       j: { ...some, response: { more: { c: 1 } } },
       k: { ...some, response: [] },
       // What cannot be sent is a fault of its case, and the others are tried.
-      l: { ...told, headers: { 'x-a': 'line\nbreak' }, status: 200 },
-      m: { ...told, headers: { 'x a': 'b' }, status: 200 },
-      n: { ...files, status: 201 }
+      l: { ...told, headers: { 'x a': 'b' }, status: 200 },
+      m: { ...files, status: 201 }
     }),
     [
       'a.status: expected 200, got 401 session.none',
@@ -105,9 +104,8 @@ t.test('what does not hold is a fault that says what came instead', async t => {
       'i.response: expected 7 at list[0].b, got 2 (got 200)',
       'j.response: expected {"c":1} at more, got nothing (got 200)',
       'k.response: expected [], got {"a":1,"list":[{"b":2},3]} (got 200)',
-      'l: this request cannot be tried: Invalid character in header content ["x-a"]',
-      'm: this request cannot be tried: Header name must be a valid HTTP token ["x a"]',
-      'n.status: expected 201, got 200'
+      'l: this request cannot be tried: Header name must be a valid HTTP token ["x a"]',
+      'm.status: expected 201, got 200'
     ]
   )
 })

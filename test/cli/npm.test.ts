@@ -1,13 +1,11 @@
 /** A signal to npm, which passes it on to its shell only, ends the gateway. */
 import { once } from 'node:events'
 import { mkdirSync, symlinkSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { runningLine } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
-import { freePorts } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -21,44 +19,29 @@ const environment = {
   npm_lifecycle_script: undefined
 }
 
-async function isTaken(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const taken = await once(socket, 'connect').then(
-    () => true,
-    () => false
-  )
-  socket.destroy()
-  return taken
-}
-
-/** A gateway on free ports, with a request in flight. */
+/** A gateway with a request in flight. */
 async function started(t: Test, line: (folder: string) => string, cwd = '.') {
   const release = Promise.withResolvers<void>()
   const backend = await testUpstream(t.after, async (_request, response) => {
     await release.promise
     response.end('{"done":true}')
   })
-  const ports = await freePorts(2)
-  const [listen = '', opsListen = ''] = ports.map(port => `127.0.0.1:${port}`)
   const folder = await configFolder({
-    gateway: {
-      server: { listen },
-      ops: { listen: opsListen },
-      drain: { notice: '0ms', grace: '20s' }
-    },
+    gateway: { drain: { grace: '20s' } },
     backend: backend.url,
     routes: { routes: { slow: { access: 'public' } } }
   })
   const running = runningLine(t.teardown, line(folder), { cwd, env: environment })
-  await running.says('listening on')
-  const slow = `http://${listen}/api/slow`
+  const said = await running.says('"listening on ')
+  const [, url = '', opsUrl = ''] = /"url":"([^"]+)","ops":"([^"]+)"/.exec(said) ?? []
+  const slow = `${url}/api/slow`
   const inFlight = fetch(slow, { headers: { connection: 'close' } })
   await until('the back-end is asked', () => backend.begun() === 1)
   const finish = async () => {
     release.resolve()
     t.same(await (await inFlight).json(), { done: true }, 'the request in flight is answered')
   }
-  return { ...running, ports, slow, finish }
+  return { ...running, urls: [url, opsUrl], slow, finish }
 }
 
 /** A folder whose command `console-gateway` is that of this checkout. */
@@ -78,13 +61,13 @@ for (const [title, signal, command] of [
   t.test(`case U10: ${title} drains the gateway and frees its ports`, async t => {
     const cwd = command.startsWith('npx') ? installed(t) : '.'
     const line = (folder: string) => `exec ${command} --config ${folder}`
-    const { pid, ports, finish, says, written } = await started(t, line, cwd)
+    const { pid, urls, finish, says, written } = await started(t, line, cwd)
     process.kill(signal === 'SIGINT' ? -pid : pid, signal)
     await says('stopping: not ready')
     await finish()
     await until('both ports are free', async () => {
-      const taken = await Promise.all(ports.map(isTaken))
-      return !taken.includes(true)
+      const asked = await Promise.allSettled(urls.map(url => fetch(url)))
+      return asked.every(({ status }) => status === 'rejected')
     })
     await says('"msg":"stopped"')
     t.notMatch(written(), /a second SIG|still running/)

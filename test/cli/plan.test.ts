@@ -1,5 +1,6 @@
 /** The changes and risks of plan.yaml; how `plan` is asked stands in config.transcript.yaml. */
 import t from 'tap'
+import type { Plan } from '../../src/config/risks.ts'
 import { run } from '../support/command.ts'
 import {
   asExpected,
@@ -17,16 +18,6 @@ interface Rule extends Case {
   readonly rows: ReadonlyArray<readonly [before: object, after: object, ...said: string[]]>
 }
 
-interface Planned {
-  readonly changes: ReadonlyArray<{
-    readonly file: string
-    readonly path: string
-    readonly text: string
-    readonly restart: boolean
-  }>
-  readonly risks: readonly string[]
-}
-
 for (const { title, about, at, rows, ...rule } of casesIn<Rule>('test/cli/plan.yaml')) {
   t.test(title, async t => {
     const base = { route: {}, ...rule }
@@ -37,7 +28,7 @@ for (const { title, about, at, rows, ...rule } of casesIn<Rule>('test/cli/plan.y
       const env = environmentOf(rule)
       const { out, err } = await run(['plan', next, '-c', old, '--json'], { env })
       t.equal(err, '')
-      const { changes, risks } = JSON.parse(out) as Planned
+      const { changes, risks } = JSON.parse(out) as Plan
       t.ok(changes.every(({ path, text }) => text.startsWith(path)))
       const texts = changes.map(
         ({ file, text, restart }) => `${file} ${text}${restart ? ' (after a restart)' : ''}`

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runProcess, start } from '../support/command.ts'
+import { runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -9,14 +9,12 @@ import { testUpstream } from '../support/upstream.ts'
 
 /** A gateway that listens, as a process of its own. */
 async function started(t: Test, gateway: Record<string, unknown>) {
-  const process = start(t.after, await configFolder({ gateway }))
-  await process.says('listening on')
-  return process
+  return await startGatewayProcess(t.after, await configFolder({ gateway }))
 }
 
 t.test('a gateway whose config is well writes nothing on standard error', async t => {
   const folder = await configFolder()
-  const gateway = await startGatewayProcess(t.after, { checkout: '.', folder })
+  const gateway = await startGatewayProcess(t.after, folder)
   t.same(gateway.complaints(), [])
 })
 
@@ -78,14 +76,12 @@ t.test('Ctrl+C does not wait for load balancers', async t => {
 
 t.test('SIGHUP reloads, and the process lives on', async t => {
   const folder = await configFolder()
-  const gateway = start(t.after, folder)
-  await gateway.listens()
+  const gateway = await startGatewayProcess(t.after, folder)
   const file = join(folder, 'limits.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace('max: 100000', 'max: 20'))
   gateway.signal('SIGHUP')
   await gateway.says('config reloaded: limits.signed-in.max 100000 → 20')
   gateway.signal('SIGHUP')
   await gateway.says('the config files are unchanged: nothing to reload')
-  gateway.signal('SIGTERM')
-  t.same(await gateway.ended, { code: 0, signal: null })
+  t.same(await gateway.stop(), { code: 0, signal: null })
 })

@@ -1,11 +1,10 @@
 /** A console with a back-end: two presets, and the lines that an operator writes. */
-import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import type { BackendSpec } from './backend.ts'
 import { type ConsoleSpec, pathOf } from './console.ts'
 import type { Elsewhere } from './elsewhere.ts'
-import { type NodePage, nodePage } from './page.ts'
-import { admin, type Backend, type BackendOptions, startBackend } from './server.ts'
-import type { Expected } from './use.ts'
+import { nodePage } from './page.ts'
+import { admin, type BackendOptions, startBackend } from './server.ts'
 
 /** Of the route of the list: what the back-end needs for it, and what it refuses. */
 const listQueries: Readonly<Record<string, object>> = {
@@ -25,15 +24,6 @@ const pairKeys: Readonly<Record<string, object>> = {
 /** In the gateway's words, where no text of the back-end takes their place. */
 export const wrongPassword = ['The user name or the password is wrong.', '用户名或密码错误。']
 
-interface Pair {
-  readonly backend: Backend
-  readonly gateway: TestGateway
-  /** Lines of config that the pair needs, without hosts, secrets and a sign-in elsewhere. */
-  readonly lines: number
-  readonly page: NodePage
-  readonly expected: Expected
-}
-
 interface PairOptions {
   readonly backend?: BackendOptions
   /** Further routes of the operator, and further keys of those that stand. */
@@ -49,10 +39,11 @@ export async function startPair(
   console: ConsoleSpec,
   spec: BackendSpec,
   { backend: backendOptions, routes = {}, lockout, elsewhere }: PairOptions = {}
-): Promise<Pair> {
+) {
   const backend = await startBackend(cleanUp, spec, backendOptions)
   const own = operatorsRoutes(console, spec)
-  // One for each preset, each section and each of its entries.
+  // Of config that the pair needs, without hosts, secrets and a sign-in elsewhere: one for each
+  // preset, each section and each of its entries.
   const lines = 2 + Object.values(own).reduce((sum, each) => sum + 1 + Object.keys(each).length, 0)
   for (const [name, keys] of Object.entries(routes)) {
     own.routes[name] = { ...own.routes[name], ...keys }

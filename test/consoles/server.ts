@@ -37,13 +37,6 @@ export interface BackendOptions {
   readonly signUrls?: readonly string[]
 }
 
-/** A running back-end. */
-export interface Backend {
-  readonly url: string
-  readonly calls: readonly Visit[]
-  readonly tokens: Tokens
-}
-
 /** A request that arrived whole, and what the back-end knows. */
 export interface Visit {
   readonly method: string
@@ -137,7 +130,7 @@ export async function startBackend(
   cleanUp: (undo: () => unknown) => void,
   spec: BackendSpec,
   options: BackendOptions = {}
-): Promise<Backend> {
+) {
   const calls: Visit[] = []
   const tokens = new Tokens()
   const state = { tokens, captchas: new Captchas(), options }

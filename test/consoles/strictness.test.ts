@@ -2,9 +2,6 @@
 import t from 'tap'
 import { callOf, type ConsoleSpec, type Json } from './console.ts'
 import { consoles } from './consoles.ts'
-import { soybean } from './consoles/soybean.ts'
-import { vbenRefreshing } from './consoles/vben.ts'
-import { yudao } from './consoles/yudao.ts'
 import { OpenConsole } from './driver.ts'
 import { nodePage, type Page } from './page.ts'
 import { alice, startPlain } from './plain.ts'
@@ -210,27 +207,5 @@ for (const spec of consoles) {
       const signedIn = await console.signIn(alice)
       t.match(afterwards ? await afterwards(console) : signedIn, shows, because)
     }
-  })
-}
-
-/** Consoles that renew their token by themselves, and a refusal of their list. */
-const renewals = [
-  [soybean, { json: { code: '9999' } }],
-  [vbenRefreshing, { status: 401, json: {} }],
-  [yudao, { json: { code: 401 } }]
-] as const
-
-for (const [spec, refusal] of renewals) {
-  void t.test(`${spec.name} renews its token once, and sends the request again`, async t => {
-    const { gateway } = await startPlain(t, spec)
-    const page = nodePage(gateway.url)
-    let refused = 0
-    const list = (body: Json) => (refused++ === 0 ? refusal : { json: body })
-    const console = new OpenConsole(spec, changed(spec, page, { list }))
-    await console.signIn(alice)
-    const before = page.sent.length
-    t.match(await console.list(2, 10), { at: 'inside', content: { total: 25 } })
-    const sent = page.sent.slice(before).map(each => each.split('?', 1)[0])
-    t.same(sent, [atOf(spec, 'list'), atOf(spec, 'refresh'), atOf(spec, 'list')])
   })
 }

@@ -16,7 +16,6 @@ const routes = {
   shapes: { s: [{ wrap: 'list' }] }
 }
 
-/** A gateway before these addresses. */
 async function gatewayOf(t: Test, addresses: readonly string[], more: object = {}) {
   const gateway = await testGateway(t.after, {
     backend: { url: addresses, ...more },
@@ -105,16 +104,6 @@ t.test('a dead address is left out, no request fails, and operators alone are to
     { address: two.url, state: 'up', inFlight: 0 },
     { address: dead, state: 'open', inFlight: 0 }
   ])
-})
-
-t.test('the only address is never left out: it answers as soon as it is back', async t => {
-  const port = await freePort()
-  const { ask } = await gatewayOf(t, [`http://127.0.0.1:${port}`])
-  for (let count = 0; count < 5; count++) {
-    t.match(await ask('POST', 'x'), { status: 502, json: { errorCode: 'upstream.refused' } })
-  }
-  await listenAt(t, port, '127.0.0.1', () => 'back')
-  t.match(await ask('POST', 'x'), { status: 200, text: 'back' })
 })
 
 for (const [method, body] of [

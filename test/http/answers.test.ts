@@ -8,7 +8,7 @@ import { json, testUpstream } from '../support/upstream.ts'
 const open = (path: string, answer: object) => ({ path: `/api/${path}`, access: 'public', answer })
 
 const bye = { json: { msg: 'bye', code: 'mine' }, inEnvelope: 'flat' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { envelope: { inertToken: 'inert' } },
   routes: {
     permissions: { user: ['a', 'b'], admin: ['b', 'c'] },
@@ -229,5 +229,3 @@ t.test('an answer with a credential of the back-end is refused', async t => {
     t.notMatch(refused.text + JSON.stringify(leaky.log), secrets.token)
   }
 })
-
-t.end()

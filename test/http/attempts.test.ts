@@ -8,13 +8,13 @@ import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { dial, webSocketUpstream } from '../support/websocket.ts'
 
-const collector = await testCollector(t.after)
-exportTo(t.after, collector.url)
-const misbehaving = await rawUpstream(t.after, (socket, head) => {
+const collector = await testCollector(t.teardown)
+exportTo(t.teardown, collector.url)
+const misbehaving = await rawUpstream(t.teardown, (socket, head) => {
   if (head.includes('/reset ')) socket.resetAndDestroy()
 })
 const dead = `http://127.0.0.1:${await freePort()}`
-const backend = await testUpstream(t.after, (request, response, seen) => {
+const backend = await testUpstream(t.teardown, (request, response, seen) => {
   const bodies: Record<string, object> = {
     '/login': { id: '1', token: 'first', refreshToken: 'r', expiresIn: 1 },
     '/renew': { token: 'second', expiresIn: 3600 }
@@ -22,9 +22,9 @@ const backend = await testUpstream(t.after, (request, response, seen) => {
   const status = seen.url === '/api/fixed' ? 503 : 200
   json(status, bodies[seen.url] ?? {})(request, response, seen)
 })
-const webSockets = await webSocketUpstream(t.after)
+const webSockets = await webSocketUpstream(t.teardown)
 
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: { url: backend.url, credential: 'bearer' },
   source: {
     token: 'token',
@@ -177,5 +177,3 @@ t.test('a part that fails beside one that does not', async t => {
   t.match(attemptOf('names'), { purpose: 'part', upstream: 'b', status: 200 })
   t.match(attemptOf('count'), { purpose: 'part', failure: 'upstream.timeout' })
 })
-
-t.end()

@@ -147,6 +147,7 @@ t.test('case R8: a session that may not be opened ends at its back-end, alone', 
   const dave = { username: 'dave', password: 'pw' }
   const refused = await gateway.call(path, { json: dave, cookie })
   t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
+  t.same(refused.headers.getSetCookie(), [])
   t.equal(await gateway.status('/api/session', { cookie }), 200)
   await ended('t3')
 })

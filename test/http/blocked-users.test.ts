@@ -9,7 +9,7 @@ import { testUpstream } from '../support/upstream.ts'
 let given = 0
 const signedOut: string[] = []
 /** Its user `alice` is another one than that of the users file. */
-const backend = await testUpstream(t.after, ({ url, headers }, response) => {
+const backend = await testUpstream(t.teardown, ({ url, headers }, response) => {
   if (url === '/logout') signedOut.push(String(headers.authorization).slice('Bearer '.length))
   else given++
   const user = { token: `t${given}`, id: 'X7', name: 'alice' }
@@ -126,5 +126,3 @@ t.test(
     for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
   }
 )
-
-t.end()

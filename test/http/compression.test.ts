@@ -10,7 +10,6 @@ import { request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const text = JSON.stringify({ data: 'some text '.repeat(2000) })
-/** The media type, and more of the response, by path. */
 const answers: Readonly<
   Record<string, readonly [type: string, more?: object, body?: string | Buffer]>
 > = {

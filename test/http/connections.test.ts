@@ -10,11 +10,11 @@ import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-const backend = await testUpstream(t.after, (_request, response) => {
+const backend = await testUpstream(t.teardown, (_request, response) => {
   held.push(() => response.end('{}'))
 })
 const held: Array<() => void> = []
-const { certificate, key } = testAuthority(t.after)
+const { certificate, key } = testAuthority(t.teardown)
 const tls = { certificate, key: `file:${key}` }
 const https = { session: { cookie: { secure: true } }, server: { tls } }
 const http = { session: {}, server: { trustedProxies: ['127.0.0.8/32'] } }
@@ -106,5 +106,3 @@ for (const [name, config] of Object.entries({ http, https })) {
     t.ok(await isServed(open('127.0.0.10')), 'the one that was served gives way')
   })
 }
-
-t.end()

@@ -12,7 +12,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   if (seen.url.startsWith('/store/slow')) held.push(pass)
   else pass()
 }
-const wire = await openWire(t.after, {}, answer)
+const wire = await openWire(t.teardown, {}, answer)
 const { gateway, backend, cookie } = wire
 
 const right = { username: 'alice', password }
@@ -213,5 +213,3 @@ t.test('no answer holds the session’s id but the cookie that gives it', async 
   t.notMatch(profile.text, given)
   t.same(profile.headers.getSetCookie(), [], 'a session in use is not given out again')
 })
-
-t.end()

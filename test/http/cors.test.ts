@@ -5,8 +5,8 @@ import { testUpstream } from '../support/upstream.ts'
 import { isEnvelope, loginPath, wireRoutes } from '../support/wire.ts'
 
 const origin = 'https://console.example.com'
-const backend = await testUpstream(t.after)
-const gateway = await testGateway(t.after, {
+const backend = await testUpstream(t.teardown)
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { origins: [origin], exposeHeaders: ['x-next-page'] } },
   routes: wireRoutes(backend.url),
   limits: {
@@ -78,13 +78,8 @@ t.test('no other origin may, however close it comes', async t => {
   const before = backend.begun()
   for (const other of [
     ...['https://evil.example', 'http://console.example.com', 'https://x.console.example.com'],
-    ...[
-      `${origin}.evil.example`,
-      `${origin}:444`,
-      `${origin}/`,
-      `${origin}, https://evil.example`,
-      'null'
-    ]
+    ...[`${origin}.evil.example`, `${origin}:444`, `${origin}/`, 'null'],
+    `${origin}, https://evil.example`
   ]) {
     const headers = { ...browser, origin: other }
     const called = await gateway.call(thing, { json: {}, cookie, headers })
@@ -108,5 +103,3 @@ t.test('OPTIONS that is no preflight is answered as any method that is not there
   for (let n = 0; n < 100 && status !== 429; n++) ({ status } = await ask('/api/nothing'))
   t.equal(status, 429, 'limits count them')
 })
-
-t.end()

@@ -4,7 +4,7 @@ import { cookieOf, password } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import { isEnvelope, loginPath, openWire, serves } from '../support/wire.ts'
 
-const wire = await openWire(t.after)
+const wire = await openWire(t.teardown)
 const { gateway, backend, cookie, signedIn } = wire
 const own = gateway.url
 const logoutPath = '/api/account/logout'
@@ -178,5 +178,3 @@ t.test('nothing makes sign-in or sign-out redirect', async t => {
     }
   }
 })
-
-t.end()

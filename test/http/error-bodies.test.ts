@@ -7,7 +7,6 @@ const token = 'tok-0123456789abcdef'
 const problem = { title: 'Out of stock', detail: 'Only 3 are left.', status: 409 }
 /** As `http.Error` of Go calls JSON. */
 const text = { 'content-type': 'text/plain; charset=utf-8' }
-/** What the back-end answers, by path. */
 const answers: Readonly<Record<string, readonly [status: number, body: object]>> = {
   '/login': [200, { id: 7, token }],
   '/problem': [409, problem],
@@ -16,14 +15,14 @@ const answers: Readonly<Record<string, readonly [status: number, body: object]>>
   '/field': [400, { message: 'Not valid.', errors: { auth: [token] } }],
   '/other': [400, { message: 'Not valid.', errors: { price: ['too low'] } }]
 }
-const { url } = await testUpstream(t.after, (request, response, seen) => {
+const { url } = await testUpstream(t.teardown, (request, response, seen) => {
   if (seen.url === '/text') {
     return void response.writeHead(409, text).end(JSON.stringify(problem))
   }
   json(...(answers[seen.url] ?? [404, {}]))(request, response, seen)
 })
 const rewritten = (name: string) => ({ path: `/${name}/*`, rewrite: '/*' })
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: { url, credential: 'bearer', errors: 'laravel' },
   source: { token: 'token' },
   routes: {
@@ -61,5 +60,3 @@ t.test('a back-end’s error that quotes the session’s token never reaches the
   t.match(other.json, { message: 'Not valid.', fieldErrors: { price: ['too low'] } })
   t.notMatch(JSON.stringify(gateway.log), token)
 })
-
-t.end()

@@ -1,4 +1,6 @@
 /** A refused request says which rule refused it: by a code and an id in response, log and `why`. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { type CallOptions, password, testGateway } from '../support/gateway.ts'
 import { beginMaintenance } from '../support/ops.ts'
@@ -7,15 +9,30 @@ import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { loginPath } from '../support/wire.ts'
 
-const backend = await testUpstream(t.after, (asked, response, seen) => {
+const backend = await testUpstream(t.teardown, (asked, response, seen) => {
   if (seen.url === '/broken') return void response.socket?.destroy()
   if (seen.url === '/own') return json(418, { error: 'teapot' })(asked, response, seen)
   if (seen.url !== '/page') return json(200, {})(asked, response, seen)
   response.writeHead(500, { 'content-type': 'text/html' }).end('<p>')
 })
+const hooked: string[] = []
+
+/** As agents of tracing do. */
+function addHooks(message: unknown): void {
+  const { fastify } = message as { readonly fastify: FastifyInstance }
+  fastify.addHook('onSend', async (_request, reply) => {
+    reply.header('x-plugin', 'was here')
+  })
+  fastify.addHook('onResponse', async ({ id }) => {
+    hooked.push(id)
+  })
+}
+subscribe('fastify.initialization', addHooks)
+t.teardown(() => unsubscribe('fastify.initialization', addHooks))
+
 const both = ['GET', 'POST']
 const open = { access: 'public' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { console: { root: 'console' } },
   backend: backend.url,
   routes: {
@@ -24,12 +41,14 @@ const gateway = await testGateway(t.after, {
       mine: { methods: both, maxBody: '16B' },
       socket: { ...open, websocket: {} },
       broken: { ...open, rewrite: '/broken' },
-      own: { ...open, rewrite: '/own' },
+      own: { ...open, rewrite: '/own', methods: both },
+      shaped: { ...open, shape: 's' },
       page: { ...open, rewrite: '/page' },
       quiet: { ...open, rewrite: '/broken', errorStatus: 'ok' },
       closed: open,
       rare: open
-    }
+    },
+    shapes: { s: [{ pick: ['a'] }] }
   },
   limits: { limits: { rare: { by: 'address', max: 1, window: '1h', routes: ['rare'] } } },
   code: { 'console/index.html': 'x' }
@@ -57,7 +76,7 @@ async function isTold(
   })
 }
 
-t.test('each error that the gateway decided has its code; what passes has none', async t => {
+t.test('each error of the gateway has its code, what passes has none; plugins see all', async t => {
   const foreign = { cookie, method: 'POST', headers: { origin: 'https://evil.example' } }
   const large = { cookie, json: { more: 'than sixteen bytes' } }
   const typed = { method: 'POST', body: password, headers: { 'content-type': 'text/x' } }
@@ -81,14 +100,21 @@ t.test('each error that the gateway decided has its code; what passes has none',
     [503, 'maintenance', '/api/closed'],
     [200, 'upstream.reset', '/api/quiet'],
     [418, undefined, '/api/own'],
+    [418, undefined, '/api/own', { method: 'HEAD' }],
+    [418, undefined, '/api/own', { json: {} }],
+    [200, undefined, '/api/shaped'],
     [200, undefined, '/api/account/profile', { cookie }],
     [200, undefined, '/index.html']
   ]
   for (const [status, code, path, options] of cases) {
     const { status: answered, headers, text } = await gateway.call(path, options)
     t.equal(answered, status, path)
-    await isTold(t, { status, code }, headers.get('x-request-id') ?? '', text)
+    const id = headers.get('x-request-id') ?? ''
+    await isTold(t, { status, code }, id, text)
+    t.equal(headers.get('x-plugin'), 'was here', path)
+    await until('a hook sees its end', () => hooked.includes(id))
   }
+  t.equal(new Set(hooked).size, hooked.length)
 })
 
 const idIn = (head: string) => /^x-request-id: (\S+)/im.exec(head)?.[1] ?? 'none'
@@ -109,5 +135,3 @@ t.test('so has what never became a request', async t => {
     await isTold(t, { status, code }, idIn(answer.head), answer.body)
   }
 })
-
-t.end()

@@ -20,7 +20,7 @@ const traceparent = `00-${traceId}-${callerId}-01`
 const headers = { traceparent, tracestate: 'foo=1' }
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
-const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
+const backend = await testUpstream(t.teardown, json(200, { data: [{ noticeId: 'n1' }] }))
 const traced = {
   backend: backend.url,
   routes: {
@@ -166,5 +166,3 @@ t.test('a collector with TLS is believed by OTEL_EXPORTER_OTLP_CERTIFICATE alone
   const id = idOf(await gateway.call('/api/fine'))
   await until('the span came', () => requestIds(collector).includes(id))
 })
-
-t.end()

@@ -44,21 +44,21 @@ const pours = (head: string, piece: string) => (socket: Socket) => {
 
 const answers = new Map<string, Behaviour>([['/api/open/fine', sends(whole('{"fine":true}'))]])
 const asked = new Map<string, number>()
-const backend = await rawUpstream(t.after, (socket, head) => {
+const backend = await rawUpstream(t.teardown, (socket, head) => {
   const path = head.split(' ', 2)[1] ?? ''
   asked.set(path, (asked.get(path) ?? 0) + 1)
   answers.get(path)?.(socket)
 })
 /** Takes connections, and answers no handshake: it waits for the end of a head. */
-const noTls = await rawUpstream(t.after, () => {})
+const noTls = await rawUpstream(t.teardown, () => {})
 // Of the pause of an event stream.
-shorterTimes(t.after, { [5 * 60_000]: 2000 })
+shorterTimes(t.teardown, { [5 * 60_000]: 2000 })
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const route = (name: string, upstream = name, more: object = {}) => ({
   [name]: { path: `/api/${name}/*`, methods, access: 'public', upstream, ...more }
 })
 const idleMs = 600
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { idleTimeout: `${idleMs}ms` } },
   limits: { sizes: { shape: '256KiB' }, limits: {} },
   routes: {
@@ -150,7 +150,9 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
     ['an end within the fields', ends(`${ok}X-Half: `)],
     ['a reset within the body', resets(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
     ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
-    ['one that was the last', ends(`${ok}Connection: close\r\nContent-Length: 9\r\n\r\n{}`)]
+    ['one that was the last', ends(`${ok}Connection: close\r\nContent-Length: 9\r\n\r\n{}`)],
+    ['that, shaped', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`), 'shaped'],
+    ['an end within a chunk, shaped', ends(`${chunked}ff\r\n{"half":`), 'shaped']
   ],
   'upstream.invalid': [
     ...['2\r\nContent-Length: 3', '-2'].map(length => invalid(`Content-Length: ${length}`)),
@@ -366,5 +368,3 @@ t.test('an upload whose upstream says nothing is answered before it is whole', a
     t.match(await raw(gateway.url, upload), { status: 504 }, field)
   }
 })
-
-t.end()

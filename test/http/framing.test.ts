@@ -10,7 +10,7 @@ const answer: Parameters<typeof testUpstream>[1] = (question, response, seen) =>
   const headers = { 'content-type': 'text/plain', 'content-length': 200_000 }
   response.writeHead(200, headers).write('x'.repeat(100_000))
 }
-const wire = await openWire(t.after, {}, answer)
+const wire = await openWire(t.teardown, {}, answer)
 const { gateway, backend, signedIn } = wire
 
 const untilClosed = { enough: () => false }
@@ -83,16 +83,8 @@ t.test('a request has exactly one Host, and it is a host', async t => {
   await refuses(t, wire, 'no Host in HTTP/1.0', hosted('', 'HTTP/1.0'), 400)
   await refuses(t, wire, 'two Host lines', get('Host: evil.example'), 400)
   for (const host of [
-    ...[
-      '',
-      'a b',
-      '*',
-      '[::1',
-      '-gateway',
-      'g\xe4teway',
-      '%67ateway.test',
-      `${'a'.repeat(300)}.test`
-    ],
+    ...['', 'a b', '*', '[::1', '-gateway', 'g\xe4teway', '%67ateway.test'],
+    `${'a'.repeat(300)}.test`,
     ...['gateway.test:port', 'gateway.test:123456', 'gateway.test/api', 'user@gateway.test'],
     ...['gateway.test, evil.example', 'http://gateway.test', 'gateway.test\\@evil']
   ]) {
@@ -240,5 +232,3 @@ t.test('Expect: 100-continue works; any other expectation is 417', async t => {
     await refuses(t, wire, expected, post([expected, 'Content-Length: 2'], '{}'), 417)
   }
 })
-
-t.end()

@@ -14,10 +14,11 @@ import {
 import { json, testUpstream } from '../support/upstream.ts'
 import { hashOf, testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from '../support/wire.ts'
+import { credentialSourceContract, rightPassword } from '../ports/credential-source.ts'
 
 const minute = 60_000
-const { costs } = watchArgon2(t.after)
-const pass = stopClock(t.after)
+const { costs } = watchArgon2(t.teardown)
+const pass = stopClock(t.teardown)
 const trusted = { server: { trustedProxies: ['127.0.0.1'] } }
 
 const guarded = (t: Pick<Test, 'after'>, lockout: object, more: Files = {}) =>
@@ -54,14 +55,11 @@ const statuses = async (
   times: number,
   username: string | ((index: number) => string),
   from: (index: number) => From = () => ({})
-) => {
-  const found: number[] = []
-  for (let index = 0; index < times; index++) {
+) =>
+  await Array.fromAsync({ length: times }, async (_, index) => {
     const name = typeof username === 'string' ? username : username(index)
-    found.push((await attempt(gateway, name, from(index))).status)
-  }
-  return found
-}
+    return (await attempt(gateway, name, from(index))).status
+  })
 /** So many refused, then so many that have to wait. */
 const refused = (some: number, others: number): number[] => [
   ...Array<number>(some).fill(401),
@@ -235,10 +233,6 @@ t.test('all spellings of one user name share one count, of one sign-in address t
   t.same(guesses, refused(4, spellings.length - 4))
   const right = { json: { username: 'alice', password } }
   t.equal(await gateway.status(`${loginPath}?x=1`, right), 429)
-  for (const path of [`${loginPath}/`, `/${loginPath}`, loginPath.replace('login', '%6cogin')]) {
-    const { status } = await gateway.call(path, right)
-    t.ok([400, 404].includes(status), `${path}: ${status}`)
-  }
 })
 
 t.test('a right password gives back its count, and only its own', async t => {
@@ -294,4 +288,23 @@ t.test('an unknown user and a wrong password look, take and are locked the same'
   t.same(await seen('carol', password), known, 'a disabled account with its right password too')
 })
 
-t.end()
+t.test('an unknown user costs what the costliest of the file does, or what is usual', async t => {
+  const costly = { password: hash.replace('t=1', 't=3') }
+  for (const [users, cost] of [
+    [
+      { ada: { password: hash }, ben: costly },
+      { memory: 1024, passes: 3 }
+    ],
+    [{}, { memory: 19_456, passes: 2 }]
+  ] as const) {
+    const gateway = await guarded(t, noLockout, { users: { users } })
+    costs()
+    t.equal((await attempt(gateway, 'nobody')).status, 401)
+    t.match(costs(), [{ algorithm: 'argon2id', ...cost, parallelism: 1 }])
+  }
+})
+
+t.test('a users file', async t => {
+  const alice = { ...testUsers.alice, name: 'Alice', password: hashOf(rightPassword) }
+  credentialSourceContract(t, await guarded(t, noLockout, { users: { users: { alice } } }))
+})

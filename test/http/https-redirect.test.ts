@@ -5,9 +5,9 @@ import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { raw } from '../support/raw.ts'
 
-const { certificate, key } = testAuthority(t.after)
+const { certificate, key } = testAuthority(t.teardown)
 const port = await freePort()
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     server: {
       hosts: ['Console.example', '[::1]:8443'],
@@ -53,5 +53,3 @@ t.test('nothing else leads anywhere, and no name of a client is repeated', async
   const posted = 'POST /api/auth/admin/login HTTP/1.1\r\nHost: console.example\r\nContent-Length: 9'
   t.match(await ask(posted), { status: 405, location: undefined, answer: /^allow: GET, HEAD/im })
 })
-
-t.end()

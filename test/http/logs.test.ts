@@ -19,7 +19,7 @@ const secrets = {
   password,
   hash: '$argon2id$'
 }
-const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
+const backend = await testUpstream(t.teardown, (_request, response, { url, body }) => {
   const answer = (status: number, text: string) => {
     const headers = { 'content-type': 'application/json', 'set-cookie': `a=${secrets.innerCookie}` }
     response.writeHead(status, headers).end(text)
@@ -36,7 +36,7 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
 })
 
 const shaped = { path: '/api/shaped/*', access: 'public', upstream: 'backend', shape: 'list' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     login: { sources: { 'users-file': { kind: 'users-file' } } },
     identity: { prefix: true }
@@ -137,5 +137,3 @@ t.test('nobody forges a line, or colours the terminal of who reads it', async t 
     t.not(line['user'], 'root')
   }
 })
-
-t.end()

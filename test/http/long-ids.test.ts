@@ -7,7 +7,7 @@ import { testUpstream } from '../support/upstream.ts'
 const ids = { ann: '1234567890123456789', ben: '1234567890123456790' }
 const names = ['ann', 'ben'] as const
 
-const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
+const backend = await testUpstream(t.teardown, (_request, response, { url, body }) => {
   response.setHeader('content-type', 'application/json')
   if (url !== '/login') return response.end('{}')
   const { username } = JSON.parse(body.toString()) as { username: keyof typeof ids }
@@ -16,7 +16,7 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
     `{"token":"t-${username}","user":{"id":${id},"team":{"lead":${id},"size":3}}}`
   )
 })
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { session: { perUser: { max: 2 } } },
   backend: backend.url,
   source: {
@@ -30,11 +30,8 @@ const gateway = await testGateway(t.after, {
 })
 const both = async () => [await gateway.signIn('ann'), await gateway.signIn('ben')] as const
 /** What becomes of a call with each of these cookies. */
-const statuses = async (cookies: readonly string[], path = '/api/orders') => {
-  const found: number[] = []
-  for (const cookie of cookies) found.push(await gateway.status(path, { cookie }))
-  return found
-}
+const statuses = async (cookies: readonly string[], path = '/api/orders') =>
+  await Array.fromAsync(cookies, async cookie => await gateway.status(path, { cookie }))
 
 t.test('back-end, session and profile are told each user’s own id, digit by digit', async t => {
   for (const [index, cookie] of (await both()).entries()) {
@@ -71,5 +68,3 @@ t.test('a sign-in passes on other members with all their digits', async t => {
   await gateway.call('/api/auth/admin/login', { method: 'POST', headers, body })
   t.match(backend.seen.at(-1)?.body.toString(), `"tenant":${ids.ann}`)
 })
-
-t.end()

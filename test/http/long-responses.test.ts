@@ -7,7 +7,7 @@ import { testUpstream } from '../support/upstream.ts'
 const row = { id: 12345, name: 'A name of some length', state: 1, at: 1795239000, amount: '12.50' }
 const list = Array.from({ length: 20_000 }, () => row)
 const long = JSON.stringify({ code: 0, data: { list, count: list.length } })
-const backend = await testUpstream(t.after, ({ url }, response) => {
+const backend = await testUpstream(t.teardown, ({ url }, response) => {
   const body = url === '/api/long' ? long : '{"plain":true}'
   response.writeHead(200, { 'content-type': 'application/json' }).end(body)
 })
@@ -16,7 +16,7 @@ const each = [
   { convert: { id: 'string', at: 'date-seconds' } },
   { map: { state: { 0: 'unread', 1: 'read' } } }
 ]
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     shapes: { page: [{ open: 'code-data' }, { paging: { list: 'list', total: 'count', each } }] },
@@ -42,8 +42,7 @@ t.test('a plain route waits for a few responses of 2 MiB that are shaped, at mos
     return times
   }
   const running = others()
-  const plains: number[] = []
-  for (let index = 0; index < 120; index++) plains.push(await timed('/api/plain'))
+  const plains = await Array.fromAsync({ length: 120 }, async () => await timed('/api/plain'))
   state.isOver = true
   const longs = await running
   t.ok(longs.length > 10, 'long responses were shaped all the time')
@@ -56,5 +55,3 @@ t.test('a plain route waits for a few responses of 2 MiB that are shaped, at mos
     t.ok(plain < 3 * other, `${share}: ${plain.toFixed(1)} ms, long ${other.toFixed(1)} ms`)
   }
 })
-
-t.end()

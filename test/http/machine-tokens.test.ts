@@ -6,8 +6,8 @@ import { openStream, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 
 const audience = 'https://console.example/api'
-const backend = await streamingBackend(t.after)
-const provider = await testProvider(t.after)
+const backend = await streamingBackend(t.teardown)
+const provider = await testProvider(t.teardown)
 
 const gatewayWith = async (after: (undo: () => unknown) => void, clientId = 'console') => {
   const sso = provider.config({
@@ -89,5 +89,3 @@ t.test('while the provider is away a token cannot be checked: 503', async t => {
     return (await gateway.call('/api/orders/1', { headers })).status === 200
   })
 })
-
-t.end()

@@ -4,11 +4,11 @@ import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   if (seen.url.endsWith('?silent')) return
   json(seen.url.endsWith('?fails') ? 500 : 200, {})(incoming, response, seen)
 })
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: backend.url,
   routes: {
     aliases: { '/api/mine': '/api/orders' },
@@ -105,5 +105,3 @@ t.test('sign-ins are counted by what became of them, refusals by the limit’s n
     'limit_refused_total{limit="few"}': 1
   })
 })
-
-t.end()

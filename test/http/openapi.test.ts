@@ -1,3 +1,4 @@
+/** The OpenAPI document of the running gateway: what it says is true. */
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -5,19 +6,19 @@ import openapiTS, { astToString } from 'openapi-typescript'
 import t, { type Test } from 'tap'
 import ts from 'typescript'
 import { parse } from 'yaml'
-import { loadConfig } from '../../src/config/read/load.ts'
 import { errorKinds } from '../../src/errors/errors.ts'
-import { openApi } from '../../src/api-docs/openapi.ts'
 import { documentOf } from '../support/document.ts'
-import { configFolder, type Files, password, testGateway } from '../support/gateway.ts'
+import { type Files, password, testGateway } from '../support/gateway.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 type Tree = Record<string, any>
 
-/** The document of a config: OpenAPI 3.1, whose references lead to something. */
-async function documentIn(files: Files): Promise<Tree> {
-  const document: Tree = openApi(loadConfig(await configFolder(files), {}))
+/** A gateway and its document: OpenAPI 3.1, whose references lead to something. */
+async function documented(t: Test, files: Files) {
+  const gateway = await testGateway(t.after, files)
+  const described = await documentOf(gateway)
+  const { document } = described
   t.same(await new Validator().validate(structuredClone(document)), { valid: true })
   const text = JSON.stringify(document)
   const names = text.match(/"operationId":"[^"]*"/g) ?? []
@@ -26,7 +27,7 @@ async function documentIn(files: Files): Promise<Tree> {
     const target = place.split('/').reduce<any>((at, step) => at?.[step], document)
     t.ok(target, place)
   }
-  return document
+  return { ...described, signIn: gateway.signIn }
 }
 
 const routes = parse(`
@@ -96,7 +97,7 @@ $defs:
 
 t.test('the document of a config with all there is', async t => {
   const files = { backend: 'http://b.internal', routes, code }
-  const document = await documentIn(files)
+  const { document } = await documented(t, files)
   const { servers, paths, components } = document
   t.equal(servers[0].url, '/')
   t.match(paths['/api/chat'].get.responses['101'].description, /WebSocket/)
@@ -121,7 +122,7 @@ t.test('the document of a config with all there is', async t => {
   )
   const envelope = { dialect: 'ant-design-pro', errorStatus: 'ok', fieldErrors: 'errors' }
   const gateway = { server: { mount: '/x' }, envelope }
-  const other = await documentIn({ ...files, gateway })
+  const { document: other } = await documented(t, { ...files, gateway })
   t.equal(other['servers'][0].url, '/x')
   t.ok('errors' in other['components'].schemas.FailureAntDesignPro.properties)
 })
@@ -159,9 +160,8 @@ t.test('what the document says of answers is true of the running gateway', async
       .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
       .end(JSON.stringify(body ?? { message: 'none' }))
   })
-  const gateway = await testGateway(t.after, { backend: backend.url, routes, code })
-  const { document, call } = await documentOf(gateway)
-  const cookie = await gateway.signIn()
+  const { document, call, signIn } = await documented(t, { backend: backend.url, routes, code })
+  const cookie = await signIn()
   const at = '/api/items/{rest}'
   const login = '/api/auth/admin/login'
   for (const [status, path, options] of [
@@ -192,7 +192,7 @@ t.test('what the document says of answers is true of the running gateway', async
 })
 
 t.test('answers of config are described by their methods, places and status', async t => {
-  const { paths } = await documentIn({
+  const { document } = await documented(t, {
     routes: parse(`
 endpoints:
   logout: { methods: [POST], answer: { json: { bye: true }, inEnvelope: none } }
@@ -201,6 +201,7 @@ routes:
   made: { path: /api/made, access: public, answer: { json: { code: 1 }, status: 201 } }
 `) as Tree
   })
+  const { paths } = document
   t.same(Object.keys(paths['/api/account/logout']), ['post'])
   const { get, post } = paths['/api/menus']
   t.equal(post.requestBody, undefined)
@@ -210,4 +211,94 @@ routes:
   t.match(schemaOf(get).properties, { success: { type: 'boolean' }, data: {} })
   t.same(schemaOf(paths['/api/account/logout'].post), {})
   t.ok(schemaOf(paths['/api/made'].get, 201).properties.data)
+})
+
+/** The component that a reference leads to. */
+const componentOf = (document: Tree, place: string) =>
+  document['components'].schemas[place.split('/').at(-1) ?? '']
+
+const shaped = { shape: 'whole' }
+
+/** Before a back-end that answers 404 to everything. */
+async function before404(t: Test, routes: object, gateway: Tree = {}) {
+  const { url } = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{"message":"none"}')
+  })
+  const shapes = { whole: [{ wrap: 'envelope' }] }
+  return await documented(t, { gateway, backend: url, routes: { shapes, ...routes } })
+}
+
+t.test('a status of envelope.custom.errors stands in the document beside 200', async t => {
+  const routes = { shaped: { ...shaped, methods: ['GET', 'POST'] } }
+  const { responseOf, call } = await before404(t, { routes }, { extends: 'gin-vue-admin' })
+  t.match(await call('/api/shaped'), { status: 401, fault: undefined })
+  t.match(responseOf('GET', '/api/shaped', 401)?.['description'], 'session.none')
+  t.match(responseOf('GET', '/api/shaped', 200)?.['description'], 'Success or failure')
+  t.ok(responseOf('POST', '/api/shaped', '2XX'), 'a back-end may answer 201')
+  t.notOk(responseOf('GET', '/api/shaped', 403), 'no other error has its own status')
+})
+
+t.test('errors with the status 200 stand beside the success in the document', async t => {
+  const errors = {
+    'session.*': { code: '8888', status: 200 },
+    'upstream.*': { code: '7', status: 502 },
+    '*': { code: '500' }
+  }
+  const custom = { members: { message: 'msg', requestId: false }, errors }
+  const { document, responseOf, call, signIn } = await before404(
+    t,
+    { routes: { shaped, plain: {} } },
+    { envelope: { dialect: 'custom', successCode: '0000', custom } }
+  )
+  for (const path of ['/api/shaped', '/api/session', '/api/account/profile', '/api/plain']) {
+    const json = { code: '8888', errorCode: 'session.none' }
+    t.match(await call(path), { status: 200, fault: undefined, json }, path)
+    t.notOk(responseOf('GET', path, 401), path)
+    if (path === '/api/plain') continue
+    const { content } = responseOf('GET', path, 200) ?? {}
+    const [, { $ref: failure }] = content['application/json'].schema.anyOf
+    t.match(JSON.stringify(componentOf(document, failure)), 'session.none')
+  }
+  t.same(responseOf('GET', '/api/plain', 200)?.['content']['*/*'], {})
+
+  const cookie = await signIn()
+  // Not 404: the entry names the upstream’s errors.
+  t.match(await call('/api/shaped', { cookie }), { status: 502, fault: undefined })
+  t.match(await call('/api/plain', { cookie }), { status: 404, fault: undefined })
+})
+
+t.test('an answer with the status of an error stands beside that error', async t => {
+  const answer = { json: { reason: 'gone' }, status: 403, inEnvelope: 'none' }
+  const gone = { access: { roles: ['admin'] }, answer }
+  const busy = { ...gone, answer: { ...answer, status: 503 } }
+  const { document, responseOf, call, signIn } = await before404(t, { routes: { gone, busy } })
+  const [alice, bob] = [await signIn(), await signIn('bob')]
+  for (const [cookie, json] of [
+    [alice, { reason: 'gone' }],
+    [bob, { errorCode: 'route.forbidden' }]
+  ] as const) {
+    t.match(await call('/api/gone', { cookie }), { status: 403, json, fault: undefined })
+  }
+  const { content: ofGone } = responseOf('GET', '/api/gone', 403) ?? {}
+  const [, failure] = ofGone['application/json'].schema.anyOf
+  t.match(JSON.stringify(componentOf(document, failure.$ref)), 'route.forbidden')
+
+  t.ok(responseOf('GET', '/api/busy', 503))
+
+  const problem = await before404(t, { routes: { gone } }, { envelope: { dialect: 'problem' } })
+  const cookie = await problem.signIn()
+  t.equal((await problem.call('/api/gone', { cookie })).fault, undefined)
+  t.match(problem.responseOf('GET', '/api/gone', 403)?.['content'], {
+    'application/json': { schema: {} },
+    'application/problem+json': { schema: { $ref: String } }
+  })
+})
+
+t.test('the own errors of a back-end stand in the document, also with errorStatus ok', async t => {
+  const routes = { plain: { errorStatus: 'ok' } }
+  const { responseOf, call, signIn } = await before404(t, { routes })
+  const own = await call('/api/plain', { cookie: await signIn() })
+  t.match(own, { status: 404, json: { message: 'none' } })
+  t.match(responseOf('GET', '/api/plain', 'default')?.['content'], { '*/*': {} })
+  t.match(responseOf('GET', '/api/plain', 200)?.['description'], 'failure', 'another one is 200')
 })

@@ -80,14 +80,13 @@ const cases: Record<string, Case> = {
   'so has no body': { ...empty, part: says(204) }
 }
 
-/** What the back-ends say, by the path they are asked for. */
 const answers = new Map<string, Answer>()
 const said: Answer = (request, response, seen) => {
   const path = seen.url.split('?', 1)[0] ?? ''
   const answer = answers.get(path) ?? json(200, path.startsWith('/base') ? { count: 7 } : { id: 1 })
   answer(request, response, seen)
 }
-const [own, other] = [await testUpstream(t.after, said), await testUpstream(t.after, said)]
+const [own, other] = [await testUpstream(t.teardown, said), await testUpstream(t.teardown, said)]
 
 const routes: Record<string, object> = {}
 const open = (name: string, route: object) => {
@@ -173,7 +172,7 @@ const files = {
   }
 }
 answers.set('/base/fault', json(500, {}))
-const gateway = await testGateway(t.after, files)
+const gateway = await testGateway(t.teardown, files)
 const { metrics } = gateway
 const urlsOf = ({ seen }: typeof own, start: string) => seen.filter(({ url }) => url === start)
 
@@ -365,5 +364,3 @@ t.test('the profile has parts too, from a session or from an upstream', async t 
   answers.set('/base/unread', json(500, {}))
   t.match(await ask(gateway), { data: { ...data, unreadCount: 0 }, missing: ['notices'] })
 })
-
-t.end()

@@ -246,10 +246,7 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ['GET', '/users/me/reset', 'POST'],
   ['POST', '/users/old/7/reset', 401],
   ['POST', '/users//reset', 400],
-  ['GET', '/users/%252e', 400],
   ['GET', '/users/a%2Fb', 400],
-  ['GET', '/users/a%5cb', 400],
-  ['GET', '/users/a%00b', 400],
   ['POST', '/users/a%2fb/reset', 400],
   ['POST', '/users/%37/reset', 400],
   // Case 21: a route may take an encoded slash, and sends it as it came.
@@ -269,12 +266,9 @@ const rows: ReadonlyArray<readonly [method: string, path: string, expected: stri
   ].map(path => ['GET', `/api/v1/${path}`, 400] as const),
   ['GET', '/users/a%40b', '> /one/a%40b'],
   ['GET', '/users/%40admins2', '> /one/%40admins2'],
-  ...[
-    '/users/%40admins/x',
-    '/api/v1/%40admins',
-    '/api/v1/a%24b',
-    '/api/v1/q?u=/users/%40admins'
-  ].map(path => ['GET', path, `> ${path}`] as const)
+  ...words(`
+    /users/%40admins/x /api/v1/%40admins /api/v1/a%24b /api/v1/q?u=/users/%40admins
+  `).map(path => ['GET', path, `> ${path}`] as const)
 ]
 
 t.test('case 21: the nearest path decides alone, by its methods, access and slashes', async t => {
@@ -287,6 +281,17 @@ t.test('case 21: the nearest path decides alone, by its methods, access and slas
     if (seen) t.same([seen.method, status], [method, 200], title)
     else if (typeof expected === 'string') t.same([status, json.errorCode], [405, 'route.method'])
   }
+})
+
+t.test('a mount prefix stands before public paths, and before none at the upstream', async t => {
+  const { status } = await testGateway(t.after, {
+    gateway: { server: { mount: '/console-x' } },
+    backend: backend.url,
+    routes: { routes: { files: { path: '/api/files/*', access: 'public' } } }
+  })
+  t.equal(await status('/console-x/api/files/a'), 200)
+  t.equal(backend.seen.at(-1)?.url, '/api/files/a')
+  t.equal(await status('/api/files/a'), 404)
 })
 
 t.test('a doubled /api gets a hint', async t => {

@@ -7,7 +7,7 @@ import { isEnvelope } from '../support/wire.ts'
 
 let status = 201
 let headers: Record<string, string | string[]> = {}
-const backend = await testUpstream(t.after, (_request, response) => {
+const backend = await testUpstream(t.teardown, (_request, response) => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end('{"data":1}')
 })
 const route = (path: string, rewrite: string, more: object = {}) => ({
@@ -20,7 +20,7 @@ const route = (path: string, rewrite: string, more: object = {}) => ({
 const cookies = ['sid', 'cart', '__Host-x', 'other']
 const at = `${backend.url}/app`
 const passes = { redirects: 'pass' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     server: { hosts: ['console.example.com:8443', '127.0.0.1'], trustedProxies: ['127.0.0.1'] }
   },
@@ -177,5 +177,3 @@ t.test('case 13: a cookie loses the back-end’s domain, and its path is the pub
   headers = { 'set-cookie': ['cart=1; Domain=shop.internal; Path=/app/shop/a'] }
   t.same((await post('/shaped/x')).headers['set-cookie'], ['cart=1; Path=/shaped/a'])
 })
-
-t.end()

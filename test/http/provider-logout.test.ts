@@ -40,7 +40,6 @@ async function oneGateway(t: Test, gateway: object = {}, routes = {}) {
   return { provider, gateway: there }
 }
 
-/** A browser that has signed in. */
 async function signIn(gateway: TestGateway, provider: TestProvider, account = 'alice') {
   const visitor = oidcVisitor(() => gateway.url, provider)
   const { status, text } = await visitor.signIn(account)
@@ -213,6 +212,8 @@ t.test('while Redis or the keys are away it is 503, and the same token is good l
 t.test('sign-out is first here: a page posts the hint once; the next sign-in asks', async t => {
   const { provider, gateway } = await oneGateway(t)
   const visitor = await signIn(gateway, provider)
+  const asks = async () => (await visitor.start()).next.includes('prompt=login')
+  t.equal(await asks(), false)
   const out = await visitor.call(logoutPath)
   t.equal(out.status, 200)
   t.equal(await isAlive(visitor), false)
@@ -231,7 +232,6 @@ t.test('sign-out is first here: a page posts the hint once; the next sign-in ask
   for (const again of [logoutUrl, `${logoutUrl}.x`, bare, `${bare}?ticket=x`]) {
     t.match(await visitor.ask(again), { status: 303, next: '/' }, again)
   }
-  const asks = async () => (await visitor.start()).next.includes('prompt=login')
   t.equal(await asks(), true)
   await visitor.signIn('alice')
   t.equal(await asks(), false)

@@ -2,27 +2,16 @@
 import { Agent, type ServerResponse, request as send } from 'node:http'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { open, request } from '../support/raw.ts'
+import { retainedBytes } from '../support/retained.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { isEnvelope, wireRoutes } from '../support/wire.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-/** What lives after a collection: of the resident memory a part is free, and how much is up to the machine. */
-function liveBytes(): number {
-  collect()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
 
 /** A gateway before a back-end that holds what has `held` in its path until `finish`. */
 async function before(t: Test, upstream: object) {
@@ -67,9 +56,8 @@ t.test('thousands of large requests that time out leave nothing', async t => {
   const first = posts(4)
   await until('all connections are taken', () => held.length === 4)
   const statuses = await posts(500)
-  const liveBefore = liveBytes()
-  statuses.push(...(await posts(7500)))
-  const grown = (liveBytes() - liveBefore) / 2 ** 20
+  const retained = await retainedBytes(async () => statuses.push(...(await posts(7500))))
+  const grown = retained / 2 ** 20
   t.same([...new Set(statuses)], [503], 'not that the upstream is slow')
   t.same([await metric('waiting'), await metric('in_flight')], [0, 4])
   t.ok(grown < 150, `${Math.round(grown)} MiB more than after the first 500`)
@@ -179,5 +167,3 @@ t.test('uploads that are abandoned end alone: they wait for others, or are refus
   await backend.close()
   for (const size of [5, 98_304]) await abandon(t, all, size, () => true)
 })
-
-t.end()

@@ -6,7 +6,7 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 /** What the back-end says of who signs in there. */
 let user = '{"id":"7","username":"carol","roles":["admin","user"]}'
-const backend = await testUpstream(t.after, (incoming, response, seen) => {
+const backend = await testUpstream(t.teardown, (incoming, response, seen) => {
   if (seen.url !== '/login') return json(200, { ok: 1 })(incoming, response, seen)
   response.setHeader('set-cookie', ['sid=1', 'csrf=2'])
   response.setHeader('content-type', 'application/json')
@@ -37,7 +37,7 @@ const upstreams = {
   }
 }
 const opened = { passHeaders: ['x-scope-orgid', 'x-consumer-username'] }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     server: { origins: ['https://console.example.com'] },
     identity: { id: 'x-staff', username: 'x-staff-login', roles: 'x-staff-may', source: 'x-from' },
@@ -413,5 +413,3 @@ t.test('a route opens a refused field by its full name, for itself alone', async
     t.equal('x-tenant-id' in headers, path === '/api/tenants')
   }
 })
-
-t.end()

@@ -7,19 +7,20 @@ import { raw, request } from '../support/raw.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 
 const form = 'application/x-www-form-urlencoded'
-const backend = await testUpstream(t.after, json(200, { id: 1, token: 'secret-token' }))
+const page = { rows: [{ id: 1 }], total: 25 }
+const backend = await testUpstream(t.teardown, json(200, { id: 1, token: 'secret-token', ...page }))
 const { url } = backend
 const open = { access: 'public', methods: ['GET', 'POST', 'PATCH'] }
 const atB = { ...open, upstream: 'listing' }
 /** Takes bodies of GET, and has no pipeline in mind. */
 const sockets = new Set<Socket>()
-const ignoring = await rawUpstream(t.after, socket => {
+const ignoring = await rawUpstream(t.teardown, socket => {
   sockets.add(socket)
   socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')
 })
-const broken = await rawUpstream(t.after, socket => socket.destroy())
+const broken = await rawUpstream(t.teardown, socket => socket.destroy())
 const passing = { access: 'public', passGetBody: true }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: url,
   source: { upstream: 'api', format: 'form', token: 'token' },
   limits: { sizes: { shape: '10KiB' } },
@@ -28,6 +29,7 @@ const gateway = await testGateway(t.after, {
     upstreams: {
       listing: { url, paging: { offset: 'skip', size: 'limit' } },
       same: { url, paging: { page: 'current', size: 'pageSize' } },
+      paged: { url, paging: { page: 'page', size: 'limit', firstPage: 0 } },
       api: { url, credential: 'bearer', headers: { 'content-type': 'application/vnd.api+json' } },
       ignoring: { url: ignoring.url },
       broken: { url: broken.url }
@@ -38,6 +40,8 @@ const gateway = await testGateway(t.after, {
       off: { ...atB, query: { paging: false } },
       same: { ...open, upstream: 'same' },
       none: open,
+      pages: { ...open, upstream: 'paged', shape: 'page' },
+      bare: { ...open, upstream: 'paged', shape: 'bare' },
       save: { ...open, upstream: 'api' },
       mapped: { ...open, body: { shape: 'order' } },
       form: { ...open, body: { as: 'form' } },
@@ -47,7 +51,16 @@ const gateway = await testGateway(t.after, {
       ignoring: { ...passing, upstream: 'ignoring' },
       broken: { ...passing, upstream: 'broken' }
     },
-    shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
+    shapes: {
+      order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }],
+      page: [
+        { pick: ['rows', 'total'] },
+        { rename: { rows: 'records' } },
+        { echo: { page: 'current', size: 'size' } },
+        { wrap: 'envelope' }
+      ],
+      bare: [{ unwrap: 'rows' }, { echo: { page: 'current', size: 'size' } }]
+    }
   }
 })
 const bodiesSeen = () => backend.seen.map(({ body }) => String(body))
@@ -190,4 +203,66 @@ t.test('case 16: nothing of a body becomes a request, and none is sent twice', a
   t.equal(broken.requests(), 1)
 })
 
-t.end()
+t.test('case C1: the list has the page that the console asked for', async t => {
+  const data = { records: [{ id: 1 }], total: 25 }
+  for (const [query, numbers] of [
+    ['?current=2&pageSize=20', { current: 2, size: 20 }],
+    ['?pageSize=5&q=a%3Fb', { size: 5 }],
+    ['?current=00000003', { current: 3 }],
+    ['', {}]
+  ] as const) {
+    const { json: body } = await gateway.call(`/api/pages${query}`)
+    t.strictSame(body.data, { ...data, ...numbers }, query)
+  }
+  for (const [sent, numbers] of [
+    [
+      { current: 4, pageSize: '50', name: '' },
+      { current: 4, size: 50 }
+    ],
+    [{ current: -1, pageSize: null }, {}],
+    [{ current: 1.5, pageSize: [10] }, {}],
+    [[1], {}]
+  ] as const) {
+    const { json: body } = await gateway.call('/api/pages', { json: sent })
+    t.strictSame(body.data, { ...data, ...numbers }, JSON.stringify(sent))
+  }
+  const { json: mixed } = await gateway.call('/api/pages?current=2', { json: { pageSize: 7 } })
+  t.strictSame(mixed.data, { ...data, current: 2, size: 7 })
+  const refused = await gateway.call('/api/pages?current=x&pageSize=-1')
+  t.equal(refused.status, 400, 'a page that is none is refused before')
+  t.equal(backend.seen[0]?.url, '/api/pages?page=1&limit=20')
+  const bare = await gateway.call('/api/bare?current=2')
+  t.strictSame(bare.json, [{ id: 1 }], 'no object, no member')
+})
+
+t.test('json-server, JHipster, PostgREST: the total of a bare list is in a header', async t => {
+  const backend = await testUpstream(t.after, ({ url = '' }, response) => {
+    const { status, ...headers } = Object.fromEntries(new URL(url, backend.url).searchParams)
+    response.writeHead(Number(status), headers).end('[{"id":1},{"id":2}]')
+  })
+  const counted = (countHeader: string) => [{ nest: { as: 'rows', count: 'total', countHeader } }]
+  const gateway = await testGateway(t.after, {
+    backend: backend.url,
+    routes: {
+      routes: {
+        total: { path: '/total', access: 'public', shape: 'total' },
+        range: { path: '/range', access: 'public', shape: 'range' }
+      },
+      shapes: { total: counted('x-total-count'), range: counted('content-range') }
+    }
+  })
+  const rows = [{ id: 1 }, { id: 2 }]
+  for (const [path, total] of [
+    ['/total?status=200&X-Total-Count=319', 319],
+    ['/total?status=200&X-Total-Count=many', 2],
+    ['/range?status=200&Content-Range=items 0-1/319', 319],
+    ['/range?status=206&Content-Range=0-1/40', 40],
+    ['/range?status=206&Content-Range=0-1/*', 2],
+    ['/range?status=206', 2]
+  ] as const) {
+    const { status, json: body } = await gateway.call(encodeURI(path))
+    t.strictSame([status, body], [200, { rows, total }], path)
+  }
+  const ofFile = await gateway.call(encodeURI('/range?status=206&Content-Range=bytes 0-1/319'))
+  t.equal(ofFile.json.errorCode, 'upstream.invalid')
+})

@@ -8,14 +8,14 @@ import { inside, isEnvelope, loginPath } from '../support/wire.ts'
 type Fields = ReadonlyArray<readonly [name: string, value: string]>
 
 let fields: Fields = []
-const backend = await testUpstream(t.after, (_request, response) => {
+const backend = await testUpstream(t.teardown, (_request, response) => {
   const head = [['Content-Type', 'application/json'], ...fields].flat()
   response.writeHead(200, head).end(Buffer.from('{"a":[1]}'))
 })
 const origin = 'https://console.example.com'
 const open = { access: 'public' }
 const browser = { cache: 'browser' }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { origins: [origin] } },
   backend: backend.url,
   routes: {
@@ -178,5 +178,3 @@ t.test('every answer is held from sniffing, framing and caches, and shows no ver
   const { head } = await raw(gateway.url, 'broken\r\n\r\n')
   t.match(head, /cache-control: no-store[^]*x-content-type-options: nosniff/)
 })
-
-t.end()

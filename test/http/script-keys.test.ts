@@ -10,8 +10,8 @@ import { openStream, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
-const backend = await streamingBackend(t.after)
-const sockets = await webSocketUpstream(t.after)
+const backend = await streamingBackend(t.teardown)
+const sockets = await webSocketUpstream(t.teardown)
 
 const opened = { passHeaders: ['authorization'] }
 const routes = {
@@ -49,7 +49,6 @@ async function start(t: Test, redis?: string, limits = {}, session = {}) {
     limits: { limits },
     code: { 'next-secret': 'another session secret of thirty-two' }
   })
-  /** `keys` of the command line. */
   const keys = async (...words: string[]) => await run(['keys', ...words, '-c', gateway.folder])
   const create = async (...words: string[]) => (await keys('create', ...words)).out.trim()
   const withKey = async (key: string, path: string, options: CallOptions = {}) => {
@@ -147,7 +146,7 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     const nightly = await create('nightly', '--role', 'user', '--for', '1h')
     const short = await create('short', '--for', '1s')
     t.match(await keys('create', 'nightly'), { code: 1, out: '', err: /There is a key "nightly"/ })
-    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /name must match/ })
+    t.match(await keys('create', 'no name'), { code: 2, out: '', err: /name must be valid/ })
     t.match(await keys('create', 'ever', '--for', 'ever'), { code: 2, err: /no duration/ })
     t.match((await keys('list')).out, /^nightly +user +never +20\S+Z +local$/m, kind)
     t.equal(await statusOf(nightly), 200)
@@ -245,11 +244,8 @@ t.test('a key has a budget of its own, and guesses take only that of their addre
   const gateway = await start(t, undefined, limits)
   const { create, statusOf } = gateway
   const [one, two] = [await create('one'), await create('two')]
-  const times = async (count: number, key: string) => {
-    const statuses: number[] = []
-    for (let n = 0; n < count; n++) statuses.push(await statusOf(key))
-    return statuses
-  }
+  const times = async (count: number, key: string) =>
+    await Array.fromAsync({ length: count }, async () => await statusOf(key))
   t.same(await times(4, unknownKey), [401, 401, 401, 429])
   t.same(await times(6, one), [200, 200, 200, 200, 200, 429])
   t.same(await times(1, two), [200])
@@ -257,5 +253,3 @@ t.test('a key has a budget of its own, and guesses take only that of their addre
   const called = await gateway.call('/api/orders/1', { cookie })
   t.match([called.status, called.headers.get('ratelimit-policy')], [200, '"signed-in";q=3;w=3600'])
 })
-
-t.end()

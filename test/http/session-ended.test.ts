@@ -8,7 +8,7 @@ const json = { 'content-type': 'application/json' }
 const fine: Answer = [200, json, '{"code":0,"data":[1]}']
 /** What it answers to ordinary calls, one after the other; the last one goes on. */
 let answers: Answer[] = [fine]
-const backend = await testUpstream(t.after, ({ url }, response) => {
+const backend = await testUpstream(t.teardown, ({ url }, response) => {
   const login: Answer = [200, json, '{"code":0,"token":"t","user":{"id":"1","name":"anna"}}']
   const [status, headers, body] =
     url === '/login' ? login : ((answers.length > 1 ? answers.shift() : answers[0]) ?? fine)
@@ -29,7 +29,7 @@ const routes = Object.keys(tests).flatMap(upstream => [
   [upstream, { upstream, methods: ['GET', 'POST'] }] as const,
   [`${upstream}-shaped`, { upstream, shape: 'unwrapped' }] as const
 ])
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   backend: url,
   source: {
     upstream: 'code',
@@ -135,5 +135,3 @@ t.test('case 8: without the key nothing is recognised: a 401 is the back-end’s
     t.notOk(signedOut.headers.get('x-session-idle-in'))
   }
 })
-
-t.end()

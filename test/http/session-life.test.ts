@@ -1,25 +1,32 @@
-/** How long a session lives, what makes it live longer, and who is told. */
+/** How long a session lives, what makes it live longer, and who is told, proxies too. */
 import t from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const minute = 60_000
+const hour = 60 * minute
 const refreshPath = '/auth/refresh'
 const post = { method: 'POST' }
-const pass = stopClock(t.after)
-const backend = await testUpstream(t.after, json(200, {}))
+const pass = stopClock(t.teardown)
+const backend = await testUpstream(t.teardown, json(200, {}))
 const files = (gateway: object = {}) => ({
-  gateway: { session: { idle: '30m', absolute: '1h' }, ...gateway },
+  gateway: {
+    server: { origins: ['https://console.example.com'] },
+    session: { idle: '30m', absolute: '1h', remembered: { idle: '1d', absolute: '2d' } },
+    ...gateway
+  },
   backend: backend.url,
   routes: {
-    endpoints: { refresh: { path: refreshPath } },
+    endpoints: { refresh: { path: refreshPath }, check: {} },
     routes: { notices: {}, orders: {}, open: { access: 'public' } }
   }
 })
-const gateway = await testGateway(t.after, files())
+const gateway = await testGateway(t.teardown, files())
 const session = async (cookie: string) => await gateway.call('/api/session', { cookie })
 const refresh = async (cookie: string) => await gateway.call(refreshPath, { ...post, cookie })
+const check = async (cookie: string, query = '', headers = {}) =>
+  await gateway.call(`/api/auth/check${query}`, { cookie, headers })
 const status = async (path: string, cookie: string) => (await gateway.call(path, { cookie })).status
 
 t.test('GET /api/session says who, and how long is left; it does not extend', async t => {
@@ -114,6 +121,16 @@ t.test('use between refreshes keeps a session alive until its absolute end', asy
   t.match(await refresh(cookie), { status: 401, json: { errorCode: 'session.absolute' } })
 })
 
+t.test('a remembered session has its own idle and absolute ends', async t => {
+  const cookie = await gateway.signIn('alice', { autoLogin: true })
+  for (let times = 0; times < 2; times++) {
+    pass(23 * hour)
+    t.equal(await status('/api/orders', cookie), 200)
+  }
+  pass(2 * hour + minute)
+  t.match(await session(cookie), { json: { errorCode: 'session.absolute' } })
+})
+
 t.test('only the session’s cookie refreshes; without config nothing does', async t => {
   const [, value = ''] = (await gateway.signIn()).split('=')
   const fields: ReadonlyArray<Record<string, string>> = [
@@ -129,6 +146,7 @@ t.test('only the session’s cookie refreshes; without config nothing does', asy
   }
   const without = await testGateway(t.after)
   t.equal((await without.call(refreshPath, post)).status, 404)
+  t.equal((await without.call('/api/auth/check')).status, 404, 'nor does it answer proxies')
 })
 
 t.test('after the end a console that repeats and refreshes hears the sign-out code', async t => {
@@ -144,4 +162,39 @@ t.test('after the end a console that repeats and refreshes hears the sign-out co
   }
 })
 
-t.end()
+t.test(
+  'a proxy’s check: 204 with the identity, 401 without a session, 403 without any of the roles',
+  async t => {
+    const [admin, user] = [await gateway.signIn(), await gateway.signIn('bob')]
+    const answer = await check(admin)
+    t.equal(answer.status, 204)
+    t.equal(answer.headers.get('x-user-name'), 'alice')
+    t.match(answer.headers.get('x-user-roles'), 'admin')
+    t.equal((await check(user)).headers.get('x-user-name'), 'bob')
+    const none = await check('')
+    t.match(none, { status: 401, json: { errorCode: 'session.none' } })
+    t.equal(none.headers.get('x-user-name'), null)
+    t.equal((await check(admin, '?role=admin')).status, 204)
+    t.equal((await check(admin, '?role=nobody&role=admin')).status, 204)
+    t.match(await check(user, '?role=admin'), {
+      status: 403,
+      json: { errorCode: 'route.forbidden' }
+    })
+    t.equal((await check(user, '?role=admin')).headers.get('x-user-name'), null)
+    t.equal(await gateway.status('/api/auth/check', { method: 'HEAD', cookie: admin }), 204)
+    t.equal(await gateway.status('/api/auth/check', { method: 'POST', cookie: admin }), 405)
+    await gateway.call('/api/account/logout', { method: 'POST', cookie: admin })
+    t.equal((await check(admin)).status, 401)
+  }
+)
+
+t.test('a proxy’s check refuses a change that another page asks for', async t => {
+  const cookie = await gateway.signIn()
+  const evil = { origin: 'https://evil.example' }
+  const own = { origin: 'https://console.example.com' }
+  for (const name of ['x-forwarded-method', 'x-original-method']) {
+    t.equal((await check(cookie, '', { ...evil, [name]: 'POST' })).status, 403)
+    t.equal((await check(cookie, '', { ...own, [name]: 'POST' })).status, 204)
+    t.equal((await check(cookie, '', { ...evil, [name]: 'GET' })).status, 204)
+  }
+})

@@ -1,4 +1,4 @@
-/** Sign-in and sign-out: what they take, what they answer, and the cookies that they set. */
+/** Sign-in and sign-out: what they take, what they answer in which language, and their cookies. */
 import { Signer } from '@fastify/cookie'
 import t from 'tap'
 import { wallClock } from '../support/clock.ts'
@@ -13,11 +13,11 @@ const right = { username: 'alice', password }
 const form = 'application/x-www-form-urlencoded'
 
 const session = { remembered: { absolute: '7d', idle: '1d' } }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { session, envelope: { tokenCookies: ['TOKEN__', 'token'] } },
   limits: { lockout: {} }
 })
-const secure = await testGateway(t.after, { gateway: { session: { cookie: { secure: true } } } })
+const secure = await testGateway(t.teardown, { gateway: { session: { cookie: { secure: true } } } })
 
 const written = ({ headers }: Called) =>
   headers.getSetCookie().find(each => each.split('=')[0]?.endsWith('console_sid')) ?? ''
@@ -120,6 +120,9 @@ t.test('who is remembered has a cookie that ends by the wall clock, set or not',
     const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
     const expires = Date.parse(/Expires=([^;]+)/.exec(written(answer))?.[1] ?? '')
     t.ok(Math.abs(expires - Date.now() - 7 * 86_400_000) < 60_000, written(answer))
+    const { json: list } = await gateway.call('/api/session/list', { cookie: cookieOf(answer) })
+    const [{ lastUsedAt }] = list.data
+    t.ok(Math.abs(Date.parse(lastUsedAt) - Date.now()) < 60_000, 'so do the times for people')
   }
 })
 
@@ -277,4 +280,35 @@ t.test('GET and POST sign out, whatever body a console sends with it', async t =
   t.equal(lines.length, 7)
 })
 
-t.end()
+const none = { en: 'Please sign in.', zh: '请先登录。' }
+const refused = { en: 'The user name or the password is wrong.', zh: '用户名或密码错误。' }
+const own = '请到登录页'
+const wrong = { json: { ...right, password: 'wrong' } }
+
+t.test('case C3: the gateway speaks the language of the browser', async t => {
+  const said = async (language?: string, at = '/api/session', more: object = {}) => {
+    const headers = language === undefined ? {} : { 'accept-language': language }
+    return (await gateway.call(at, { headers, ...more })).json.message
+  }
+  for (const language of ['zh-CN,zh;q=0.9,en;q=0.8', 'zh', ' ZH-tw']) {
+    t.equal(await said(language), none.zh, language)
+  }
+  for (const language of ['en-US,en;q=0.9,zh;q=0.8', 'fr, zh', 'zhuang', '*', '', undefined]) {
+    t.equal(await said(language), none.en, String(language))
+  }
+  t.equal(await said('zh-CN', path, wrong), refused.zh)
+})
+
+for (const [envelope, language, signIn, no, status] of [
+  [{ errorStatus: 'ok' }, 'zh-CN', none.zh, refused.zh, 200],
+  [{ language: 'en' }, 'zh-CN', none.en, refused.en, 401],
+  [{ language: 'zh', messages: { 'session.none': own } }, 'en', own, refused.zh, 401]
+] as const) {
+  t.test(`case C3: what config says wins: ${Object.keys(envelope).join()}`, async t => {
+    const { call } = await testGateway(t.after, { gateway: { envelope } })
+    const headers = { 'accept-language': language }
+    t.equal((await call('/api/session', { headers })).json.message, signIn)
+    const answer = await call(path, { ...wrong, headers })
+    t.match(answer, { status, json: { message: no } })
+  })
+}

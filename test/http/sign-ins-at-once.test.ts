@@ -166,5 +166,3 @@ t.test('a flood of sign-ins leaves other callers alone', async t => {
   argon2.release()
   t.equal(count(await Promise.all(flood), 401), 30)
 })
-
-t.end()

@@ -15,7 +15,7 @@ const size = 32 * 1024 * 1024
 const big = JSON.stringify({ big: 'x'.repeat(12 * 1024 * 1024) })
 /** Responses that wait, by the path at the back-end. */
 const held = new Map<string, ServerResponse>()
-const backend = await testUpstream(t.after, (question, response, seen) => {
+const backend = await testUpstream(t.teardown, (question, response, seen) => {
   if (seen.url.includes('held')) held.set(seen.url, response)
   else if (seen.url.includes('big')) response.end(big)
   else json(200, { ok: 1 })(question, response, seen)
@@ -227,5 +227,3 @@ t.test('a reader that is slow, but reads, gets the whole file', async t => {
   t.ok(performance.now() - startedAt > 2 * idleMs, 'longer than a reader may stand still')
   t.match(await logged('/large.bin', from), { status: 200 })
 })
-
-t.end()

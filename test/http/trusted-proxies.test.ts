@@ -1,7 +1,6 @@
 /** What a peer may say of a request, and what only a load balancer that config names. */
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
 import t from 'tap'
+import { type Call, callOnce } from '../support/call.ts'
 import { testGateway } from '../support/gateway.ts'
 import { signInToOps } from '../support/operator.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -10,9 +9,9 @@ const balancer = '127.0.0.2'
 const stranger = '127.0.0.1'
 const source = 'users-file'
 
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const route = { access: 'public', methods: ['GET', 'POST'] }
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: {
     server: {
       trustedProxies: [balancer],
@@ -25,14 +24,8 @@ const gateway = await testGateway(t.after, {
 })
 const { host, port } = new URL(gateway.url)
 
-async function ask(from: string, headers: Record<string, string>, more: object = {}) {
-  const options = { path: '/api/things', localAddress: from, agent: false, headers, ...more }
-  const asked = request(gateway.url, options).end()
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  response.resume()
-  await once(response, 'end')
-  return response
-}
+const ask = async (localAddress: string, headers: Record<string, string>, more: Call = {}) =>
+  await callOnce(`${gateway.url}/api/things`, { localAddress, headers, ...more })
 const seen = () => backend.seen.at(-1)?.headers
 
 const https = ['https', 'HTTPS', 'Https', 'wss', 'WSS', ' wss', 'http, HTTPS', 'https,wss']
@@ -42,15 +35,15 @@ for (const [told, values] of Object.entries({ https, http })) {
   t.test(`case 19: back-ends are told ${told}, and origins go by it`, async t => {
     for (const value of values) {
       const forwarded = { 'x-forwarded-proto': value }
-      t.equal((await ask(balancer, forwarded)).statusCode, 200, value)
+      t.equal((await ask(balancer, forwarded)).status, 200, value)
       t.equal(seen()?.['x-forwarded-proto'], told, value)
-      t.equal((await ask(stranger, forwarded)).statusCode, 200)
+      t.equal((await ask(stranger, forwarded)).status, 200)
       t.equal(seen()?.['x-forwarded-proto'], 'http', `${value}, which nobody else may say`)
 
       for (const field of ['origin', 'referer']) {
         const page = { ...forwarded, [field]: `http://${host}` }
-        const { statusCode } = await ask(balancer, page, { method: 'POST' })
-        t.equal(statusCode, told === 'http' ? 200 : 403, `a page of http, ${value}`)
+        const { status } = await ask(balancer, page, { method: 'POST' })
+        t.equal(status, told === 'http' ? 200 : 403, `a page of http, ${value}`)
       }
     }
   })
@@ -136,13 +129,11 @@ t.test('the port of X-Forwarded-Host is the listener’s, one of config, or none
     ['[::1]', '[::1]']
   ] as const) {
     for (const from of [balancer, stranger]) {
-      t.equal((await ask(from, { host: called })).statusCode, 200)
+      t.equal((await ask(from, { host: called })).status, 200)
       t.equal(seen()?.['x-forwarded-host'], forwarded, `${called} from ${from}`)
     }
   }
   const before = backend.begun()
-  t.equal((await ask(balancer, { host: 'other.test' })).statusCode, 400, 'one that is not listed')
+  t.equal((await ask(balancer, { host: 'other.test' })).status, 400, 'one that is not listed')
   t.equal(backend.begun(), before)
 })
-
-t.end()

@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import { testGateway } from '../support/gateway.ts'
-import { raw, request } from '../support/raw.ts'
+import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { wireRoutes } from '../support/wire.ts'
@@ -15,15 +15,15 @@ import { wireRoutes } from '../support/wire.ts'
 const stallMs = 400
 const largeBytes = 30_000_000
 const held: Array<() => void> = []
-const backend = await testUpstream(t.after, ({ url = '' }, response) => {
+const backend = await testUpstream(t.teardown, ({ url = '' }, response) => {
   if (url.endsWith('/held')) held.push(() => response.end('late'))
   else response.end('x'.repeat(url.endsWith('/large') ? largeBytes : 12 * 1024))
 })
 const routes = wireRoutes(backend.url)
 const server = { idleTimeout: `${stallMs}ms` }
-const { certificate, key } = testAuthority(t.after)
-const plain = await testGateway(t.after, { gateway: { server }, routes })
-const encrypted = await testGateway(t.after, {
+const { certificate, key } = testAuthority(t.teardown)
+const plain = await testGateway(t.teardown, { gateway: { server }, routes })
+const encrypted = await testGateway(t.teardown, {
   gateway: {
     server: { ...server, tls: { certificate, key: `file:${key}` } },
     session: { cookie: { secure: true } }
@@ -131,17 +131,3 @@ for (const [code, bytes] of [
     await until('the gateway has let go', () => openFiles() <= before + 1, 15_000)
   })
 }
-
-t.test('a DELETE that names a type and has no body is answered', async t => {
-  const cookie = `Cookie: ${await plain.signIn()}`
-  const type = 'Content-Type: application/json'
-  for (const [path, status] of [
-    ['/api/things/1', 200],
-    ['/api/nothing', 404]
-  ] as const) {
-    const answer = await raw(plain.url, request(`DELETE ${path}`, [cookie, type]))
-    t.equal(answer.status, status, path)
-  }
-})
-
-t.end()

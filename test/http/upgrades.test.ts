@@ -6,14 +6,14 @@ import { json, testUpstream } from '../support/upstream.ts'
 import { webSocketUpstream } from '../support/websocket.ts'
 import { answersBegun, refuses, serves, wireRoutes } from '../support/wire.ts'
 
-const sockets = await webSocketUpstream(t.after)
+const sockets = await webSocketUpstream(t.teardown)
 const more = {
   shaped: { path: '/api/shaped', access: 'public', upstream: 'backend', shape: 'unwrapped' },
   chat: { path: '/api/chat', access: 'public', upstream: 'sockets', websocket: {} }
 }
-const backend = await testUpstream(t.after, json(200, { data: 1 }))
+const backend = await testUpstream(t.teardown, json(200, { data: 1 }))
 const routes = wireRoutes(backend.url, {}, more)
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   routes: {
     ...routes,
     upstreams: { ...routes.upstreams, sockets: { url: sockets.url } },
@@ -160,5 +160,3 @@ t.test('what follows an upgrade is not read', async t => {
   t.notOk(backend.seen.some(({ url }) => url.includes('hidden')))
   await serves(t, wire)
 })
-
-t.end()

@@ -11,9 +11,9 @@ import { listen } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 import { dial, message, refusal } from '../support/websocket.ts'
 
-const server = testAuthority(t.after)
-const client = testAuthority(t.after, 'DNS:gateway.test')
-const other = testAuthority(t.after, 'DNS:other.test')
+const server = testAuthority(t.teardown)
+const client = testAuthority(t.teardown, 'DNS:gateway.test')
+const other = testAuthority(t.teardown, 'DNS:other.test')
 const pem = (file: string) => readFileSync(file, 'utf8')
 
 const clientOf = (socket: unknown) => (socket as TLSSocket).getPeerCertificate().subjectaltname
@@ -67,7 +67,7 @@ copy(server.certificate, 'ca.pem')
 copy(other.certificate, 'other.pem')
 copy(client.certificate, 'client.pem')
 copy(client.key, 'client.key')
-const gateway = await testGateway(t.after, folder)
+const gateway = await testGateway(t.teardown, folder)
 
 const refused = { status: 502, json: { errorCode: 'upstream.refused' } }
 const shown = { client: 'DNS:gateway.test', name: 'localhost', host }
@@ -106,5 +106,3 @@ t.test('a new certificate and its key are taken once both are there', async t =>
   })
   t.notMatch(JSON.stringify(gateway.log), 'PRIVATE KEY')
 })
-
-t.end()

@@ -20,7 +20,6 @@ import {
   closed,
   dial,
   type DialOptions,
-  frame,
   message,
   refusal,
   webSocketUpstream
@@ -44,11 +43,11 @@ const onConnection = (socket: WebSocket, { url }: IncomingMessage) => {
   } else if (url === '/small') socket.on('message', () => socket.send(Buffer.alloc(5000)))
   else socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
 }
-const backend = await webSocketUpstream(t.after, {}, onConnection)
+const backend = await webSocketUpstream(t.teardown, {}, onConnection)
 
 /** What the back-end of `/api/odd` answers to an upgrade with this key; nothing is silence. */
 let oddAnswer: (key: string) => readonly string[] = () => []
-const odd = await rawUpstream(t.after, (socket, head) => {
+const odd = await rawUpstream(t.teardown, (socket, head) => {
   const lines = oddAnswer(/^sec-websocket-key: (.*)\r$/im.exec(head)?.[1] ?? '')
   if (lines.length === 0) return
   socket.write([...lines, 'Content-Type: application/json', '', ''].join('\r\n'))
@@ -183,7 +182,8 @@ t.test('a client that does not wait for the 101 is refused', async t => {
   const line = await open(t.after, shared.url)
   line.socket.write(request('GET /api/odd', handshake))
   await until('the back-end has it', () => odd.requests() > asked)
-  line.socket.write(frame({ opcode: 1, payload: 'early', isMasked: true }))
+  // A text, masked by zeros.
+  line.socket.write(Buffer.from('\x81\x85\0\0\0\0early', 'latin1'))
   await line.closed
   t.match(line.received(), /^HTTP\/1.1 400 [^]*request.malformed/)
 })
@@ -422,5 +422,3 @@ t.test('a sign-out ends connections with 4401, here and at another replica', asy
   t.ok(ms < 1000 + stoodStillMs(), `within ${Math.round(ms)} ms`)
   t.match(await upstreams, both({ code: 1001 }))
 })
-
-t.end()

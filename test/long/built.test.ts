@@ -3,13 +3,11 @@ import { cpSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { callOnce } from '../support/call.ts'
-import { run, type Running, running } from '../support/command.ts'
-import { configFolder, password } from '../support/gateway.ts'
+import { run, running } from '../support/command.ts'
+import { clientOf, configFolder } from '../support/gateway.ts'
 import { askOps } from '../support/ops.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
-import { cookieIn } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -17,17 +15,14 @@ import { json, testUpstream } from '../support/upstream.ts'
 /** Runs a program of Node to its end, which is a good one. @returns what it printed */
 async function printed(t: Test, words: readonly string[], program = process.execPath) {
   const ran = running(t.after, program, words)
-  t.same(await ran.ended, { code: 0, signal: null }, ran.written())
+  t.same(await ran.ended, well, ran.written())
   return ran.written()
 }
 
 const ready = async (ops: string) =>
   await until('ready', async () => (await fetch(`${ops}/readyz`)).ok)
 
-async function ends(t: Test, gateway: Running): Promise<void> {
-  gateway.signal('SIGTERM')
-  t.same(await gateway.ended, { code: 0, signal: null })
-}
+const well = { code: 0, signal: null }
 
 t.test('what was built signs in, shapes, serves console and operators, and ends well', async t => {
   await printed(t, ['build.js'])
@@ -53,28 +48,26 @@ t.test('what was built signs in, shapes, serves console and operators, and ends 
     const words = ['dist/launch.js', 'start', '--config', folder]
     const gateway = running(t.after, process.execPath, words)
     const said = await gateway.says('for operators on http://')
-    const [, url = '', ops = ''] =
+    const [, url = '', opsUrl = ''] =
       /listening on (http:\S+?),? .*for operators on (http:\/\/[\d.:]+)/.exec(said) ?? []
-    await ready(ops)
-    const page = await callOnce(`${url}/`, { headers: { accept: 'text/html' } })
+    const client = clientOf({ url, opsUrl })
+    await client.ready()
+    const page = await client.call('/', { headers: { accept: 'text/html' } })
     t.match(page.text, '<title>Console</title>')
-    const credentials = { username: 'alice', password }
-    const signedIn = await callOnce(`${url}/api/auth/admin/login`, { json: credentials })
-    const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
-    const shaped = async () => (await callOnce(`${url}/api/shaped`, { headers })).json
+    const cookie = await client.signIn()
+    const shaped = async () => (await client.call('/api/shaped', { cookie })).json
     t.match(await shaped(), { data: { before: 3 } })
     writeFileSync(join(folder, 'routes.yaml'), stringify(routes('after')))
     gateway.signal('SIGHUP')
     await gateway.says('config reloaded')
     t.match(await shaped(), { data: { after: 3 } })
-    const metrics = await (await askOps(ops, '/metrics')).text()
-    t.match(metrics, /^console_gateway_requests_total\{.*route="shaped".*\} \d/m)
-    const { text } = await callOnce(`${ops}/ops/`)
+    t.match(await client.metrics(), /^console_gateway_requests_total\{.*route="shaped".*\} \d/m)
+    const text = await (await fetch(`${opsUrl}/ops/`)).text()
     t.match(text, /<script type="module" src="[^"]+\/live\.js"/)
     for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]+)"/g)) {
-      t.match(await callOnce(ops + path), { status: 200 }, path)
+      t.equal((await fetch(opsUrl + path)).status, 200, path)
     }
-    await ends(t, gateway)
+    t.same(await gateway.stop(), well)
   }
 })
 
@@ -167,7 +160,7 @@ t.test('what `docker compose up` runs is healthy, and wants a secret of operator
   const { volume, container, ops } = await machine({ ...given, REDIS_URL: url })
   const of = (name: string) => [...entry, ...(services[name]?.command ?? defaults)]
   const made = await container(t, of('session-secret')).ended
-  t.same(made, { code: 0, signal: null })
+  t.same(made, well)
   t.equal(statSync(join(volume, 'session-secret')).mode & 0o777, 0o600)
 
   const gateway = container(t, of('gateway'))
@@ -178,7 +171,7 @@ t.test('what `docker compose up` runs is healthy, and wants a secret of operator
   const status = container(t, [...entry, 'status', ...defaults.slice(1)])
   t.match(await status.ended, { code: 0 }, '`docker compose exec` asks the gateway by its socket')
   t.match(status.written(), /^redis +up$/m)
-  await ends(t, gateway)
+  t.same(await gateway.stop(), well)
   t.match(await container(t, healthCheck).ended, { code: 1 }, 'HEALTHCHECK can fail')
 })
 
@@ -190,5 +183,5 @@ t.test('with OPS_SECRET the same image takes that one', async t => {
   const headers = { authorization: `Bearer ${secret}` }
   t.equal((await askOps(ops, '/ops/api/status', { headers })).status, 200)
   t.match(await container(t, healthCheck).ended, { code: 0 })
-  await ends(t, gateway)
+  t.same(await gateway.stop(), well)
 })

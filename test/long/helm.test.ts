@@ -58,7 +58,6 @@ config:
     upstreams: { backend: { url: "http://ruoyi:8080" } }
     routes:
       notices: { path: /api/notices, upstream: backend, rewrite: /system/notice/list, shape: list }
-  limits: { limits: { all: { by: user, max: 600, window: 1m } } }
 ingress: { enabled: true, host: admin.example.com, tls: admin-tls }
 networkPolicy: { operators: [{ namespaceSelector: { matchLabels: { name: monitoring } } }] }
 `
@@ -96,7 +95,10 @@ t.test('the gateway accepts the config of the ConfigMap, and of the Secret with 
 t.test('a change of gateway.yaml starts pods anew, another does not', async t => {
   const pods = (values: string) =>
     JSON.stringify(template(values).find(({ kind }) => kind === 'Deployment')?.spec?.['template'])
-  t.equal(pods(ruoyi), pods(ruoyi.replace('max: 600', 'max: 900')))
+  t.equal(
+    pods(ruoyi),
+    pods(ruoyi.replace('  routes:\n', '  limits: { sizes: { url: 4KiB } }\n  routes:\n'))
+  )
   t.not(pods(ruoyi), pods(ruoyi.replace('backend: ruoyi', 'backend: yudao')))
 })
 

@@ -30,7 +30,7 @@ async function fleet(t: Test, size: number) {
   })
   const all: GatewayProcess[] = []
   for (let index = 0; index < size; index++) {
-    const process = await startGatewayProcess(t.after, { folder })
+    const process = await startGatewayProcess(t.after, folder)
     await process.ready()
     all.push(process)
   }

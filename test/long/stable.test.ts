@@ -4,12 +4,11 @@ import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { configFolder, password } from '../support/gateway.ts'
-import { callOnce } from '../support/call.ts'
+import { configFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { linesIn } from '../support/ledger.ts'
+import { beginMaintenance } from '../support/ops.ts'
 import { testRedis } from '../support/redis.ts'
-import { cookieIn } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -35,23 +34,9 @@ async function command(checkout: string, ...words: string[]): Promise<string> {
 }
 
 async function start(t: Test, checkout: string, folder: string) {
-  const gateway = await startGatewayProcess(t.after, { checkout, folder })
+  const gateway = await startGatewayProcess(t.after, folder, { checkout })
   await gateway.ready()
-  const call = async (path: string, headers: Record<string, string> = {}, json?: object) =>
-    await callOnce(gateway.url + path, { headers, json })
-  return {
-    ...gateway,
-    call,
-    signIn: async (username: string) => {
-      const answer = await call('/api/auth/admin/login', {}, { username, password })
-      return { ...answer, cookie: cookieIn(answer.headers['set-cookie']) }
-    },
-    act: async (path: string, body?: object) => {
-      const { status, text, json } = await gateway.ask(`/ops/api${path}`, { json: body })
-      if (status >= 300) throw new Error(`${path}: ${status} ${text}`)
-      return json
-    }
-  }
+  return gateway
 }
 
 const old = released()
@@ -75,38 +60,35 @@ for (const [way, [from, to]] of Object.entries(ways)) {
         shapes: { page: [{ paging: { list: 'rows', total: 'total' } }] }
       }
     })
-    const end = new Date(Date.now() + 3_600_000).toISOString()
     const first = await start(t, from, folder)
-    const [alice, elsewhere] = [await first.signIn('alice'), await first.signIn('alice')]
-    const { key } = await first.act('/keys/create', { name: 'nightly', roles: ['user'] })
-    await first.act('/users/block', { name: 'bob' })
-    await first.act('/maintenance', { routes: ['closed'], until: end })
-    const refused = await first.call('/api/admins', { cookie: alice.cookie })
+    const [cookie, elsewhere] = [await first.signIn(), await first.signIn()]
+    const { key } = await first.opsJson('keys/create', { name: 'nightly', roles: ['user'] })
+    await first.opsJson('users/block', { name: 'bob' })
+    await beginMaintenance(first.opsUrl, { routes: ['closed'] })
+    const refused = await first.call('/api/admins', { cookie })
     t.equal(refused.status, 403)
 
     const second = await start(t, to, folder)
-    const mine = { cookie: alice.cookie }
-    t.match(await second.call('/api/account/profile', mine), { status: 200 })
+    t.equal(await second.status('/api/account/profile', { cookie }), 200)
     const orders = { status: 200, json: { data: [{ id: 1 }], total: 1 } }
-    t.match(await second.call('/api/orders', mine), orders)
-    t.match(await second.call('/api/orders', { authorization: `Bearer ${key}` }), orders)
-    t.match(await second.signIn('bob'), { status: 403, json: { errorCode: 'login.blocked' } })
-    t.match(await second.call('/api/closed', mine), { status: 503 })
+    t.match(await second.call('/api/orders', { cookie }), orders)
+    const headers = { authorization: `Bearer ${key}` }
+    t.match(await second.call('/api/orders', { headers }), orders)
+    t.match(await second.attempt('bob'), { status: 403, json: { errorCode: 'login.blocked' } })
+    t.equal(await second.status('/api/closed', { cookie }), 503)
+    const id = refused.headers.get('x-request-id')
     await until('the failure is told', async () => {
-      const { requests } = await second.act(
-        `/requests?id=${String(refused.headers['x-request-id'])}`
-      )
-      return requests.length === 1
+      return (await second.opsJson(`requests?id=${id}`)).requests.length === 1
     })
-    const { replicas } = await second.act('/replicas')
+    const { replicas } = await second.opsJson('replicas')
     t.equal(replicas.length, 2)
     t.equal(replicas[0].configHash, replicas[1].configHash)
 
-    await second.call('/api/account/logout', { cookie: elsewhere.cookie })
-    const session = async (cookie: string) => (await first.call('/api/session', { cookie })).status
-    t.equal(await session(alice.cookie), 200)
-    await until('it is over there, too', async () => (await session(elsewhere.cookie)) === 401)
-    t.equal(await session((await second.signIn('alice')).cookie), 200)
+    await second.call('/api/account/logout', { cookie: elsewhere })
+    const session = async (of: string) => await first.status('/api/session', { cookie: of })
+    t.equal(await session(cookie), 200)
+    await until('it is over there, too', async () => (await session(elsewhere)) === 401)
+    t.equal(await session(await second.signIn()), 200)
     await second.stop()
     await first.stop()
     t.match(linesIn(folder), [{}, {}])

@@ -1,56 +1,36 @@
-/** What every credential source promises; run once for each adapter. */
+/** What every credential source promises at the sign-in; run once for each kind. */
 import type { Test } from 'tap'
-import type { SignInAttempt, PasswordSource } from '../../src/login/credential-source.ts'
+import { type Called, cookieOf, type TestGateway } from '../support/gateway.ts'
 
-/**
- * What the source under test has to know: `alice` with this password, named `Alice`, in the roles
- * admin and user.
- */
+/** Of `alice`, named `Alice`, in the roles admin and user. */
 export const rightPassword = 'pä$$ “word” 🔑 & more'
-
-export const attempt = (over: Partial<SignInAttempt> = {}): SignInAttempt => ({
-  username: 'alice',
-  password: rightPassword,
-  extra: {},
-  address: '192.0.2.7',
-  requestId: 'req-1',
-  ...over
-})
 
 /** @param near spellings of alice that are other users */
 export function credentialSourceContract(
   t: Test,
-  source: PasswordSource,
+  { call, attempt }: Pick<TestGateway, 'call' | 'attempt'>,
   near: readonly string[] = ['Alice', 'alice ']
 ): void {
-  /** What it says, but for how sure it is. */
-  const refusal = async (over: Partial<SignInAttempt>) => {
-    const verdict = await source.verify(attempt(over))
-    return { ...verdict, isFinal: undefined, isUnknown: undefined }
-  }
-
-  const refused = { vouched: false, isFinal: undefined, isUnknown: undefined }
+  const signIn = async (username = 'alice', password = rightPassword) =>
+    await attempt(username, { password })
+  const refusal = ({ status, json }: Called) => `${status} ${json.errorCode}`
+  const refused = '401 login.refused'
 
   t.test('the right password gives the identity', async t => {
-    const verdict = await source.verify(attempt())
-    t.match(verdict, {
-      vouched: true,
-      identity: {
-        id: '1',
-        username: 'alice',
-        name: 'Alice',
-        roles: ['admin', 'user'],
-        profile: { email: 'alice@example.com' }
-      }
-    })
+    const cookie = cookieOf(await signIn())
+    const { json: session } = await call('/api/session', { cookie })
+    const user = { id: '1', username: 'alice', name: 'Alice' }
+    t.match(session.data, { user, roles: ['admin', 'user'] })
+    const { json: profile } = await call('/api/account/profile', { cookie })
+    t.match(profile.data, { email: 'alice@example.com' })
   })
 
   t.test('a wrong password is refused, however near', async t => {
     const right = rightPassword
-    const near = [` ${right}`, `${right} `, `${right}\u0000`, right.slice(0, -1)]
-    near.push(right.toUpperCase(), right.normalize('NFD'))
-    for (const password of [...near, 'wrong', '{password}', '\u0000', 'x'.repeat(1024)]) {
-      t.same(await refusal({ password }), refused, JSON.stringify(password))
+    const wrong = [` ${right}`, `${right} `, `${right}\u0000`, right.slice(0, -1)]
+    wrong.push(right.toUpperCase(), right.normalize('NFD'))
+    for (const password of [...wrong, 'wrong', '{password}', '\u0000', 'x'.repeat(1024)]) {
+      t.equal(refusal(await signIn('alice', password)), refused, JSON.stringify(password))
     }
   })
 
@@ -58,18 +38,14 @@ export function credentialSourceContract(
     const born = ['__proto__', 'constructor', 'toString']
     const others = ['alice\u0000', 'nobody', '{username}', '*', '張偉', 'x'.repeat(255)]
     for (const username of [...near, ...born, ...others]) {
-      t.same(await refusal({ username }), refused, JSON.stringify(username))
+      t.equal(refusal(await signIn(username)), refused, JSON.stringify(username))
     }
   })
 
   t.test('attempts at once do not get each other’s verdict', async t => {
-    const isRight = Array.from({ length: 20 }, (_, index) => index % 2 === 0)
-    const verdicts = isRight.map(
-      async right => await source.verify(attempt(right ? {} : { password: 'wrong' }))
-    )
-    t.same(
-      (await Promise.all(verdicts)).map(({ vouched }) => vouched),
-      isRight
-    )
+    const typed = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'wrong' : rightPassword))
+    const answers = await Promise.all(typed.map(async password => await signIn('alice', password)))
+    const right = answers.map(({ status }, index) => status === (index % 2 ? 401 : 200))
+    t.same(new Set(right), new Set([true]))
   })
 }

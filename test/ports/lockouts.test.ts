@@ -6,7 +6,7 @@ import { createRedisLockouts, lockoutsWithFallback } from '../../src/limits/redi
 import { createRedisDialler } from '../../src/services/redis.ts'
 import { bucketOf, lockoutsContract } from './lockouts.ts'
 import { passTime, stopClock } from '../support/clock.ts'
-import { redisConfig } from '../support/config.ts'
+import { redisConfig } from '../support/sessions.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -118,7 +118,6 @@ async function withOutages(t: Test, commandTimeout?: number) {
     redis,
     lockouts,
     seen,
-    /** How many failures Redis counts. */
     failures: async () => {
       const [seconds, micros] = await redis.time()
       const now = Number(seconds) * 1000 + Number(micros) / 1000
@@ -132,12 +131,8 @@ async function withOutages(t: Test, commandTimeout?: number) {
         return isLocal !== true
       })
     },
-    /** Whether each of so many attempts may go on. */
-    attempts: async (times: number) => {
-      const found: boolean[] = []
-      for (let index = 0; index < times; index++) found.push((await lockouts.take([x])).isTaken)
-      return found
-    }
+    attempts: async (times: number) =>
+      await Array.fromAsync({ length: times }, async () => (await lockouts.take([x])).isTaken)
   }
 }
 

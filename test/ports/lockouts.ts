@@ -19,11 +19,8 @@ export function lockoutsContract(
   pass: (ms: number) => Promise<void> | void
 ): void {
   /** @returns the minutes of each refusal; 0 where the password may be looked at */
-  const fail = async (bucket: Bucket, times: number) => {
-    const waits: number[] = []
-    for (let index = 0; index < times; index++) waits.push(minutes(await lockouts.take([bucket])))
-    return waits
-  }
+  const fail = async (bucket: Bucket, times: number) =>
+    await Array.fromAsync({ length: times }, async () => minutes(await lockouts.take([bucket])))
   const listed = async (...of: Bucket[]) =>
     (await lockouts.list()).map(({ key }) => key).filter(each => of.some(({ key }) => key === each))
 

@@ -12,10 +12,10 @@ import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
-const passTime = wallClock(t.after)
-const provider = await testProvider(t.after)
+const passTime = wallClock(t.teardown)
+const provider = await testProvider(t.teardown)
 provider.fault = 'broken'
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const otherPath = '/api/auth/staff'
 
 const gateway = await testGateway(
@@ -188,22 +188,6 @@ t.test('a provider names only addresses that are safe to open and to read', asyn
   await t.rejects(read({ jwks_uri: undefined }), { code: 'upstream.invalid' })
 })
 
-t.test('after a sign-out by anyone the provider asks for the password', async t => {
-  const browser = visitor()
-  const prompts = async () => new URL((await browser.start()).next).searchParams.get('prompt')
-  t.equal(await prompts(), null)
-  await browser.signIn('alice')
-  t.equal(await prompts(), null)
-  await browser.ask('/api/account/logout')
-  t.equal(await prompts(), 'login')
-  const isRevoked = () => provider.asked.includes('/token/revocation')
-  await until('its refresh token is revoked there', isRevoked)
-  await browser.signIn('alice')
-  t.equal(await prompts(), null, 'once')
-  await gateway.opsJson('sessions/close', { user: 'alice', source: 'sso' })
-  t.equal(await prompts(), 'login')
-})
-
 /** A signed-in browser whose token expires now. */
 async function withExpired(t: Test) {
   const browser = visitor()
@@ -328,5 +312,3 @@ t.test('logs and ledger hold no code, state, token or verifier', async t => {
     t.notMatch(written, secret)
   }
 })
-
-t.end()

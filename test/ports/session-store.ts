@@ -1,6 +1,7 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
 import {
+  lock,
   type Opening,
   type SessionStore,
   type Stored,
@@ -246,26 +247,34 @@ export function sessionStoreContract(
   })
 
   t.test('a set has its members, each for its own time', async t => {
-    const both = ['a', 'b'].map(async each => await store.addTo('one', each, minute))
+    const add = async (member: string, ms = minute, set = 'one') => {
+      return [...(await store.addTo(set, member, ms)).keys()].toSorted()
+    }
+    const both = ['a', 'b'].map(async each => await add(each))
     t.same((await Promise.all(both)).map(({ length }) => length).toSorted(), [1, 2])
-    t.same(await store.addTo('other', 'a', minute), ['a'])
+    t.same(await add('a', minute, 'other'), ['a'])
     await pass(40_000)
-    t.same((await store.addTo('one', 'b', minute)).toSorted(), ['a', 'b'])
-    t.same((await store.addTo('one', 'c', 10_000)).toSorted(), ['a', 'b', 'c'])
+    t.same(await add('b'), ['a', 'b'])
+    t.same(await add('c', 10_000), ['a', 'b', 'c'])
     await pass(30_000)
-    t.same(await store.addTo('one', 'd', minute), ['b', 'd'])
+    t.same(await add('d'), ['b', 'd'])
+    const left = (await store.membersOf('one')).get('b') ?? 0
+    t.ok(left > 25_000 && left <= 30_000, `${left} ms are left`)
+    t.same(await Promise.all(['b', 'b'].map(async each => await store.removeFrom('one', each))), [
+      true,
+      false
+    ])
     await pass(2 * minute)
-    t.same(await store.addTo('one', 'e', minute), ['e'])
+    t.same(await add('e'), ['e'])
   })
 
   t.test('a lock has one owner, who frees it, and ends by itself', async t => {
-    const locks = ['a', 'b'].map(async owner => await store.lock('l', owner, minute))
-    t.same(await Promise.all(locks), [true, false])
-    await store.unlock('l', 'b')
-    t.equal(await store.lock('l', 'b', minute), false)
-    await store.unlock('l', 'a')
-    t.equal(await store.lock('l', 'b', minute), true)
+    const take = async (owner: string) => await lock(store, 'l', minute, owner)
+    t.same(await Promise.all(['a', 'b'].map(take)), [true, false])
+    t.equal(await take('b'), false)
+    await store.removeFrom('l', 'a')
+    t.equal(await take('b'), true)
     await pass(minute + 1)
-    t.equal(await store.lock('l', 'a', minute), true)
+    t.equal(await take('a'), true)
   })
 }

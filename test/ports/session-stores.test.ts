@@ -80,7 +80,7 @@ t.test('keys are named, in one slot, and end by themselves', async t => {
   const opening = openingOf(user)
   await store.open(opening)
   await store.open(openingOf(user, { former: opening }))
-  await store.lock('renew', 'me', 1000)
+  await store.addTo('some', 'me', 1000)
   const keys = await client.keys('*')
   t.equal(keys.length, 5)
   for (const key of keys) {

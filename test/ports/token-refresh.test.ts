@@ -75,14 +75,14 @@ t.test('refused: another process may have been faster, else the session ends', a
   const { a, b, live, grant, state, secretId } = await setUp()
   grant.answer = async () => {
     // As a process does whose lock ended while it was paused.
-    await b.sessions.credentials.renew(live, { token: 'by another' })
+    await b.sessions.credentials.renew(live, { credential: { token: 'by another' } })
     return undefined
   }
   const renewed = await a.ensureFresh(live)
   t.equal(tokenOf(renewed), 'by another')
   grant.answer = async () => undefined
   const expired = { token: 'by another', expiresAt: 1 }
-  const current = await b.sessions.credentials.renew(renewed, expired)
+  const current = await b.sessions.credentials.renew(renewed, { credential: expired })
   if (!('live' in current)) throw new Error('it lives')
   await t.rejects(a.ensureFresh(current.live), { code: 'session.upstream', status: 401 })
   t.same(await look(b.sessions, secretId), { ended: 'upstream' })

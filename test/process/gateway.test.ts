@@ -1,6 +1,6 @@
 import t from 'tap'
-import { start } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -24,8 +24,7 @@ t.test('SIGTERM: not ready, what is in flight finishes, new ones are taken, exit
     const before = backend.seen.length
     const gateway = { drain: { notice, grace: '60s' } }
     const folder = await configFolder({ gateway, backend: backend.url, routes })
-    const child = start(t.after, folder)
-    const { url, opsUrl } = await child.listens()
+    const { url, opsUrl, ...child } = await startGatewayProcess(t.after, folder)
     const slow = fetch(`${url}/api/slow`)
     await until('the request arrived', () => backend.seen.length > before)
     child.signal('SIGTERM')

@@ -10,7 +10,7 @@ import { opsJson } from '../support/ops.ts'
 import { freePort, freePorts } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { again, until } from '../support/until.ts'
 
 const holder = fileURLToPath(import.meta.resolve('../support/holder.js'))
 const launch = fileURLToPath(import.meta.resolve('../../src/launch.js'))
@@ -73,7 +73,6 @@ async function slotsOn(t: Test, port: number, count: number): Promise<Slot[]> {
 /** Calls without a pause, on one kept connection or on a new one each, until it is stopped. */
 function callAgain(url: string, agent: Agent | false) {
   const outcomes = { answered: 0, lost: [] as string[] }
-  const state = { isOver: false }
   const call = async () =>
     await new Promise<void>(resolve => {
       get(url, { agent }, response => {
@@ -87,16 +86,7 @@ function callAgain(url: string, agent: Agent | false) {
         resolve()
       })
     })
-  const running = (async () => {
-    while (!state.isOver) await call()
-  })()
-  return {
-    outcomes,
-    stop: async () => {
-      state.isOver = true
-      await running
-    }
-  }
+  return { outcomes, stop: again(call) }
 }
 
 for (const count of [1, 2]) {

@@ -3,9 +3,9 @@ import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { program, running, runProcess } from '../support/command.ts'
+import { runProcess } from '../support/command.ts'
 import { configFolder } from '../support/gateway.ts'
-import { askOps, opsJson } from '../support/ops.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -27,21 +27,14 @@ t.test('start --last-good serves with the config of before, until it is mended',
   })
   const write = (text: string) => writeFileSync(join(folder, 'routes.yaml'), text)
   const words = ['start', '--config', folder, '--state', state]
-  let [url, opsUrl] = ['', '']
-  const begin = async (...more: string[]) => {
-    const begun = running(t.after, process.execPath, [program, ...words, ...more])
-    ;({ url, opsUrl } = await begun.listens())
-    return begun
-  }
-  const status = async (path: string) => (await fetch(`${url}/api/${path}`)).status
-  const told = async () => await opsJson(opsUrl, 'status')
+  const begin = async (...more: string[]) =>
+    await startGatewayProcess(t.after, folder, { more: ['--state', state, ...more] })
 
   const first = await begin()
   write(stringify(routes(['a', 'b'])))
-  await opsJson(opsUrl, 'reload', {})
-  t.equal(await status('b'), 200)
-  first.signal('SIGTERM')
-  await first.ended
+  await first.opsJson('reload', {})
+  t.equal(await first.status('/api/b'), 200)
+  await first.stop()
   t.same(readdirSync(state), ['last-good.json'])
   const file = join(state, 'last-good.json')
   t.notMatch(readFileSync(file, 'utf8'), readFileSync(join(folder, 'session-secret'), 'utf8'))
@@ -54,21 +47,22 @@ t.test('start --last-good serves with the config of before, until it is mended',
   const log = await second.says('listening on')
   t.match(log, /"event":"config.last-good".*accepted at 20/)
   t.match(log, /"event":"config.refused".*unknown key/)
-  const served = await fetch(`${url}/api/b`)
-  t.equal(await served.text(), '"first"', 'what was accepted last is served, own code too')
-  const readiness = await askOps(opsUrl, '/readyz')
-  t.match(
-    { status: readiness.status, text: await readiness.text() },
-    { status: 200, text: /the files were refused at/ }
+  t.equal(
+    (await second.call('/api/b')).text,
+    '"first"',
+    'what was accepted last is served, own code too'
   )
-  t.match(await told(), { files: { state: 'refused' }, taken: { by: 'start --last-good' } })
-  t.match(await (await askOps(opsUrl, '/metrics')).text(), /^console_gateway_config_refused 1$/m)
+  t.match(await second.ask('/readyz'), { status: 200, text: /the files were refused at/ })
+  t.match(await second.opsJson('status'), {
+    files: { state: 'refused' },
+    taken: { by: 'start --last-good' }
+  })
+  t.match(await second.metrics(), /^console_gateway_config_refused 1$/m)
 
   write(stringify(routes(['a', 'b', 'c'])))
-  await until('the mended files are taken', async () => (await status('c')) === 200)
-  t.match(await told(), { files: { state: 'running' } })
-  second.signal('SIGTERM')
-  await second.ended
+  await until('the mended files are taken', async () => (await second.status('/api/c')) === 200)
+  t.match(await second.opsJson('status'), { files: { state: 'running' } })
+  await second.stop()
 
   writeFileSync(file, 'no JSON')
   write('routes: []')

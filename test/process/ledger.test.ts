@@ -2,11 +2,10 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { callOnce } from '../support/call.ts'
-import { run, start } from '../support/command.ts'
+import { run } from '../support/command.ts'
 import { configFolder, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { ledgerFiles, type LedgerLine as Line, linesIn } from '../support/ledger.ts'
-import { opsJson } from '../support/ops.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -36,18 +35,7 @@ const lineWhere = async (folder: string, fits: (line: Line) => boolean): Promise
   return linesIn(folder).find(fits) ?? {}
 }
 
-/** A gateway as a process of its own. */
-async function startIn(t: Test, folder: string, more: Record<string, string> = {}) {
-  const gateway = start(t.after, folder, more)
-  const { url, opsUrl } = await gateway.listens()
-  const guess = async (username = 'eve') =>
-    await callOnce(`${url}/api/auth/admin/login`, { json: { username, password: 'x' } })
-  const stop = async () => {
-    gateway.signal('SIGTERM')
-    await gateway.ended
-  }
-  return { ...gateway, url, opsUrl, guess, stop }
-}
+const wrong = { password: 'wrong' }
 
 const verify = async (folder: string, ...words: string[]) =>
   await run(['audit', 'verify', '-c', folder, ...words])
@@ -64,7 +52,7 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
   const gateway = await testGateway(t.after, files)
   const { folder } = gateway
   const cookie = await gateway.signIn('alice')
-  await gateway.attempt('bob', { password: 'wrong' })
+  await gateway.attempt('bob', wrong)
   const json = { amount: 12.5, customer: { iban: 'DE02120300000000202051' }, note: 'hello' }
   await gateway.call('/api/orders/7?token=hidden-value', { cookie, json })
   await gateway.call('/api/orders/7', { cookie })
@@ -106,23 +94,22 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
 
 t.test('after kill -9 under load the ledger verifies, and a new file goes on', async t => {
   const folder = await configFolder(files)
-  const first = await startIn(t, folder)
+  const first = await startGatewayProcess(t.after, folder)
   const load = Array.from({ length: 8 }, async () => {
     try {
-      for (;;) await first.guess()
+      for (;;) await first.attempt('eve', wrong)
     } catch {
       // It was killed.
     }
   })
   await until('some lines are written', () => linesIn(folder).length > 20)
-  first.signal('SIGKILL')
-  await first.ended
+  await first.kill()
   await Promise.all(load)
   t.match(await verify(folder), {
     code: 0,
     out: /note: .* has no end: it is still written, or its process crashed/
   })
-  const second = await startIn(t, folder)
+  const second = await startGatewayProcess(t.after, folder)
   await lineWhere(folder, ({ kind, others }) => {
     return kind === 'opened' && JSON.stringify(others) !== '{}'
   })
@@ -133,12 +120,12 @@ t.test('after kill -9 under load the ledger verifies, and a new file goes on', a
 
 t.test('the head stands in Redis', async t => {
   const { folder, redis } = await sharedFolder(t)
-  const gateway = await startIn(t, folder)
-  for (let count = 0; count < 30; count++) await gateway.guess(`user-${count}`)
+  const gateway = await startGatewayProcess(t.after, folder)
+  for (let count = 0; count < 30; count++) await gateway.attempt(`user-${count}`, wrong)
   const refused = () => linesIn(folder).filter(({ kind }) => kind === 'sign-in.refused')
   await until('all are written', () => refused().length === 30)
   t.equal(new Set(refused().map(({ user }) => user)).size, 30)
-  await opsJson(gateway.opsUrl, 'sessions/close', { everyone: true })
+  await gateway.opsJson('sessions/close', { everyone: true })
   await lineWhere(folder, ({ act, outcome }) => act === 'sessions.close' && outcome === 'done')
   await gateway.stop()
   t.match(await verify(folder), { code: 0, out: 'held against the heads in Redis' })
@@ -163,8 +150,8 @@ t.test('the head stands in Redis', async t => {
 
 t.test('to standard output: the same lines among those of the log', async t => {
   const folder = await configFolder({ gateway: { audit: { ...audit, to: 'stdout' } } })
-  const gateway = await startIn(t, folder)
-  await gateway.guess()
+  const gateway = await startGatewayProcess(t.after, folder)
+  await gateway.attempt('eve', wrong)
   await gateway.says('sign-in.refused')
   await gateway.stop()
   const log = join(folder, 'collected.log')
@@ -178,10 +165,9 @@ t.test('to standard output: the same lines among those of the log', async t => {
 
 t.test('a process that throws finishes what is in flight, and ends with 1', async t => {
   const { folder } = await sharedFolder(t)
-  const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
-  const gateway = await startIn(t, folder, { NODE_OPTIONS: `--import=${faults}` })
-  const readiness = async () => (await fetch(`${gateway.opsUrl}/readyz`)).status
-  await until('ready', async () => (await readiness()) === 200)
+  const preload = join(import.meta.dirname, '../support/fault-on-signal.ts')
+  const gateway = await startGatewayProcess(t.after, folder, { preload })
+  await gateway.ready()
   const posts = [1, 2].map(async () => {
     const response = await fetch(`${gateway.url}/api/held`, { method: 'POST' })
     return `${response.status} ${await response.text()}`
@@ -189,7 +175,7 @@ t.test('a process that throws finishes what is in flight, and ends with 1', asyn
   await until('both are in flight', () => held.length === 2)
   gateway.signal('SIGURG')
   await gateway.says('a fault made by a test')
-  await until('not ready', async () => (await readiness()) === 503)
+  await until('not ready', async () => (await gateway.ask('/readyz')).status === 503)
   for (const finish of held) finish()
   t.same(await Promise.all(posts), ['200 ok', '200 ok'])
   t.same(await gateway.ended, { code: 1, signal: null })

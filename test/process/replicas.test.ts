@@ -1,9 +1,15 @@
 /** What replicas know of each other, and the requests of all that `why` finds. */
 import t, { type Test } from 'tap'
 import type { FoundRequests } from '../../src/observability/failures.ts'
-import { run, start } from '../support/command.ts'
-import { configFolder, noLockout, testGateway, writeConfig } from '../support/gateway.ts'
-import { opsJson } from '../support/ops.ts'
+import { run } from '../support/command.ts'
+import {
+  configFolder,
+  noLockout,
+  type TestGateway,
+  testGateway,
+  writeConfig
+} from '../support/gateway.ts'
+import { startGatewayProcess } from '../support/gateway-process.ts'
 import { answers, raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -14,32 +20,24 @@ const limits = (max: number) => ({
 })
 const filesOn = (url: string) => ({ redis: { url, commandTimeout: '5s' }, limits: limits(5) })
 
-interface Replica {
-  readonly opsUrl: string
-  readonly folder: string
-}
+type Replica = Pick<TestGateway, 'folder' | 'opsJson'>
 
-const ask = async ({ opsUrl }: Replica, path: string, json?: object) =>
-  await opsJson(opsUrl, path, json)
-const write = ({ folder }: Replica, max: number) => writeConfig(folder, 'limits.yaml', limits(max))
-const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'status')).hash
+const hashOf = async ({ opsJson }: Replica): Promise<string> => (await opsJson('status')).hash
 
 /** A replica within this process. */
 const single = async (t: Test, url: string) => await testGateway(t.after, filesOn(url))
 
 /** A replica as a process of its own, which signals can reach. */
-async function apart(t: Test, url: string) {
-  const folder = await configFolder(filesOn(url))
-  const running = start(t.after, folder)
-  return { ...running, folder, ...(await running.listens()) }
-}
+const apart = async (t: Test, url: string) =>
+  await startGatewayProcess(t.after, await configFolder(filesOn(url)))
 
-async function inTouch(replicas: readonly Replica[], count = replicas.length) {
+async function inTouch(replicas: readonly Replica[]) {
   // The first word of one that starts may be that it is not ready yet.
   await until('all replicas hear each other', async () => {
     for (const replica of replicas) {
-      const { replicas: heard } = await ask(replica, 'replicas')
-      if (heard.filter(({ ready }: { ready: boolean }) => ready).length !== count) return false
+      const { replicas: heard } = await replica.opsJson('replicas')
+      const ready = heard.filter((each: { ready: boolean }) => each.ready)
+      if (ready.length < replicas.length) return false
     }
     return true
   })
@@ -53,21 +51,21 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
   const all = [a, b, c]
   await inTouch(all)
   const first = await hashOf(a)
-  const { replicas, info } = await ask(c, 'replicas')
+  const { replicas, info } = await c.opsJson('replicas')
   t.equal(info, undefined)
-  t.equal(replicas[0].pid, (await ask(c, 'status')).pid, 'the one that was asked first')
+  t.equal(replicas[0].pid, (await c.opsJson('status')).pid, 'the one that was asked first')
   for (const replica of replicas) {
     t.match(replica, { ready: true, generation: 1, configHash: first, files: 'running' })
   }
 
-  write(b, 20)
-  t.match(await ask(b, 'reload', {}), { outcome: 'reloaded', generation: 2 })
+  writeConfig(b.folder, 'limits.yaml', limits(20))
+  t.match(await b.opsJson('reload', {}), { outcome: 'reloaded', generation: 2 })
   const second = await hashOf(b)
   t.not(second, first)
   writeConfig(c.folder, 'limits.yaml', 'limits: no\n')
-  t.match(await ask(c, 'reload', {}), { outcome: 'refused' })
+  t.match(await c.opsJson('reload', {}), { outcome: 'refused' })
   const of = async (replica: Replica, fits: (each: any) => boolean) =>
-    (await ask(replica, 'replicas')).replicas.filter(fits).length
+    (await replica.opsJson('replicas')).replicas.filter(fits).length
   await until('the others know', async () => {
     const refused = ({ files, fault }: any) => files === 'refused' && /limits\.yaml:1/.test(fault)
     return (
@@ -81,14 +79,13 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
     out: /limits\.yaml:1[^]*replicas run 2 different configs/
   })
 
-  const { id } = (await ask(c, 'replicas')).replicas[0]
+  const { id } = (await c.opsJson('replicas')).replicas[0]
   c.signal('SIGSTOP')
   await until('it is silent', async () => (await of(a, each => each.isSilent)) === 1)
   t.equal(await of(a, each => each.isSilent && each.id === id), 1)
   c.signal('SIGCONT')
   await until('it speaks', async () => (await of(a, each => each.isSilent)) === 0)
-  c.signal('SIGTERM')
-  await c.ended
+  await c.stop()
   t.equal(await of(a, () => true), 2, 'who ends says goodbye')
 })
 
@@ -100,13 +97,13 @@ t.test('what somebody else writes there changes nothing', async t => {
   await cli('ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
   await cli('SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
   await a.logged(({ event }) => event === 'maintenance.foreign')
-  t.equal((await ask(a, 'replicas')).replicas.length, 1)
-  t.same((await ask(a, 'maintenance')).operators, [])
+  t.equal((await a.opsJson('replicas')).replicas.length, 1)
+  t.same((await a.opsJson('maintenance')).operators, [])
 })
 
 const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
 const find = async (asked: Replica, id: string): Promise<FoundRequests> =>
-  await ask(asked, `requests?id=${id}`)
+  await asked.opsJson(`requests?id=${id}`)
 const isFound = async (asked: Replica, id: string) => (await find(asked, id)).requests.length === 1
 
 t.test('any replica answers, also after the end of the one that had the request', async t => {
@@ -116,14 +113,13 @@ t.test('any replica answers, also after the end of the one that had the request'
   const first = idOf(await fetch(`${other.url}/api/nowhere`))
   await until('the other replica tells it', async () => await isFound(asked, first))
   const last = idOf(await fetch(`${other.url}/api/nowhere`, { method: 'POST' }))
-  other.signal('SIGTERM')
-  await other.ended
+  await other.stop()
   for (const id of [first, last]) {
     const { requests, oldestAt } = await find(asked, id)
     t.match(requests, [{ requestId: id, status: 404, code: 'route.unknown', replica: /-.{8}$/ }])
     t.ok(oldestAt)
   }
-  t.match(await ask(asked, 'requests?status=4xx&last=1'), {
+  t.match(await asked.opsJson('requests?status=4xx&last=1'), {
     requests: [{ requestId: last }],
     hasMore: true
   })
@@ -150,7 +146,7 @@ t.test('of a flood a hundred in a second are kept, the others are counted', asyn
   t.equal(answers(whole), 451)
   let kept = 0
   await until('all are kept or counted', async () => {
-    kept = (await ask(gateway, 'requests?last=500')).requests.length
+    kept = (await gateway.opsJson('requests?last=500')).requests.length
     const metrics = await gateway.metrics()
     const dropped = /^console_gateway_requests_not_kept_total (\d+)/m.exec(metrics)?.[1]
     return kept + Number(dropped ?? 0) === 451

@@ -1,8 +1,8 @@
 /** What three replicas with one Redis know together: limits, guesses and lockouts. */
 import t, { type Test } from 'tap'
 import {
-  type Called,
   type CallOptions,
+  cookieOf,
   password,
   type TestGateway,
   testGateway
@@ -60,11 +60,6 @@ async function guess(t: Test, looked: number, of: (index: number) => [string, st
   t.same(Object.fromEntries(refused), { 401: looked, 429: 200 - looked })
   t.equal(asked - before, looked)
 }
-const knownOf = ({ headers }: Called) =>
-  headers
-    .getSetCookie()
-    .find(cookie => cookie.startsWith('console_known='))
-    ?.split(';', 1)[0]
 const home = '203.0.113.7'
 
 /** Counts have connections of their own; until they are there, each process counts by itself. */
@@ -87,7 +82,7 @@ await countInRedis('first')
 
 t.test('of 200 guesses from one address 5 are looked at, and the owner comes in', async t => {
   const attacker = '198.51.100.201'
-  const known = knownOf(await signIn(0, 'alice', password, home))
+  const known = cookieOf(await signIn(0, 'alice', password, home), 'console_known')
   await guess(t, 5, () => ['alice', attacker])
   t.equal((await signIn(1, 'alice', password, home)).status, 200, 'from elsewhere')
   t.equal((await signIn(2, 'alice', password, attacker)).status, 429)
@@ -95,7 +90,7 @@ t.test('of 200 guesses from one address 5 are looked at, and the owner comes in'
 })
 
 t.test('of 200 guesses from 200 addresses 50 are looked at, and the owner comes in', async t => {
-  const known = knownOf(await signIn(0, 'bob', password, home))
+  const known = cookieOf(await signIn(0, 'bob', password, home), 'console_known')
   await guess(t, 50, index => ['bob', `198.51.100.${index}`])
   t.equal((await signIn(1, 'bob', password, home)).status, 429, 'a browser that nobody knows')
   for (const index of all.keys()) {

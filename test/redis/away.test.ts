@@ -1,9 +1,7 @@
 /** A gateway whose Redis is not there, or not to be entered. */
 import t, { type Test } from 'tap'
-import { testAuthority } from '../support/authority.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
-import { flags, type TestRedis, testRedis, tlsOptions } from '../support/redis.ts'
+import { type TestRedis, testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -11,13 +9,13 @@ const profile = '/api/account/profile'
 const backend = await testUpstream(t.after)
 
 /** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
-async function gatewayWith(t: Test, redis: object, redisPassword = ''): Promise<TestGateway> {
+async function gatewayWith(t: Test, redis: object): Promise<TestGateway> {
   const files = {
     redis: { commandTimeout: '30s', ...redis },
     backend: backend.url,
     routes: { routes: { open: { access: 'public' } } }
   }
-  return await testGateway(t.after, files, { REDIS_PASSWORD: redisPassword })
+  return await testGateway(t.after, files)
 }
 
 const fromTheStart: ReadonlyArray<
@@ -68,19 +66,6 @@ t.test('Redis killed under traffic: 503 with the cookie kept, public routes go o
   t.equal(undone.status, 503, 'no sign-out is promised that was not done')
   t.equal(await gateway.status(logout), 200, 'without a session nothing is asked')
   t.equal((await gateway.ops('/readyz')).status, 200, 'the replicas next door have the same Redis')
-})
-
-t.test('a rediss:// Redis with user and password is reached', async t => {
-  const authority = testAuthority(t.after)
-  const port = await freePort()
-  const user = ['--user', 'gateway', 'on', '>pw', '~{cg}:*', '+@all']
-  await testRedis(t.after, [...flags(tlsOptions(port, authority)), ...user])
-  const url = `rediss://localhost:${port}`
-  const ca = authority.certificate
-  const entry = { username: 'gateway', password: '${REDIS_PASSWORD}', ca }
-  const gateway = await gatewayWith(t, { url, ...entry }, 'pw')
-  await gateway.ready()
-  t.equal(await gateway.status(profile, { cookie: await gateway.signIn() }), 200)
 })
 
 t.end()

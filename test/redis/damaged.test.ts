@@ -1,20 +1,20 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createSeal } from '../../src/session/seal.ts'
 import { sessionSecret } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
 
-const redis = await testRedis(undo => t.teardown(undo))
+const redis = await testRedis(t.after)
 const client = redis.client()
+const gateway = await replica(t, { url: redis.url, commandTimeout: '20s' })
 
-async function signedIn(t: Test) {
+async function signedIn() {
   await client.flushall()
-  const gateway = await replica(t, { url: redis.url, commandTimeout: '20s' })
   const cookie = await gateway.signIn()
-  t.equal(await gateway.status(profile, { cookie }), 200)
+  if ((await gateway.status(profile, { cookie })) !== 200) throw new Error('nobody is signed in')
   const [key = ''] = await client.keys('{cg}:s:*')
-  return { gateway, cookie, key, value: (await client.getBuffer(key)) ?? Buffer.alloc(0) }
+  return { cookie, key, value: (await client.getBuffer(key)) ?? Buffer.alloc(0) }
 }
 
 const sealed =
@@ -33,9 +33,7 @@ const damages: Record<string, Damage> = {
     value[40] = (value[40] ?? 0) ^ 1
     return value
   }),
-  'its end is missing': put((_key, value) => value.subarray(0, 60)),
   'it is empty': put(() => ''),
-  'it is bytes without sense': put(() => Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a])),
   'it is a megabyte without sense': put(() => 'x'.repeat(1 << 20)),
   'it is JSON that nobody sealed': put(
     () =>
@@ -53,7 +51,7 @@ const damages: Record<string, Damage> = {
 
 for (const [what, damage] of Object.entries(damages)) {
   t.test(`a session’s value in Redis: ${what}: 401, no session, no crash`, async t => {
-    const { gateway, cookie, key, value } = await signedIn(t)
+    const { cookie, key, value } = await signedIn()
     await damage(key, value)
     const answers: unknown[] = []
     await until('it is 401', async () => {
@@ -76,7 +74,7 @@ const others: Record<string, () => Promise<unknown>> = {
 
 for (const [what, damage] of Object.entries(others)) {
   t.test(`the count of everyone’s sign-outs is ${what}: nobody is out or in by it`, async t => {
-    const { gateway, cookie } = await signedIn(t)
+    const { cookie } = await signedIn()
     await client.del(epoch)
     await damage()
     for (let n = 0; n < 5; n++) {
@@ -92,3 +90,5 @@ for (const [what, damage] of Object.entries(others)) {
     }
   })
 }
+
+t.end()

@@ -176,7 +176,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
         await timed(sessions.end(live, 'revoked'))
         ending.add(known)
       } else if (step.do === 'renew') {
-        await timed(sessions.credentials.renew(live, { token: String(began) }))
+        await timed(sessions.credentials.renew(live, { credential: { token: String(began) } }))
       } else if (step.do !== 'look') {
         if (step.do === 'extend') await timed(sessions.extend(live))
         else sessions.use(live)

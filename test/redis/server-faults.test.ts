@@ -1,5 +1,4 @@
 /** What may happen to the server of Redis; `trial.ts` judges all that people see meanwhile. */
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
@@ -129,15 +128,6 @@ const faults: Record<string, Fault> = {
         await until('it has heard', isOut)
       }
     }
-  },
-  'cut off from all clients, again and again: 200 or 503, and nobody is signed out': {
-    during: async ({ cli }) => {
-      for (let n = 0; n < 5; n++) {
-        for (const type of ['normal', 'pubsub']) await cli('CLIENT', 'KILL', 'TYPE', type)
-        await wait(200)
-      }
-    },
-    end: () => {}
   }
 }
 

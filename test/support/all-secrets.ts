@@ -80,20 +80,21 @@ export function allSecrets(
   }
 }
 
-/** Every key of the three files that takes a secret, dotted; `*` for names that operators choose. */
-export function secretKeys(): string[] {
-  return Object.entries(schemaOf).flatMap(([file, schema]) => keysBelow(schema, file, []))
-}
+type Key = readonly [path: string, node: Node]
 
-function keysBelow(schema: Node, path: string, above: readonly Node[]): string[] {
-  if (schema.format === 'x-secret' || schema.format === 'x-maybe-secret') return [path]
-  if (above.includes(schema)) return []
-  const { properties = {}, patternProperties = {}, items, anyOf = [] } = schema
-  const anyName = [...Object.values(patternProperties), ...(items ? [items] : [])]
-  const members: Array<readonly [Node, string]> = [
-    ...Object.entries(properties).map(([name, member]) => [member, `${path}.${name}`] as const),
-    ...anyName.map(member => [member, `${path}.*`] as const),
-    ...anyOf.map(branch => [branch, path] as const)
-  ]
-  return members.flatMap(([member, at]) => keysBelow(member, at, [...above, schema]))
+/** Every key of the files with such a format, dotted; `*` for names that operators choose. */
+export function keysOf(format: RegExp): Key[] {
+  const keysBelow = (schema: Node, path: string, above: readonly Node[]): Key[] => {
+    if (format.test(schema.format ?? '')) return [[path, schema]]
+    if (above.includes(schema)) return []
+    const { properties = {}, patternProperties = {}, items, anyOf = [] } = schema
+    const anyName = [...Object.values(patternProperties), ...(items ? [items] : [])]
+    const members: Array<readonly [Node, string]> = [
+      ...Object.entries(properties).map(([name, member]) => [member, `${path}.${name}`] as const),
+      ...anyName.map(member => [member, `${path}.*`] as const),
+      ...anyOf.map(branch => [branch, path] as const)
+    ]
+    return members.flatMap(([member, at]) => keysBelow(member, at, [...above, schema]))
+  }
+  return Object.entries(schemaOf).flatMap(([file, schema]) => keysBelow(schema, file, []))
 }

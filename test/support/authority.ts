@@ -4,17 +4,13 @@ import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { temporaryFolder } from './temporary.ts'
 
-export interface Authority {
-  /** PEM files. */
-  readonly key: string
-  readonly certificate: string
-}
+export type Authority = ReturnType<typeof testAuthority>
 
 /** @param names that the certificate holds for, as openssl writes them */
 export function testAuthority(
   cleanUp: (undo: () => unknown) => void,
   names = 'DNS:localhost,IP:127.0.0.1'
-): Authority {
+) {
   const folder = temporaryFolder()
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
@@ -24,5 +20,6 @@ export function testAuthority(
   const subject = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${names}`]
   const files = ['-keyout', key, '-out', certificate]
   execFileSync('openssl', [...words, ...subject, ...files], { stdio: 'ignore' })
+  /** PEM files. */
   return { key, certificate }
 }

@@ -1,6 +1,6 @@
 /** One request on a connection of its own, which is closed after it; also such as no browser sends. */
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { text as textOf } from 'node:stream/consumers'
 
@@ -14,18 +14,14 @@ export interface Call {
   readonly json?: unknown
   readonly body?: string
   readonly timeoutMs?: number
+  /** Another one of loopback than 127.0.0.1. */
+  readonly localAddress?: string
 }
 
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  // What a client would read; tests name the members they expect.
-  readonly json: any
-}
+export type Answer = Awaited<ReturnType<typeof callOnce>>
 
-export async function callOnce(url: string, options: Call = {}): Promise<Answer> {
-  const { json, headers = {}, timeoutMs = 15_000, path } = options
+export async function callOnce(url: string, options: Call = {}) {
+  const { json, headers = {}, timeoutMs = 15_000, path, localAddress } = options
   const { body = json === undefined ? undefined : JSON.stringify(json) } = options
   const sent = { ...(json !== undefined && { 'content-type': 'application/json' }), ...headers }
   const present = Object.entries(sent).filter(([, value]) => value !== undefined)
@@ -33,17 +29,19 @@ export async function callOnce(url: string, options: Call = {}): Promise<Answer>
   const asked = send(url, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     ...(path !== undefined && { path }),
+    ...(localAddress !== undefined && { localAddress }),
     headers: Object.fromEntries(present),
     agent: false,
     rejectUnauthorized: false,
     signal: AbortSignal.timeout(timeoutMs)
   })
   asked.end(body)
-  const [response] = await once(asked, 'response')
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
   const text = await textOf(response)
-  let parsed: unknown
+  // What a client would read; tests name the members they expect.
+  let parsed: any
   try {
     parsed = JSON.parse(text)
   } catch {}
-  return { status: response.statusCode, headers: response.headers, text, json: parsed }
+  return { status: response.statusCode ?? 0, headers: response.headers, text, json: parsed }
 }

@@ -135,15 +135,10 @@ export function setEnvironment(
 }
 
 /** Has gateways export to a collector soon after each request, until the end of the test. */
-export const exportTo = (
-  cleanUp: CleanUp,
-  url: string,
-  more: Readonly<Record<string, string>> = {}
-): void =>
+export const exportTo = (cleanUp: CleanUp, url: string): void =>
   setEnvironment(cleanUp, {
     OTEL_EXPORTER_OTLP_ENDPOINT: url,
-    OTEL_BSP_SCHEDULE_DELAY: '20',
-    ...more
+    OTEL_BSP_SCHEDULE_DELAY: '20'
   })
 
 /** The one span that fits. */

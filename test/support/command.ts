@@ -7,12 +7,6 @@ import { text } from 'node:stream/consumers'
 import './temporary.ts'
 import { until } from './until.ts'
 
-export interface Ran {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 interface RunOptions {
   readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
@@ -43,10 +37,7 @@ const environment = (env: RunOptions['env'] = {}): Record<string, string> => ({
 })
 
 /** Runs a command within the test, to its end. `start` changes its process, so it needs one of its own. */
-export async function run(
-  words: readonly string[],
-  { input = '', env }: RunOptions = {}
-): Promise<Ran> {
+export async function run(words: readonly string[], { input = '', env }: RunOptions = {}) {
   const written = { out: '', err: '' }
   const collect = (name: 'out' | 'err') =>
     new Writable({
@@ -73,7 +64,7 @@ export const program = process.env['PROGRAM'] ?? 'src/launch.js'
 export async function runProcess(
   words: readonly string[],
   { input = '', env, maxFileBlocks }: ProcessOptions = {}
-): Promise<Ran> {
+) {
   const prefix = maxFileBlocks === undefined ? [] : ['sh', '-c', limited, 'sh', `${maxFileBlocks}`]
   const [file = '', ...args] = [...prefix, process.execPath, program, ...words]
   const child = spawn(file, args, {
@@ -90,12 +81,18 @@ export async function runProcess(
   return { code, out, err }
 }
 
+/** Of what a process writes for hours. */
+const keptLetters = 20_000_000
+
 function outputOf(child: ChildProcessWithoutNullStreams, name: string) {
   let written = ''
+  let complaints = ''
   let over = false
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       written += chunk
+      if (written.length > 2 * keptLetters) written = written.slice(-keptLetters)
+      if (stream === child.stderr) complaints += chunk
     })
   }
   child.once('close', () => {
@@ -109,6 +106,8 @@ function outputOf(child: ChildProcessWithoutNullStreams, name: string) {
       return written
     },
     written: () => written,
+    /** The lines of standard error: warnings of Node, stacks. */
+    complaints: () => complaints.split('\n').slice(0, -1),
     isOver: () => over
   }
 }
@@ -123,19 +122,21 @@ export function running(
   env: RunOptions['env'] = {}
 ) {
   const child = spawn(executable, words, { stdio: 'pipe', env: environment(env) })
-  const { says, written } = outputOf(child, 'the command')
+  const output = outputOf(child, 'the command')
+  const { says, written } = output
   cleanUp(() => {
     child.kill('SIGKILL')
-    const isMade = env['NODE_OPTIONS']?.includes('fault-on-signal') === true
+    const isMade = words.some(word => word.includes('fault-on-'))
     if (isMade || !written().includes('"event":"process.uncaught"')) return
     throw new Error(`an error that nothing caught:\n${written()}`)
   })
   const ended = once(child, 'close').then(([code, signal]) => {
     return { code: code as number | null, signal: signal as NodeJS.Signals | null }
   })
+  const signal = (name: NodeJS.Signals) => void child.kill(name)
   return {
-    says,
-    written,
+    ...output,
+    pid: child.pid ?? 0,
     /** Resolves with the addresses of a gateway, once it says that it listens. */
     listens: async () => {
       const [, url = '', opsUrl = ''] =
@@ -143,11 +144,16 @@ export function running(
       return { url, opsUrl }
     },
     type: (typed: string) => void child.stdin.write(typed),
-    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    signal,
     /** SIGKILL. */
     kill: async () => {
-      child.kill('SIGKILL')
+      signal('SIGKILL')
       await ended
+    },
+    /** SIGTERM. @returns how it ended */
+    stop: async () => {
+      signal('SIGTERM')
+      return await ended
     },
     ended
   }
@@ -172,9 +178,3 @@ export function runningLine(
   })
   return { child, pid, says, written }
 }
-
-export const start = (
-  cleanUp: (undo: () => unknown) => void,
-  folder: string,
-  env?: RunOptions['env']
-) => running(cleanUp, process.execPath, [program, 'start', '--config', folder], env)

@@ -1,6 +1,6 @@
 /** A gateway that has seen everything that it measures, so that each metric has a series. */
 import type { ServerResponse } from 'node:http'
-import { testGateway } from './gateway.ts'
+import { audit, testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
 import { testRedis } from './redis.ts'
 import { json, testUpstream } from './upstream.ts'
@@ -61,9 +61,7 @@ async function usedFiles(after: (undo: () => unknown) => void) {
   }
   const few = { by: 'user', max: 1, window: '1h' }
   return {
-    gateway: {
-      audit: { key: 'file:session-secret' }
-    },
+    gateway: { audit },
     redis: { url: (await testRedis(after)).url, commandTimeout: '20s' },
     backend: url,
     routes: {

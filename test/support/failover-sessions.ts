@@ -6,7 +6,7 @@ import { createJudge, judgedUsers } from './judge.ts'
 import { redisCli } from './redis-cli.ts'
 import { testSentinel } from './sentinel.ts'
 import { replicas } from './trial.ts'
-import { until } from './until.ts'
+import { again, until } from './until.ts'
 
 const sessions = 60
 const betweenMs = 60
@@ -35,14 +35,12 @@ export async function keepsAcknowledged(t: Test, how: 'planned' | 'killed', repl
     )
   }
 
-  for (let n = 0; judge.sessions().length < sessions; n++) await signIn('alice', at(n))
-  const running = { signIns: true }
-  const signingIn = (async () => {
-    for (let n = 0; running.signIns; n++) {
-      await signIn('alice', at(n))
-      await wait(betweenMs)
-    }
-  })()
+  let count = 0
+  while (judge.sessions().length < sessions) await signIn('alice', at(count++))
+  const endSignIns = again(async () => {
+    await signIn('alice', at(count++))
+    await wait(betweenMs)
+  })
   let switching: Promise<unknown> = Promise.resolve()
   for (const [n, session] of judge.sessions().slice(0, sessions).entries()) {
     // A sixth of the sign-outs come before the switch.
@@ -52,8 +50,7 @@ export async function keepsAcknowledged(t: Test, how: 'planned' | 'killed', repl
     await wait(betweenMs)
   }
   await switching
-  running.signIns = false
-  await signingIn
+  await endSignIns()
   // Only once the old primary follows the new one is everything gone that only the old one had.
   if (how === 'killed') await primary.start()
   await until('the old primary is a replica', async () =>

@@ -24,16 +24,17 @@ export type Mode =
 
 export type FaultyProxy = Awaited<ReturnType<typeof faultyProxy>>
 
-interface Line {
-  readonly client: Socket
-  mode: Mode
-  news: boolean
-  lost: boolean
-  waiting: Buffer[]
-  /** Answers that are still held back, and the last of them: they keep their order. */
-  late: number
-  turn: Promise<void>
-}
+type Line = ReturnType<typeof lineOf>
+
+const lineOf = (client: Socket, mode: Mode) => ({
+  client,
+  mode,
+  news: false,
+  lost: false,
+  waiting: [] as Buffer[],
+  /** Answers keep their order. */
+  turn: Promise.resolve() as Promise<unknown>
+})
 
 const garbage = Buffer.from(
   `HTTP/1.1 400 Bad Request\r\nContent-Length: 3\r\n\r\n${'\xff'.repeat(64)}\r\n`,
@@ -52,15 +53,7 @@ export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target
   const modeFor = (line: Line) => (line.news && newsMode !== 'pass' ? newsMode : line.mode)
 
   function accept(client: Socket): void {
-    const line: Line = {
-      client,
-      mode,
-      news: false,
-      lost: false,
-      waiting: [],
-      late: 0,
-      turn: Promise.resolve()
-    }
+    const line = lineOf(client, mode)
     lines.add(line)
     const redis = connect(aimed, '127.0.0.1')
     const drip = setInterval(() => {
@@ -101,17 +94,8 @@ export async function faultyProxy(cleanUp: (undo: () => unknown) => void, target
     if (now === 'cut') {
       return void line.client.end(chunk.subarray(0, Math.max(1, chunk.length >> 1)), end)
     }
-    // Never past what was sent before it.
-    const at = performance.now()
-    const wanted = at + (typeof now === 'object' ? now.delayMs : 0)
-    if (wanted === at && line.late === 0) return void line.client.write(chunk)
-    line.late++
-    line.turn = line.turn
-      .then(() => wait(Math.max(0, wanted - performance.now())))
-      .then(() => {
-        line.late--
-        line.client.write(chunk)
-      })
+    const held = typeof now === 'object' ? wait(now.delayMs) : undefined
+    line.turn = Promise.all([line.turn, held]).then(() => line.client.write(chunk))
   }
 
   async function listen(): Promise<void> {

@@ -1,11 +1,9 @@
 /** A gateway as a process of its own, of any checkout: started, watched from outside, and measured. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import { type Call, callOnce } from './call.ts'
+import { program, running } from './command.ts'
+import { clientOf } from './gateway.ts'
 import { testSecret } from './ops.ts'
 import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
@@ -18,108 +16,58 @@ export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 interface Start {
   /** The folder of the checkout that runs. */
   readonly checkout?: string
-  /** Its config folder. */
-  readonly folder: string
-  /** Further variables, beside the secrets. */
+  /** Further options of `start`. */
+  readonly more?: readonly string[]
+  /** Further variables. */
   readonly environment?: Readonly<Record<string, string>>
   /** A module that is loaded before the gateway. */
   readonly preload?: string | undefined
 }
 
 const watcher = join(import.meta.dirname, 'watch-process.js')
-const keptLines = 4000
-
-/** What config of a gateway in its own process may refer to. */
-const secrets = {
-  SESSION_SECRET: 'a secret of at least thirty-two characters',
-  OPS_SECRET: testSecret
-}
 
 /** Resolves once it listens. */
 export async function startGatewayProcess(
   cleanUp: (undo: () => unknown) => void,
-  { checkout = '.', folder, preload, environment = {} }: Start
+  folder: string,
+  { checkout = '.', more = [], environment = {}, preload }: Start = {}
 ) {
   const report = join(temporaryFolder(), 'report.json')
   const preloaded = [watcher, ...(preload === undefined ? [] : [preload])]
-  const words = ['--expose-gc', ...preloaded.flatMap(module => ['--import', module])]
-  const start = [resolve(checkout, 'src/launch.js'), 'start', '--config', folder]
-  const child = spawn(process.execPath, [...words, ...start], {
-    cwd: checkout,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      TMPDIR: tmpdir(),
-      RUNTIME_DIRECTORY: tmpdir(),
-      MEMORY_REPORT: report,
-      ...secrets,
-      ...environment
-    }
-  })
-  const lines: string[] = []
-  const complaints: string[] = []
-  const faults: string[] = []
-  let exit: { code: number | null; signal: NodeJS.Signals | null } | undefined
-  const keep = (line: string, ...places: string[][]) => {
-    for (const kept of places) {
-      kept.push(line)
-      if (kept.length > keptLines) kept.splice(0, keptLines / 2)
-    }
-  }
-  createInterface({ input: child.stdout }).on('line', line =>
-    keep(line, lines, ...(line.includes('"err":{') ? [faults] : []))
-  )
-  createInterface({ input: child.stderr }).on('line', line => keep(line, lines, complaints))
-  const ended = once(child, 'close').then(([code, signal]) => (exit = { code, signal }))
-  const kill = async () => {
-    child.kill('SIGKILL')
-    await ended
-  }
-  cleanUp(kill)
-
-  let [url, ops] = ['', '']
-  await until('the gateway listens, or ends', () => {
-    const line = lines.find(each => each.includes('"listening on '))
-    if (line !== undefined) ({ url, ops } = JSON.parse(line) as { url: string; ops: string })
-    return url !== '' || exit !== undefined
-  })
-  if (url === '') throw new Error(`the gateway did not start:\n${lines.join('\n')}`)
-
-  /** A request at the operators' listener. */
+  const modules = preloaded.flatMap(module => ['--import', module])
+  const words = [resolve(checkout, program), 'start', '--config', folder, ...more]
+  const env = { MEMORY_REPORT: report, ...environment }
+  const gateway = running(cleanUp, process.execPath, ['--expose-gc', ...modules, ...words], env)
+  const addresses = await gateway.listens()
+  /** A request at the operators' listener, on a connection of its own. */
   const ask = async (path: string, { headers = {}, ...call }: Call = {}) =>
-    await callOnce(ops + path, {
+    await callOnce(addresses.opsUrl + path, {
       ...call,
       headers: { authorization: `Bearer ${testSecret}`, ...headers }
     })
   return {
-    pid: child.pid ?? 0,
-    url,
-    /** The newest lines of both outputs, the last one last. */
-    lines: () => lines,
-    /** What Node wrote to standard error: warnings, stacks. */
-    complaints: () => complaints,
-    /** Log lines with a stack. */
-    faults: () => faults,
-    exit: () => exit,
-    ended,
-    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    ...gateway,
+    ...addresses,
+    ...clientOf(addresses),
+    folder,
     ask,
     ready: async () =>
       await until('the gateway is ready', async () => (await ask('/readyz')).status === 200),
-    metrics: async () => samplesOf((await ask('/metrics')).text),
-    descriptors: () => descriptorsOf(child.pid ?? 0),
+    /** Log lines with a stack. */
+    faults: () =>
+      gateway
+        .written()
+        .split('\n')
+        .filter(line => line.includes('"err":{')),
+    samples: async () => samplesOf((await ask('/metrics')).text),
+    descriptors: () => descriptorsOf(gateway.pid),
     /** Memory after a forced collection. */
     collect: async (): Promise<{ memory: NodeJS.MemoryUsage; handles: string[] }> => {
       rmSync(report, { force: true })
-      child.kill('SIGWINCH')
-      await until('memory is collected', () => existsSync(report) || exit !== undefined)
-      if (exit !== undefined) throw new Error('the gateway ended')
+      gateway.signal('SIGWINCH')
+      await until('memory is collected', () => existsSync(report) || gateway.isOver())
+      if (gateway.isOver()) throw new Error('the gateway ended')
       return JSON.parse(readFileSync(report, 'utf8'))
-    },
-    stop: async () => {
-      child.kill('SIGTERM')
-      await Promise.race([ended, new Promise(resolve => setTimeout(resolve, 20_000).unref())])
-      await kill()
     }
   }
 }

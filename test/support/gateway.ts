@@ -8,7 +8,7 @@ import { stringify } from 'yaml'
 import { createGateway } from '../../src/index.ts'
 import { merged } from './config-files.ts'
 import { askOps, opsJson, type OpsOptions, testSecret } from './ops.ts'
-import { password, signInAt } from './sign-in.ts'
+import { password, signInAtBackend } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
@@ -61,7 +61,7 @@ function gatewayTree({ gateway = {}, redis, source }: Files): Tree {
     ...(redis !== undefined && { redis: byUrl(redis) })
   }
   // Sources that are in `gateway` come first.
-  return merged(merged(base, gateway), source ? signInAt('', source).gateway : {}) as Tree
+  return merged(merged(base, gateway), source ? { login: signInAtBackend(source) } : {}) as Tree
 }
 
 function routesTree({ routes = {}, backend }: Files): Tree {
@@ -113,15 +113,40 @@ export interface CallOptions {
   readonly body?: string | Uint8Array
 }
 
-export interface Called {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-  // What a console would read; tests name the members they expect.
-  readonly json: any
+export type Called = Awaited<ReturnType<typeof callGateway>>
+
+/** What a console and operators ask of a gateway, wherever it runs. */
+export function clientOf({ url, opsUrl }: { readonly url: string; readonly opsUrl: string }) {
+  const call = (path: string, options: CallOptions = {}) => callGateway(url + path, options)
+  const ops = (path: string, options: OpsOptions = {}) => askOps(opsUrl, path, options)
+  /** A try at the sign-in of the console. */
+  const attempt = (username: string, extra: Tree = {}) =>
+    call('/api/auth/admin/login', { json: { username, password, ...extra } })
+  return {
+    /** A call without redirects; JSON bodies are written and read. */
+    call,
+    status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
+    /** A call to the operators' listener, with its secret. */
+    ops,
+    /** What `/ops/api/PATH` answers; `json` is sent by POST. */
+    opsJson: (path: string, json?: unknown) => opsJson(opsUrl, path, json),
+    metrics: async () => await (await ops('/metrics')).text(),
+    ready: async () =>
+      await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
+    attempt,
+    /** Signs in and gives the `Cookie` field's value. */
+    signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
+      const answer = await attempt(username, extra)
+      if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
+      return cookieOf(answer)
+    }
+  }
 }
 
-/** @param cleanUp registers what has to be undone, such as tap's `t.after` */
+/**
+ * @param cleanUp registers what has to be undone: tap's `t.after`, or `t.teardown` at the top of a
+ * file, which then ends with its last test
+ */
 export async function testGateway(
   cleanUp: (undo: () => unknown) => void,
   files: Files | string = {},
@@ -139,13 +164,9 @@ export async function testGateway(
     }
   })
   cleanUp(() => gateway.stop({ noticeMs: 0 }))
-  const call = (path: string, options: CallOptions = {}) => callGateway(gateway.url + path, options)
-  const ops = (path: string, options: OpsOptions = {}) => askOps(gateway.opsUrl, path, options)
-  /** A try at the sign-in of the console. */
-  const attempt = (username: string, extra: Tree = {}) =>
-    call('/api/auth/admin/login', { json: { username, password, ...extra } })
   return {
     ...gateway,
+    ...clientOf(gateway),
     /** Every log line so far. */
     log,
     /** The first line that fits, from the `from`th on; waits for it. */
@@ -159,28 +180,11 @@ export async function testGateway(
         }
         look()
       }),
-    folder,
-    /** A call without redirects; JSON bodies are written and read. */
-    call,
-    status: async (path: string, options: CallOptions = {}) => (await call(path, options)).status,
-    /** A call to the operators' listener, with its secret. */
-    ops,
-    /** What `/ops/api/PATH` answers; `json` is sent by POST. */
-    opsJson: (path: string, json?: unknown) => opsJson(gateway.opsUrl, path, json),
-    metrics: async () => await (await ops('/metrics')).text(),
-    ready: async () =>
-      await until('the gateway is ready', async () => (await ops('/readyz')).status === 200),
-    attempt,
-    /** Signs in and gives the `Cookie` field's value. */
-    signIn: async (username = 'alice', extra: Tree = {}): Promise<string> => {
-      const answer = await attempt(username, extra)
-      if (answer.status !== 200) throw new Error(`sign-in: ${answer.status} ${answer.text}`)
-      return cookieOf(answer)
-    }
+    folder
   }
 }
 
-async function callGateway(url: string, options: CallOptions): Promise<Called> {
+async function callGateway(url: string, options: CallOptions) {
   const { headers = {}, cookie, json } = options
   const { body = json === undefined ? undefined : JSON.stringify(json) } = options
   const answer = await fetch(url, {
@@ -194,7 +198,8 @@ async function callGateway(url: string, options: CallOptions): Promise<Called> {
     ...(body !== undefined && { body: body as string })
   })
   const text = await answer.text()
-  let parsed: unknown
+  // What a console would read; tests name the members they expect.
+  let parsed: any
   try {
     parsed = JSON.parse(text)
   } catch {}

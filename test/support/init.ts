@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { runCli } from '../../src/cli/main.ts'
 import { run } from './command.ts'
+import { cookieIn } from './sign-in.ts'
 import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
 import { testGateway, type TestGateway } from './gateway.ts'
@@ -59,14 +60,11 @@ export async function gatewayOn(cleanUp: CleanUp, folder: string): Promise<TestG
 /** Signs in as a console does, and gets a path. */
 export async function signInAndGet(
   gateway: TestGateway,
-  account: { readonly username: string; readonly password: string },
+  { username, password }: { readonly username: string; readonly password: string },
   path: string
 ) {
-  const signedIn = await gateway.call('/api/auth/admin/login', { json: account })
-  const cookie = signedIn.headers
-    .getSetCookie()
-    .map(each => each.split(';', 1)[0])
-    .join('; ')
+  const signedIn = await gateway.attempt(username, { password })
+  const cookie = cookieIn(signedIn.headers.getSetCookie())
   const list = await gateway.call(path, { cookie })
   return { status: signedIn.status, list: list.json, cookie }
 }

@@ -8,14 +8,13 @@ export interface OpsOptions {
   readonly headers?: Record<string, string>
   /** Sent by POST. */
   readonly json?: unknown
-  readonly signal?: AbortSignal
 }
 
 /** @param opsUrl such as `http://127.0.0.1:9090` */
 export async function askOps(
   opsUrl: string,
   path: string,
-  { method, headers = {}, json, signal }: OpsOptions = {}
+  { method, headers = {}, json }: OpsOptions = {}
 ): Promise<Response> {
   return await fetch(opsUrl + path, {
     method: method ?? (json === undefined ? 'GET' : 'POST'),
@@ -24,8 +23,7 @@ export async function askOps(
       ...(json !== undefined && { 'content-type': 'application/json' }),
       ...headers
     },
-    ...(json !== undefined && { body: JSON.stringify(json) }),
-    ...(signal !== undefined && { signal })
+    ...(json !== undefined && { body: JSON.stringify(json) })
   })
 }
 

@@ -11,12 +11,10 @@ import {
   createSecretId,
   type Evaluation,
   keyOf,
-  type Live,
   type NewSession,
   type SignedIn,
   signedInOf
 } from '../../src/session/types.ts'
-import { redisConfig } from './config.ts'
 import { until } from './until.ts'
 
 type CleanUp = (undo: () => unknown) => void
@@ -26,7 +24,7 @@ export const minute = 60_000
 export const hour = 60 * minute
 const seal = createSeal(['a secret of at least thirty-two characters'])
 
-export const usual: Options['config'] = {
+const usual: Options['config'] = {
   idle: 30 * minute,
   absolute: 8 * hour,
   remembered: {},
@@ -61,9 +59,9 @@ export const openingOf = (user: SignedIn, more: Partial<Opening> = {}): Opening 
 })
 
 /** Opens a session as a sign-in does. */
-export async function signIn(sessions: Sessions, opening = newSession(), former?: Live) {
+export async function signIn(sessions: Sessions, opening = newSession()) {
   const secretId = createSecretId(signedInOf(opening))
-  return { secretId, live: await sessions.open(secretId, opening, former) }
+  return { secretId, live: await sessions.open(secretId, opening) }
 }
 
 /** The session of a cookie's value, as a request finds it. */
@@ -114,6 +112,18 @@ export function sharedMemory() {
     sessionsOver(withMethods(store, methods), { now: () => clock.now, ...more })
   return { clock, store, state, replica }
 }
+
+/** Time-outs are long: a busy machine is no fault. */
+export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({
+  url: '',
+  sentinels: [],
+  primary: 'mymaster',
+  cluster: [],
+  tls: false,
+  prefix: 'test:',
+  commandTimeout: 20_000,
+  ...given
+})
 
 /** A store with a client of its own, as a process has it. */
 export async function redisStore(cleanUp: CleanUp, url: string, prefix = '{test}:') {

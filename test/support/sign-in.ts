@@ -1,15 +1,12 @@
 /** What clients of tests need to sign in. */
 export const password = 'correct horse battery'
 
-/** Config of a gateway whose users sign in at the back-end `b` with this URL. */
-export function signInAt(url: string, source: object = {}) {
-  const login = {
-    sources: {
-      b: { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' }, ...source }
-    }
+/** `login` of a gateway whose users sign in at the back-end `b`. */
+export const signInAtBackend = (source: object = {}) => ({
+  sources: {
+    b: { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' }, ...source }
   }
-  return { gateway: { login }, routes: { upstreams: { b: { url } } } }
-}
+})
 
 /** The `name=value` of the session cookie among the Set-Cookie fields of an answer. */
 export function cookieIn(setCookies: readonly string[] | string | undefined): string {

@@ -6,7 +6,7 @@
  *     blocked: alice; sessions …       what it prints; `…` is any text of a line, and alone in its
  *                                  line, at the beginning and at the end of all, also any lines
  *     [3]                              its exit code, if that is not 0
- *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
+ *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`
  *     200, 429 limit.exceeded          its status, and the code of an error
  *     ? ops.act                        the last line of the log with this event, or of this ID
  *     ? backend                        the last request that the back-end got
@@ -20,11 +20,9 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { run } from './command.ts'
 import { type Texts, textFolder } from './config-files.ts'
-import { configFolder, type Files, testGateway, type TestGateway } from './gateway.ts'
+import { configFolder, type Files, testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
-import { testRedis } from './redis.ts'
-import { until } from './until.ts'
-import { testUpstream, type TestUpstream } from './upstream.ts'
+import { testUpstream } from './upstream.ts'
 
 export interface Scene extends Files {
   readonly title: string
@@ -32,7 +30,6 @@ export interface Scene extends Files {
   /** A folder of these files, and no gateway. */
   readonly texts?: Texts
   readonly env?: Readonly<Record<string, string>>
-  readonly replicas?: number
   /** What the back-end at `http://backend` answers by path; others get an object. */
   readonly answers?: Readonly<Record<string, Answer>>
 }
@@ -43,70 +40,37 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Stage {
-  readonly folder: string
-  readonly env: Readonly<Record<string, string>>
-  readonly gateways: readonly TestGateway[]
-  readonly cookies: Map<string, string>
-  readonly backend: TestUpstream
-  /** Of the last request, and of the session that was last printed as JSON. */
-  readonly last: { id: string; session: string }
-}
+type Stage = Awaited<ReturnType<typeof stageOf>>['stage']
 
 export async function play(t: Test, scene: Scene): Promise<void> {
   const { says, stage } = await stageOf(t, scene)
-  for (const step of says.trimEnd().split(/\n(?=\$ |\d?> |! |\? )/)) {
+  for (const step of says.trimEnd().split(/\n(?=[$>!?] )/)) {
     const [asked = '', ...expected] = step.split('\n').filter(line => !line.startsWith('// '))
     const wanted = plain(expected.join('\n'))
-    let printed = ''
-    const fits = async () => {
-      printed = plain(await printedBy(stage, asked))
-      t.notMatch(
-        printed,
-        /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/,
-        'nothing that a terminal obeys'
-      )
-      return patternOf(wanted).test(`${printed}\n`)
-    }
-    // Other replicas hear of a request a little later.
-    const isFit = asked.startsWith('$ why')
-      ? until(asked, fits).then(
-          () => true,
-          () => false
-        )
-      : fits()
-    t.equal((await isFit) ? wanted : printed, wanted, asked)
+    const printed = plain(await printedBy(stage, asked))
+    const obeyed = /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/
+    t.notMatch(printed, obeyed, 'nothing that a terminal obeys')
+    const isFit = patternOf(wanted).test(`${printed}\n`)
+    t.equal(isFit ? wanted : printed, wanted, asked)
   }
 }
 
-async function stageOf(t: Test, scene: Scene): Promise<{ says: string; stage: Stage }> {
-  const { backend, says, texts, files } = await placed(t, scene)
-  const { env = {}, replicas = texts === undefined ? 1 : 0 } = scene
-  const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
-  const gateways: TestGateway[] = []
-  while (gateways.length < replicas) gateways.push(await testGateway(t.after, folder, env))
-  for (const { ready } of gateways) await ready()
-  const last = { id: '', session: '' }
-  return { says, stage: { env, cookies: new Map(), last, backend, folder, gateways } }
-}
-
-/**
- * With real addresses of `http://backend`, of `http://away`, where nothing listens, and of
- * `redis://redis`.
- */
-async function placed(t: Test, { answers = {}, ...scene }: Scene) {
-  let text = JSON.stringify(scene)
+/** With real addresses of `http://backend`, and of `http://away`, where nothing listens. */
+async function stageOf(t: Test, { answers = {}, ...scene }: Scene) {
   const backend = await testUpstream(t.after, (_request, response, { url }) => {
     const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   })
-  text = text.replaceAll('http://backend', backend.url)
-  text = text.replaceAll('http://away', `http://127.0.0.1:${await freePort()}`)
-  if (text.includes('redis://redis')) {
-    text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
-  }
-  const { says, texts, ...files } = JSON.parse(text) as Scene
-  return { backend, says, texts, files }
+  const text = JSON.stringify(scene)
+    .replaceAll('http://backend', backend.url)
+    .replaceAll('http://away', `http://127.0.0.1:${await freePort()}`)
+  const { says, texts, env = {}, ...files } = JSON.parse(text) as Scene
+  const folder = texts === undefined ? await configFolder(files) : textFolder(t.after, texts)
+  const gateway = texts === undefined ? await testGateway(t.after, folder, env) : undefined
+  const cookies = new Map<string, string>()
+  /** Of the last request, and of the session that was last printed as JSON. */
+  const last = { id: '', session: '' }
+  return { says, stage: { folder, env, gateway, cookies, backend, last } }
 }
 
 async function printedBy(stage: Stage, asked: string): Promise<string> {
@@ -119,7 +83,7 @@ async function printedBy(stage: Stage, asked: string): Promise<string> {
   }
   if (rest.endsWith('.yaml')) return readFileSync(join(stage.folder, rest), 'utf8').trimEnd()
   if (kind === '?') return await lineOfLog(stage, rest)
-  return await printedByRequest(stage, Number(kind?.[0]) || 1, rest)
+  return await printedByRequest(stage, rest)
 }
 
 async function printedByCommand(stage: Stage, line: string): Promise<string> {
@@ -141,14 +105,11 @@ async function printedByCommand(stage: Stage, line: string): Promise<string> {
 }
 
 /** A request is kept, and logged, when its response has been closed, which may be after the client has it. */
-async function lineOfLog({ gateways, last }: Stage, about: string): Promise<string> {
+async function lineOfLog({ gateway, last }: Stage, about: string): Promise<string> {
   const isAbout = ({ msg, requestId, event }: Record<string, unknown>) =>
     about === 'ID' ? msg === 'request' && requestId === last.id : event === about
-  const lines = gateways.map(async gateway => {
-    await gateway.logged(isAbout)
-    return JSON.stringify(gateway.log.findLast(isAbout))
-  })
-  return await Promise.race(lines)
+  await gateway?.logged(isAbout)
+  return JSON.stringify(gateway?.log.findLast(isAbout))
 }
 
 /** Such as `limits.yaml max: 10 → max: 50`. */
@@ -161,11 +122,11 @@ function replaceInFile({ folder }: Stage, rest: string): string {
   return ''
 }
 
-async function printedByRequest(stage: Stage, replica: number, line: string): Promise<string> {
-  const gateway = stage.gateways[replica - 1]
+async function printedByRequest(stage: Stage, line: string): Promise<string> {
+  const { gateway } = stage
   const [, name, method = 'GET', path = '', body, times = '1'] =
     /^(?:(\w+) (?=[A-Z]))?(?:([A-Z]+) (\S+)|signs in)(?: (\{.*\}))?(?: × (\d+))?$/.exec(line) ?? []
-  if (gateway === undefined) throw new Error(`no replica ${replica}`)
+  if (gateway === undefined) throw new Error('there is no gateway')
   const [signing] = line.split(' signs in')
   if (line.endsWith(' signs in')) {
     stage.cookies.set(signing ?? '', await gateway.signIn(signing))

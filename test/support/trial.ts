@@ -4,42 +4,30 @@ import type { Test } from 'tap'
 import type { Answer } from './call.ts'
 import { type Files, testGateway, type TestGateway } from './gateway.ts'
 import { createJudge, judgedUsers, type Session } from './judge.ts'
-import { until } from './until.ts'
+import { again, until } from './until.ts'
 
 export { profile } from './judge.ts'
 
 /**
- * A gateway that may not have reached its Redis yet.
+ * A gateway that is ready.
  * @param redis the `redis` section of gateway.yaml
  */
-export async function starting(
+export async function replica(
   t: Test,
   redis: Record<string, unknown>,
   environment: Record<string, string> = {},
   users?: Files['users']
 ): Promise<TestGateway> {
-  return await testGateway(t.after, { redis, ...(users && { users }) }, environment)
-}
-
-/** A gateway that is ready. */
-export async function replica(...given: Parameters<typeof starting>): Promise<TestGateway> {
-  const gateway = await starting(...given)
+  const gateway = await testGateway(t.after, { redis, ...(users && { users }) }, environment)
   await gateway.ready()
   return gateway
 }
 
 export const replicas = async (
-  ...given: Parameters<typeof starting>
+  ...given: Parameters<typeof replica>
 ): Promise<[TestGateway, TestGateway]> => [await replica(...given), await replica(...given)]
 
 type Phase = 'before' | 'during' | 'healing' | 'after'
-
-interface Expectations {
-  /** What this is, for the report. */
-  readonly name: string
-  /** Redis forgets everything: sessions from before are 401 afterwards. */
-  readonly forgets?: boolean
-}
 
 /** A bound that no machine is too busy for: it tells what is late from what never comes. */
 const normalWithinMs = 60_000
@@ -51,17 +39,19 @@ const isFit = ({ status, headers, json }: Answer) =>
 
 export type Trial = Awaited<ReturnType<typeof startTrial>>
 
-/** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
+/**
+ * Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks
+ * there, and signs out there. Where Redis `forgets`, sessions from before are 401 afterwards.
+ */
 export async function startTrial(
   t: Test,
   [a, b]: readonly [TestGateway, TestGateway],
-  { name, forgets = false }: Expectations
+  { name, forgets = false }: { readonly name: string; readonly forgets?: boolean }
 ) {
   type Counts = Record<string, Record<string, number>>
   const seen: Record<Phase, Counts> = { before: {}, during: {}, healing: {}, after: {} }
   const judge = createJudge()
   let phase: Phase = 'before'
-  const loop = { running: true }
   let faultAt = 0
   const { use, signIn, signOut, recount } = judgedUsers({
     judge,
@@ -94,23 +84,20 @@ export async function startTrial(
   await until('one signs out', async () => await signOut(gone, a))
   const old = [...kept, gone]
 
-  const loops = [a, b].flatMap(gateway => [
-    (async () => {
-      for (let n = 0; loop.running; n++) {
-        await use(old[n % old.length] as Session, gateway)
-        await wait(5)
-      }
-    })(),
-    (async () => {
-      while (loop.running) {
-        if (phase === 'during' || phase === 'healing') await round(gateway, gateway === a ? b : a)
-        await wait(20)
-      }
-    })()
-  ])
-  t.teardown(() => {
-    loop.running = false
+  const ends = [a, b].flatMap(gateway => {
+    let turn = 0
+    const useOld = async () => {
+      await use(old[turn++ % old.length] as Session, gateway)
+      await wait(5)
+    }
+    const useNew = async () => {
+      if (phase === 'during' || phase === 'healing') await round(gateway, gateway === a ? b : a)
+      await wait(20)
+    }
+    return [again(useOld), again(useNew)]
   })
+  const end = async () => void (await Promise.all(ends.map(each => each())))
+  t.teardown(end)
   const bothWork = async () => (await round(a, b)) && (await round(b, a))
   await until('it works before the fault', bothWork)
 
@@ -134,17 +121,16 @@ export async function startTrial(
       await fault()
     },
     /** What ends it, unless it heals by itself. Then waits until all works again, and judges. */
-    over: async (end?: () => Promise<unknown>) => {
-      if (end !== undefined) {
-        await end()
+    over: async (mend?: () => Promise<unknown>) => {
+      if (mend !== undefined) {
+        await mend()
         faultAt = performance.now()
         phase = 'healing'
       }
       await until(`${name}: all works again`, allWorks, normalWithinMs)
       const normalAfterMs = Math.round(performance.now() - faultAt)
       phase = 'after'
-      loop.running = false
-      await Promise.all(loops)
+      await end()
       await recount([a, b])
       t.same(judge.problems, [], `${name}: only what is allowed was seen`)
       const measured = { ...seen, normalAfterMs, stalestMs: judge.stalestMs() }

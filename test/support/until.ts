@@ -28,3 +28,15 @@ export async function until(
     await wait(pollMs)
   }
 }
+
+/** Acts again and again. @returns ends it: resolves with the act that is under way */
+export function again(act: () => Promise<unknown>): () => Promise<void> {
+  const state = { isOver: false }
+  const acting = (async () => {
+    while (!state.isOver) await act()
+  })()
+  return async () => {
+    state.isOver = true
+    await acting
+  }
+}

@@ -17,8 +17,6 @@ export interface Seen {
   readonly body: Buffer
 }
 
-export type TestUpstream = Awaited<ReturnType<typeof testUpstream>>
-
 type Answer = (request: IncomingMessage, response: ServerResponse, seen: Seen) => void
 
 export const json =

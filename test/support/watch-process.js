@@ -24,21 +24,14 @@ async function collect(file) {
   renameSync(`${file}.part`, file)
 }
 
-/** What keeps descriptors, in words: sockets by their ports and state, everything else by its class. */
+/** What keeps descriptors, in words: sockets by their ports, everything else by its class. */
 function handles() {
   const all = /** @type {any} */ (process)['_getActiveHandles']()
   return all.map((/** @type {any} */ handle) => {
-    const { localPort, remotePort, readableFlowing, writableLength } = handle
-    const response = handle['_httpMessage']
-    if (remotePort === undefined && handle.constructor.name !== 'Socket') {
-      return handle.constructor.name
-    }
-    const owner = handle.server === undefined || handle.server === null ? 'our own' : 'a client’s'
+    const { localPort, remotePort, constructor, server, _httpMessage: response } = handle
+    if (remotePort === undefined && constructor.name !== 'Socket') return constructor.name
+    const owner = server === undefined || server === null ? 'our own' : 'a client’s'
     const answer = response ? `, answering ${response.req?.method} ${response.req?.url}` : ''
-    return (
-      `${owner} ${handle.constructor.name} ${localPort} → ${remotePort}, ` +
-      `flowing ${readableFlowing}, to write ${writableLength}, ended ${handle.readableEnded}, ` +
-      `destroyed ${handle.destroyed}${answer}`
-    )
+    return `${owner} ${constructor.name} ${localPort} → ${remotePort}${answer}`
   })
 }

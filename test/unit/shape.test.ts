@@ -1,4 +1,4 @@
-/** Operations of shapes by example; reference.test.ts holds what they do to anything else. */
+/** Operations of shapes by example, and on anything else. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
@@ -14,17 +14,35 @@ const context: ShapeContext = {
 }
 const use = { target: '/api/x?p=2&s=20', route: 'r' }
 
+/** A shape that would change its input throws. */
+const frozen = (body: unknown): unknown => {
+  if (typeof body === 'object' && body !== null) {
+    Object.values(body).forEach(frozen)
+    Object.freeze(body)
+  }
+  return body
+}
 const shaped = (steps: readonly ShapeStep[], value: unknown) =>
-  compileShape(steps, context).apply(value, use)
+  compileShape(steps, context).apply(frozen(value), use)
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: unknown]> = [
   [[{ open: 'code-data' }], { code: 0, data: 1 }, 1],
   [[{ unwrap: 'a.1.b' }], { a: [{}, { b: 'x' }] }, 'x'],
   [[{ unwrap: 'a.b' }], { a: 'text' }, null],
-  [[{ pick: ['b', 'toString'] }], { a: 1, b: null, c: 3 }, { b: null }],
+  [[{ unwrap: 'a.toString' }], { a: {} }, null],
+  [[{ pick: ['b', 'absent'] }], { a: 1, b: null }, { b: null }],
+  [[{ pick: ['toString'] }], { toString: 3 }, { toString: 3 }],
+  [[{ pick: ['a', 'b'] }, { lift: 'a' }], { a: { b: 1 } }, { b: 1 }],
   [[{ drop: ['secret', 'absent'] }], { id: 1, secret: 'x' }, { id: 1 }],
+  [[{ drop: ['a'] }, { drop: ['b'] }], { a: 1, b: 2, c: 3 }, { c: 3 }],
+  [[{ drop: ['a'] }, { pick: ['a', 'c'] }], { a: 1, c: 3 }, { c: 3 }],
   [[{ rename: { a: 'b', b: 'a' } }], { a: 1, b: 2 }, { b: 1, a: 2 }],
+  [[{ rename: { a: 'b', b: 'c' } }], { a: 1, b: 2 }, { b: 1, c: 2 }],
+  [[{ rename: { a: 'b' } }], { b: 2 }, { b: 2 }],
+  [[{ rename: { a: 'b' } }, { drop: ['a'] }], { a: null, b: 2 }, { b: null }],
+  [[{ rename: { a: 'b' } }, { drop: ['b'] }], { a: 1, c: 2 }, { c: 2 }],
+  [[{ drop: ['a'] }, { rename: { a: 'b', toString: 'c' } }], { a: 1, b: 2 }, { b: 2 }],
   [[{ rename: { subject: 'title' } }], { title: 'old', subject: 'new' }, { title: 'new' }],
   [[{ default: { read: false, count: 9 } }], { read: null, count: 0 }, { read: false, count: 0 }],
   [[{ constant: { type: 'event' } }], { type: 'x', id: 1 }, { type: 'event', id: 1 }],
@@ -33,6 +51,7 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
   [[{ map: { a: { null: 'none' } } }], { a: null }, { a: 'none' }],
   [[{ map: { a: { '*': 1, 'true': 2 } } }], { a: { b: 1 } }, { a: 1 }],
   [[{ map: { a: { x: 1 } } }], { a: 'toString' }, { a: 'toString' }],
+  [[{ map: { toString: { '*': 1 } } }], { a: 1 }, { a: 1 }],
   [[{ default: { a: 1 } }, { constant: { b: 2 } }], ['no object'], ['no object']],
   [[{ convert: { a: 'number', b: 'string' } }], { a: ' 12 ', b: true }, { a: 12, b: 'true' }],
   [
@@ -41,6 +60,10 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
     { user: { age: 5 }, by: 'Al' }
   ],
   [[{ move: { a: 'b', b: 'c.d' } }], { a: 1, b: 2 }, { b: 1, c: { d: 2 } }],
+  [[{ move: { a: 'b', b: 'a' } }], { a: 1, b: 2 }, { b: 1, a: 2 }],
+  [[{ move: { 'a.__proto__': 'b', 'c': 'd' } }], { a: {} }, { a: {} }],
+  [[{ move: { a: 'toString.x' } }], { a: 1 }, { toString: { x: 1 } }],
+  [[{ move: { a: 'b.c' } }], { a: 1, b: null }, { b: { c: 1 } }],
   [[{ move: { 'a': 'x', 'a.b': 'y' } }], { a: { b: 1, c: 2 } }, { x: { c: 2 }, y: 1 }],
   [[{ move: { b: 'x.b', a: 'x' } }], { a: { n: 1 }, b: 2 }, { x: { n: 1, b: 2 } }],
   // A value without a place stays, and the others are moved.
@@ -51,11 +74,15 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
     { list: [{ x: 1 }, 2], id: 1 }
   ],
   [[{ lift: 'attributes' }], { id: 7, attributes: { id: 1, title: 'Hi' } }, { id: 7, title: 'Hi' }],
+  [[{ lift: 'a.0.b' }], { a: [{ b: { x: 1 }, y: 2 }, 3] }, { a: [{ y: 2, x: 1 }, 3] }],
+  [[{ lift: 'a' }], { a: [1] }, { a: [1] }],
   [[{ nest: { as: 'rows', count: 'total' } }], [1, 2], { rows: [1, 2], total: 2 }],
   [[{ nest: { as: 'rows', count: 'total' } }], '', { rows: [], total: 0 }],
   [[{ nest: { as: 'rows', count: 'total' } }], { a: 1 }, { rows: [{ a: 1 }], total: 1 }],
   [[{ nest: { as: 'row' } }], null, { row: null }],
   [[{ each: [{ pick: ['a'] }] }], [{ a: 1, x: 0 }, null, 7], [{ a: 1 }, null, 7]],
+  [[{ each: [{ constant: { a: 1 } }] }], {}, {}],
+  [[{ each: [{ rename: { a: 'b' } }] }], { a: 1 }, { b: 1 }],
   // One item in the place of a list shows nothing that its operations leave out.
   [[{ each: [{ pick: ['id'] }] }], { id: 1, secret: 'x' }, { id: 1 }],
   [
@@ -63,6 +90,13 @@ const operations: ReadonlyArray<readonly [ShapeStep[], before: unknown, after: u
     { a: { b: { id: 1, x: 2 }, c: 3 } },
     { a: { b: { id: 1 }, c: 3 } }
   ],
+  [
+    [{ at: { path: 'a.1', operations: [{ pick: ['id'] }] } }],
+    { a: [{ x: 1 }, { id: 1, x: 2 }] },
+    { a: [{ x: 1 }, { id: 1 }] }
+  ],
+  [[{ at: { path: 'a.length', operations: [{ nest: { as: 'x' } }] } }], { a: [0] }, { a: [0] }],
+  [[{ at: { path: 'b', operations: [{ nest: { as: 'x' } }] } }], { a: 1 }, { a: 1 }],
   [[{ echo: { page: 'current', size: 'size' } }], { a: 1 }, { a: 1, current: 2, size: 20 }],
   [[{ pick: ['b'] }, { rename: { a: 'b' } }], { a: 1, b: 2 }, { b: 2 }],
   [[{ use: 'item' }, { pick: ['b'] }], { a: 1, c: 2 }, { b: 1 }],
@@ -89,6 +123,23 @@ t.test('each operation does what the docs say of it', async t => {
   }
 })
 
+const { value: bodies } = fc.letrec<{ value: unknown }>(tie => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom(null, true, 7, '', 'x'),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom('a', 'b', 'data', '0', 'length', '__proto__'), tie('value'))
+  )
+}))
+
+t.test('on anything else no operation throws, or changes its input', async () => {
+  const all = fc.constantFrom(...operations.map(([steps]) => steps))
+  fc.assert(
+    fc.property(all, bodies, (steps, body) => void shaped(steps, body)),
+    { numRuns: 5000, seed }
+  )
+})
+
 /** Without a result the value stays. */
 const conversions: ReadonlyArray<readonly [kind: string, value: unknown, result?: unknown]> = [
   ['number', ' 5', 5],
@@ -99,13 +150,9 @@ const conversions: ReadonlyArray<readonly [kind: string, value: unknown, result?
   ...['', 'x', '007', null].map(value => ['number', value] as const),
   ['number', '9007199254740993'],
   ['number', '1.234567890123456789'],
-  ['number', '9007199254740990.7'],
   ['number', '1e-400'],
-  ['number', '1e999'],
   ['string', parseKeepingDigits('1541815603606036480'), '1541815603606036480'],
-  ['string', parseKeepingDigits('100000000000000000000000'), '100000000000000000000000'],
   ['string', 1.5, '1.5'],
-  ['string', true, 'true'],
   ['string', null],
   ...['Y', 'yes', ' On', 'TRUE', '1', 1].map(value => ['boolean', value, true] as const),
   ...['n', 'No', 'off', 'false', '0', '', 0].map(value => ['boolean', value, false] as const),
@@ -119,7 +166,6 @@ const conversions: ReadonlyArray<readonly [kind: string, value: unknown, result?
   ['date-text', '2026-11-21 13:30:00+0800', '2026-11-21T05:30:00.000Z'],
   ['date-text', '2026-11-21', '2026-11-21T00:00:00.000Z'],
   ['date-text', '2026/1/2 3:04', '2026-01-02T03:04:00.000Z'],
-  ['date-text', '2026-11-21T08:30:00.250Z', '2026-11-21T08:30:00.250Z'],
   ['date-text', '2026-11-21T08:30:00,1234-03:30', '2026-11-21T12:00:00.123Z'],
   ['date-text@-05:00', '2026-11-21', '2026-11-21T05:00:00.000Z'],
   ['date-text', '2026-02-29 10:00'],
@@ -127,8 +173,6 @@ const conversions: ReadonlyArray<readonly [kind: string, value: unknown, result?
   ['date-text', 1795239000],
   ['date-text', 'Sat, 21 Nov 2026 05:30:00 GMT', '2026-11-21T05:30:00.000Z'],
   ['date-text', 'Sat, 30 Feb 2026 00:00:00 GMT'],
-  ['date-text', 'Sat, 21 Nov 2026 25:00:00 GMT'],
-  ['date-text', '2026-11-21 24:61:00'],
   ['date-text', '2026-13-01'],
   ['date-text@+08:00', '2026-11-21 13:30:00', '2026-11-21T05:30:00.000Z']
 ]

@@ -26,14 +26,11 @@ t.test('a malformed traceparent counts as none', async t => {
   const zeros = '0'.repeat(32)
   for (const header of [
     '',
-    ` ${sampled}`,
     `${sampled}-what`,
-    `${sampled}-`,
     // As Node joins two of them.
     `${sampled}, ${sampled}`,
     `cc-${traceId}-${spanId}-01-x, cc-${traceId}-${spanId}-01`,
     `ff-${traceId}-${spanId}-01`,
-    `cc-${traceId}-${spanId}-01.what`,
     `cc-${traceId}-${spanId}-011`,
     `00-${traceId}-${spanId}`,
     `00-${traceId}-${spanId}-1`,

@@ -9,6 +9,7 @@ import { logoutTokenMs, readLogout } from '../../login/oidc/logout-token.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import { endByProvider } from '../../session/provider-sessions.ts'
 import { createSeal } from '../../session/seal.ts'
+import { lock } from '../../session/store.ts'
 import type { Session } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { clientAddress, publicOrigin } from '../hooks/address.ts'
@@ -30,7 +31,7 @@ function createTickets({ secrets, sessions }: Gateway) {
       const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
       if (Date.now() - Number(madeAt) > ticketMs) return undefined
       // Not by its text: another one may be decoded to the same.
-      return (await sessions.store.lock(`logout:${id}`, '', 2 * ticketMs)) ? idToken : undefined
+      return (await lock(sessions.store, `logout:${id}`, 2 * ticketMs)) ? idToken : undefined
     }
   }
 }
@@ -105,7 +106,7 @@ async function logout(request: FastifyRequest, source: OidcSource): Promise<Sess
   const { name, issuedAt, id } = await readLogout(source.name, source.provider, token)
   const { store } = sessions
   // Not used before its ends are confirmed: else the provider could not send it again.
-  if ((await store.addTo(id, 'seen', logoutTokenMs)).includes('used')) {
+  if ((await store.addTo(id, 'seen', logoutTokenMs)).has('used')) {
     throw new GatewayError('request.malformed', { message: 'The logout token was used before.' })
   }
   const by = { by: 'upstream', address: clientAddress(request), requestId: request.id } as const

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, reasonOf, toGatewayError } from '../../errors/errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
@@ -72,12 +72,4 @@ function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayEr
 function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   const { code } = (thrown ?? {}) as NodeJS.ErrnoException
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
-}
-
-/** One line: an upstream that is away needs no stack. */
-export function reasonOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause)
-  const { code } = cause as NodeJS.ErrnoException
-  const text = cause.message === '' ? (code ?? cause.name) : cause.message
-  return cause.cause === undefined ? text : `${text}: ${reasonOf(cause.cause)}`
 }

@@ -221,7 +221,7 @@ function contractOf(
   dataName: string | false
 ): Contract | undefined {
   const schema = config.contracts[route]
-  if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
+  if (contract === undefined || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
 }
 

@@ -8,6 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
+import { lock } from '../../session/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { clientAddress, publicOrigin } from '../hooks/address.ts'
 import { sendHop } from '../hooks/pages.ts'
@@ -25,7 +26,7 @@ const stranger =
   'begin again.'
 
 interface Options extends Pick<Gateway, 'secrets' | 'sourceFaults'> {
-  readonly store: Pick<Gateway['sessions']['store'], 'lock'>
+  readonly takeOnce: (name: string, ttlMs: number) => Promise<boolean>
   readonly secure: boolean
   /** Begins the cookies' names, since cookies do not know the ports of a host. */
   readonly of: 'console' | 'console_ops'
@@ -33,7 +34,7 @@ interface Options extends Pick<Gateway, 'secrets' | 'sourceFaults'> {
 
 export type Flows = ReturnType<typeof createFlows>
 
-export function createFlows({ secrets, store, secure, of, sourceFaults }: Options) {
+export function createFlows({ secrets, takeOnce, secure, of, sourceFaults }: Options) {
   // Lax: it comes along from another site.
   const options = { path: '/', secure, httpOnly: true, sameSite: 'lax' } as const
   const prefix = `${secure ? '__Host-' : ''}${of}_flow_`
@@ -50,7 +51,7 @@ export function createFlows({ secrets, store, secure, of, sourceFaults }: Option
     if (text === undefined) return undefined
     const flow = JSON.parse(text) as Flow & { readonly until: number }
     if (flow.source !== source || flow.until < Date.now()) return undefined
-    return { ...flow, isFirst: await store.lock(`flow:${idOf(state)}`, request.id, flowMs) }
+    return { ...flow, isFirst: await takeOnce(`flow:${idOf(state)}`, flowMs) }
   }
 
   return {
@@ -139,9 +140,9 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
   const { gateway } = scope
   const toLanding = createLanding(gateway.mount, isEndpoint)
   const { secrets, cookie, sourceFaults } = gateway
-  const { store } = gateway.sessions
   const { secure } = cookie.options
-  const flows = createFlows({ secrets, store, secure, of: 'console', sourceFaults })
+  const takeOnce: Options['takeOnce'] = (...of) => lock(gateway.sessions.store, ...of)
+  const flows = createFlows({ secrets, takeOnce, secure, of: 'console', sourceFaults })
   for (const source of gateway.sources.filter(each => each instanceof OidcSource)) {
     const { path } = source
     const start = gateway.mount + path

@@ -37,7 +37,7 @@ export function addSessions(program: CliCommand): void {
     .details(`
 A user is a user name or an id. If several users match, nothing is done and they are
 listed. Who was signed out may sign in again: see users block.
-Exit codes: 3 if no user or several users match.`)
+Exit codes: 3 if several users match, or nobody for \`close\`.`)
     .examples('console-gateway sessions close alice --source users-file')
   const subcommand = (words: string, description: string) =>
     sessions
@@ -62,10 +62,11 @@ Exit codes: 3 if no user or several users match.`)
         const [user, id] = rest
         return ['/sessions/close', { body: { everyone, user, id, ...of } }]
       },
-      (answer, { rest: [user], values: { by = 'id or name', source } }) => {
+      (answer, { rest: [user, id], values: { by = 'id or name', source } }) => {
         const { closed } = answer
         const ofSource = source === undefined ? '' : ` of ${source}`
-        const none = `No session of a user with ${by} ${user}${ofSource}.`
+        const session = id === undefined ? 'session' : `session ${id}`
+        const none = `No ${session} of a user with ${by} ${user}${ofSource}.`
         const text = closed === 0 ? { text: none, isRefusal: true } : { text: `closed: ${closed}` }
         return candidatesIn(answer, user) ?? text
       }

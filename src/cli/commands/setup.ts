@@ -57,7 +57,10 @@ function addInit(program: CliCommand): void {
     .option('--ldap-url <url>', 'of the directory')
     .option('--ldap-base <dn>', 'of its users, such as ou=people,dc=example,dc=com')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
-    .option('--login-fields <names>', 'of its body: username,password (default), and NAME=VALUE')
+    .option(
+      '--login-fields <names>',
+      'of its body: username,password (default), user.email in an object, NAME=VALUE'
+    )
     .option('--login-format <format>', 'json (default) or form')
     .option('--user <name>', 'an account of the back-end, or the first user of the users file')
     .passwordEnv()

@@ -34,11 +34,12 @@ const isScalar = (value: Json) => isText(value) || typeof value === 'number' || 
 const isToken = (value: Json) => typeof value === 'string' && /^[\x20-\x7e]{8,}$/.test(value)
 const isRows = (value: Json) => Array.isArray(value) && value.every(isRecord)
 const isCount = (value: Json) => /^\d{1,15}$/.test(textOf(value) ?? '')
-/** A flag, a number or a word for success or failure: other texts of such a name are data. */
+/** `OK`, `failed`, `E1001`, `NOT_SIGNED_IN`: other texts of such a name are data. */
+const codeTexts = [/^(ok|success|fail(ed|ure)?|error|true|false|[a-z]?\d{1,6})$/i, /^[A-Z_]{2,40}$/]
 const isCode = (value: Json) =>
   typeof value === 'boolean' ||
   Number.isSafeInteger(value) ||
-  (typeof value === 'string' && /^(ok|success|fail|error|true|false|[A-Z]?\d{1,6})$/i.test(value))
+  (typeof value === 'string' && codeTexts.some(each => each.test(value)))
 
 /** The members that `init` looks for: their usual names, the best first, and which values fit. */
 const kinds = {
@@ -54,9 +55,11 @@ const kinds = {
   ],
   token: [
     'accesstoken authtoken idtoken jwt jwttoken token tokenvalue access ' +
-      'usertoken apitoken sessiontoken bearertoken key sessionid ticket',
+      'usertoken apitoken sessiontoken bearertoken key sessionid sid ticket',
     isToken
   ],
+  // In the place of an object with it.
+  bareToken: ['data result', value => isToken(value) && /^\S{16,}$/.test(value as string)],
   csrf: ['csrftoken xsrftoken csrf', isToken],
   refreshToken: ['refreshtoken refresh', isToken],
   id: ['userid uid id pk uuid sub documentid guid', isScalar],
@@ -68,13 +71,13 @@ const kinds = {
   ],
   role: ['rolekey key rolecode code rolevalue value rolename authorityname name type', isScalar],
   rows: [
-    'rows records list items results result content data entries elements value ' +
+    'rows records list items results result content data docs entries elements value ' +
       '*list *rows *items *records',
     isRows
   ],
   total: [
     'total totalcount totalelements totalitems totalrows totalnum totalrecords ' +
-      'totalsize totalrow count itemcount filtercount rowcount',
+      'totalsize totalrow totaldocs count itemcount filtercount rowcount',
     isCount
   ],
   data: ['data result content payload body value response', isRecord]
@@ -95,17 +98,32 @@ export function find(body: Json, kind: keyof typeof kinds, depth?: number): Memb
     .find(match => match !== undefined)
 }
 
+const messageName = /^(message|msg|errorMessage)$/
+
 export function codeOf(body: Json) {
   const member = find(body, 'code', 1)
   return member && { path: member.path, value: member.value as string | number | boolean }
 }
 
-/** The text for people in the body of an error, which may be a list of errors. */
+/** The code of an envelope. A member that is named so, such as the state of an order, may be data. */
+export function envelopeCodeOf(body: Json) {
+  const code = codeOf(body)
+  const hasMessage = membersOf(body, 1).some(({ name }) => messageName.test(name))
+  if (typeof code?.value === 'boolean' || hasMessage || find(body, 'data', 1)) return code
+  const isState = typeof code?.value === 'number' && /^stat/i.test(code.path)
+  return isState || !find(body, 'rows', 1) ? undefined : code
+}
+
+/** The text for people in the body of an error, which may be a list of errors or of texts. */
 export function messageOf(body: Json): string | undefined {
-  const list = membersOf(body, 1).find(({ value }) => isRows(value))
-  const [first] = (list?.value ?? []) as Json[]
-  const inner = find(first, 'message')
-  return find(body, 'message')?.path ?? (list && inner && `${list.path}.0.${inner.path}`)
+  const own = find(body, 'message')
+  if (own !== undefined) return own.path
+  for (const { path, value } of membersOf(body, 1)) {
+    const [first] = Array.isArray(value) ? (value as Json[]) : []
+    const inner = isText(first) ? '' : find(first, 'message')?.path
+    if (inner !== undefined) return below(path, '0', inner)
+  }
+  return undefined
 }
 
 /** The profile is stored in the session, and the console gets it: it must hold no credential. */
@@ -156,13 +174,10 @@ const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'c
 
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
 export function shapeOf({ body, headers }: Seen, messageOfErrors?: string) {
-  const code = codeOf(body)
-  const member = membersOf(body, 1).find(({ name }) => /^(message|msg|errorMessage)$/.test(name))
+  const code = envelopeCodeOf(body)
+  const member = membersOf(body, 1).find(({ name }) => messageName.test(name))
   const message = member?.path ?? messageOfErrors
-  // A single member named so is data; beside a message or data it is an envelope.
-  const hasEnvelope = code && (message ?? find(body, 'data', 1) ?? find(body, 'rows', 1))
-  const status = { path: code?.path, ok: [code?.value], message }
-  const steps: object[] = hasEnvelope ? [{ status }] : []
+  const steps: object[] = code ? [{ status: { path: code.path, ok: [code.value], message } }] : []
   if (Array.isArray(body)) {
     const countHeader = totalHeaders.find(name => /\d$/.test(String(headers[name])))
     const found = `a bare list${countHeader ? `, total in the header ${countHeader}` : ''}`
@@ -172,7 +187,7 @@ export function shapeOf({ body, headers }: Seen, messageOfErrors?: string) {
   const unnamed = total && membersOf(body).find(({ value }) => isRows(value))
   const rows = find(body, 'rows') ?? (unnamed || undefined)
   if (rows === undefined) {
-    const data = hasEnvelope && find(body, 'data', 1)?.path
+    const data = code && find(body, 'data', 1)?.path
     if (data) steps.push({ unwrap: data })
     return { isList: false, steps, found: `a single value${data ? ` at ${data}` : ''}` }
   }

@@ -1,7 +1,6 @@
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import type { Environment } from '../../config/read/references.ts'
-import { describeFault } from '../../config/schema/faults.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
@@ -13,7 +12,7 @@ import { addSchemas } from '../schemas.ts'
 import { backEndOf, createClient } from './client.ts'
 import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
-import { askConsole, askRoutes, askUrl } from './questions.ts'
+import { askConsole, askRoutes, askUrl, callOf, logoutOf } from './questions.ts'
 import { type Look, signIn } from './sign-in.ts'
 
 type Fill = (draft: Draft, answers: Answers) => Promise<void>
@@ -80,11 +79,26 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     draft.presets.backend = family
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
   } else if (draft.other === undefined) {
+    checkTold(draft, answers, folder)
     await lookSignedIn(look)
   } else {
     await lookAtRoutes(look)
   }
   return draft
+}
+
+/** Before the back-end is asked. @throws CommandError for what no config can have */
+function checkTold(asked: Draft, answers: Answers, folder: string): void {
+  const told = <T>(option: string, write: (text: string) => T) => {
+    const text = answers.text(option)
+    return text === undefined ? undefined : write(text)
+  }
+  const user = { id: 'id', from: told('user-path', callOf) }
+  const credential = told('token-header', name => `header:${name.toLowerCase()}`)
+  const errors = told('error-path', path => ({ message: [path] }))
+  const call = { path: '/', user, logout: told('logout-path', logoutOf) }
+  const draft = { ...asked, source: call, upstream: { credential, errors } }
+  filesThatStart(draft, folder, answers.io.env)
 }
 
 /** Some back-ends lock an account out after five. */
@@ -123,9 +137,11 @@ function filesThatStart(draft: Draft, folder: string, env: Environment): Files {
   const faults = faultsWith(folder, inFolder, env)
   if (faults.length === 0) return files
   const faulty = draft.routes.find(({ name }) =>
-    faults.some(({ path }) => path.startsWith(`routes.${name}`))
+    faults.some(({ path }) => `${path}.`.startsWith(`routes.${name}.`))
   )
-  if (faulty === undefined) throw new CommandError(faults.map(describeFault).join('\n'))
+  if (faulty === undefined) {
+    throw new CommandError(faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
+  }
   draft.routes.splice(draft.routes.indexOf(faulty), 1)
   draft.notes.push(['routes', `TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`])
   return filesThatStart(draft, folder, env)

@@ -1,6 +1,7 @@
 import { credentialOf } from '../../config/schema/routes.ts'
 import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
-import { codeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import { codeOf, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import { callOf, logoutOf } from './questions.ts'
 import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
 interface SignedInLook extends Look {
@@ -42,12 +43,13 @@ function likelyAccess({ token, cookies, csrf, source }: BackendSession, told?: s
   const ofCookies = cookies === undefined ? [] : [{ credential, as: asCookies(csrf) }]
   if (token === undefined || isForCsrf) return ofCookies
   const inHeader = (name: string) => `header:${name.toLowerCase()}`
+  const header = typeof source.token === 'object' ? source.token.header : 'authorization'
   const ways = [
-    ...(typeof source.token === 'object' ? [inHeader(source.token.header)] : []),
+    ...(header === 'authorization' ? [] : [inHeader(header)]),
     'bearer',
     ...['x-access-token', 'x-token', 'authorization'].map(inHeader),
     { as: 'bearer', scheme: 'Token' },
-    inHeader('token')
+    ...['token', 'satoken', 'x-auth-token'].map(inHeader)
   ]
   const ofToken = told === undefined ? ways : [inHeader(told)]
   return [...ofToken.map(as => ({ credential: { token }, as })), ...ofCookies]
@@ -65,25 +67,28 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   for (const path of [...named, ...likelyUserPaths(session.path)]) {
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
-    if (isSuccess(bare, session.reply) || (bare.status === 404 && !named.includes(path))) continue
+    const isThere = named.includes(path) || ![404, 405].includes(bare.status)
+    if (isSuccess(bare, session.reply) || !isThere) continue
     proofs++
     for (const access of likely) {
       const reply = await client.get(path, access)
       if (isSuccess(reply, session.reply)) return { ...access, path }
-      if (reply.status === 404 || reply.status === 0) break
+      if ([0, 404, 405].includes(reply.status)) break
     }
   }
   return undefined
 }
 
-const userCalls = ['me', 'users/me', 'user/info', 'getInfo', 'user/getUserInfo', 'userinfo']
+const userCalls = 'me users/me info profile userinfo user user/info getInfo user/getUserInfo'.split(
+  ' '
+)
 
 function likelyUserPaths(signInPath: string): string[] {
   const slash = signInPath.endsWith('/') ? '/' : ''
   const folders = signInPath.split('/').filter(Boolean)
-  const bases = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/'))
+  const bases = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/')).toReversed()
   const paths = userCalls.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
-  return [signInPath, ...paths].slice(0, 14)
+  return [signInPath, ...paths].slice(0, 20)
 }
 
 async function findUser(look: SignedInLook, access: Access): Promise<void> {
@@ -100,13 +105,16 @@ async function userFrom({ client, answers, session }: SignedInLook, access: Acce
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
-  for (const path of told === undefined ? likelyUserPaths(session.path) : [told]) {
+  const likely = likelyUserPaths(session.path)
+  // One that showed how the token is taken, first.
+  const known = likely.filter(path => path === access.path)
+  for (const path of told === undefined ? new Set([...known, ...likely]) : [told]) {
     if (client.remaining() < reserved) return undefined
     const reply = await client.get(path, access)
-    const code = codeOf(reply.body)
+    const code = envelopeCodeOf(reply.body)
     const success = code && { path: code.path, in: [code.value] }
     const found = isSuccess(reply, like) && userOf(reply.body, username)
-    if (found) return { from: { path, success }, ...found }
+    if (found) return { from: { ...callOf(path), success }, ...found }
   }
   return undefined
 }
@@ -146,9 +154,11 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
 }
 
 function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+  // Its query tells the page that was asked for.
+  const place = reply.place?.split('?', 1)[0]
   // All redirects lead to a path that begins with /.
-  if (reply.place === '/') return undefined
-  if (reply.place !== undefined) return { status: [reply.status], location: [reply.place] }
+  if (place === '/') return undefined
+  if (place !== undefined) return { status: [reply.status], location: [place] }
   if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
   const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined
   // A code that a wrong password has, too, is one for all failures.
@@ -158,24 +168,24 @@ function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefine
 
 /** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
 async function signOut({ client, answers, draft, session }: SignedInLook, access: Access) {
-  const { path } = access
   const told = answers.text('logout-path')
-  const call = /^(?:([A-Z]+) )?(\/\S*)$/.exec(told ?? likelyLogout(session.path))
-  if (call !== null) {
-    const [, method = 'POST', target = ''] = call
-    await client.ask({ path: target, method }, access)
-    const after = path === undefined ? undefined : await client.get(path, access)
+  for (const call of told === undefined ? likelyLogouts(session.path) : [logoutOf(told)]) {
+    const { status } = await client.ask(call, access)
+    const after = access.path === undefined ? undefined : await client.get(access.path, access)
     const isEnded = after !== undefined && !isSuccess(after, session.reply)
-    if (told !== undefined || isEnded) draft.source['logout'] = { path: target, method }
+    if (told !== undefined || isEnded) draft.source['logout'] = call
     if (isEnded) return
+    if (![404, 405].includes(status)) break
   }
   const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
   draft.notes.push(['login', text])
 }
 
-/** `/auth/login` → `/auth/logout`, `/sessions` → `DELETE /sessions` */
-function likelyLogout(path: string): string {
-  if (/sessions?\/?$/.test(path)) return `DELETE ${path}`
-  const isLogin = /log-?in\/?$/i.test(path)
-  return isLogin ? path.replace(/in(?=\/?$)/, 'out').replace(/In(?=\/?$)/, 'Out') : ''
+/** `/auth/login` → `/auth/logout`, `/users/sign_in` → `/users/sign_out`, `/sessions` → `DELETE` */
+function likelyLogouts(path: string) {
+  if (/sessions?\/?$/.test(path)) return [{ path, method: 'DELETE' }]
+  const [, before, first, slash] = /^(.*(?:log|sign)[-_]?)(i)n(\/?)$/i.exec(path) ?? []
+  if (before === undefined) return []
+  const out = `${before}${first === 'I' ? 'Out' : 'out'}${slash}`
+  return ['POST', 'DELETE'].map(method => ({ path: out, method }))
 }

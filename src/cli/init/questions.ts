@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { Document } from 'yaml'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { url as urlKey } from '../../config/schema/primitives.ts'
+import { path as pathKey, url as urlKey } from '../../config/schema/primitives.ts'
 import { CommandError, fitting, UsageError } from '../command.ts'
 import type { Answers } from '../prompt.ts'
 import type { DraftRoute } from './files.ts'
@@ -30,10 +31,23 @@ export async function askUrl(answers: Answers): Promise<string> {
   )
 }
 
+/** A call as config writes it, with its query apart. */
+export function callOf(text: string) {
+  const [path = '', search] = text.split('?', 2)
+  const query = search === undefined ? undefined : Object.fromEntries(new URLSearchParams(search))
+  return { path, query }
+}
+
+/** @param text `PATH` or `METHOD PATH` */
+export function logoutOf(text: string) {
+  const [path = '', method = 'POST'] = text.split(' ', 2).toReversed()
+  return { path, method }
+}
+
 export async function askSignIn(answers: Answers) {
-  const path = await answers.ask('login-path', {
+  const told = await answers.ask('login-path', {
     message: 'Path of its sign-in (POST), such as /auth/login',
-    check: text => (/^\/\S*$/.test(text) ? undefined : 'a path such as /auth/login')
+    check: each => fitting(pathKey(''))(callOf(each).path)
   })
   const fields = await answers.ask('login-fields', {
     message: 'Members of its body: user name, password, and NAME=VALUE for others',
@@ -42,9 +56,12 @@ export async function askSignIn(answers: Answers) {
   })
   const format = await answers.word('login-format', 'Its format', ['json', 'form'] as const)
   const [username = '', password = '', ...others] = fields.split(',').map(field => field.trim())
-  const extra = Object.fromEntries(others.map(each => each.split('=', 2)))
-  const body = { ...extra, [username]: '{username}', [password]: '{password}' }
-  return { path, format, body }
+  const values = [`${username}={username}`, `${password}={password}`, ...others]
+  const body = new Document({})
+  for (const [name = '', value] of values.map(each => each.split('=', 2))) {
+    body.setIn(format === 'json' ? name.split('.') : [name], value)
+  }
+  return { ...callOf(told), format, body: body.toJS() as object }
 }
 
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {

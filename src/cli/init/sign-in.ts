@@ -29,6 +29,9 @@ export async function signIn({ client, answers, draft }: Look) {
   const call = await askSignIn(answers)
   const { path, format, body } = call
   Object.assign(draft.source, call)
+  if (/graphql\/?$/i.test(path)) {
+    return `${path}: a sign-in by GraphQL is not found out. Its \`body\` has \`query\` and \`variables\`.`
+  }
   const username = await answers.account()
   const plain = await askRefusal(client, call, username)
   const before = await findBefore(client, path, plain)
@@ -128,7 +131,7 @@ async function askRefusal(client: Client, call: SignInCall, like: string, access
 }
 
 function credentialIn({ body, headers }: Reply, before?: Access) {
-  const path = (find(body, 'token') ?? find(body, 'csrf'))?.path
+  const path = (find(body, 'token') ?? find(body, 'bareToken', 1) ?? find(body, 'csrf'))?.path
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)
   const header = path === undefined ? Object.keys(headers).find(isForToken) : undefined
   // As the gateway reads it: without a scheme such as `Bearer`.

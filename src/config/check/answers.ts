@@ -25,12 +25,13 @@ export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
   for (const [name, expected] of Object.entries(routes.expect)) {
     const { status, code, upstream, upstreamPath, response } = expected
     if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
-    const message = 'expects nothing: set status, code, upstream, upstreamPath or response'
-    report(['expect', name], message)
+    report(
+      ['expect', name],
+      'expects nothing: set status, code, upstream, upstreamPath or response'
+    )
   }
 }
 
-/** @param hasSession whether a request for it always has one, whose names the template may have */
 function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
@@ -42,12 +43,11 @@ function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report):
     checkFlat(answer, json, report.at(...path))
   }
   if (!hasSession && answer.byRole !== undefined) {
-    const message = 'has no effect: no session is looked up here, so nobody has a role'
-    report(['byRole'], message)
+    report(['byRole'], 'has no effect: no session is looked up here, so nobody has a role')
   }
 }
 
-/** @param names which it may have, and none without a session */
+/** @param names none without a session */
 export function checkTemplate(json: unknown, names: readonly SessionName[], report: Report): void {
   if (typeof json === 'object' && json !== null) {
     for (const [key, member] of Object.entries(json)) {
@@ -85,9 +85,6 @@ function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, report: Re
   if (isEmpty || (status >= 300 && status < 400)) {
     report(['status'], `expected a status with a body, such as 200, found ${status}`)
   } else if (status >= 400 && inEnvelope !== 'none') {
-    const message =
-      'is an error, and the envelope is that of a success: add `inEnvelope: none`, and write ' +
-      'the whole body'
-    report(['status'], message)
+    report(['status'], 'an error needs `inEnvelope: none`, and the whole body')
   }
 }

@@ -53,15 +53,10 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
 function checkLimits({ limits: { limits } }: CheckedConfig, report: Report): void {
   for (const [name, { by, routes, roles, burst, max }] of Object.entries(limits)) {
     const fault = (key: string, message: string) => report(['limits', name, key], message)
-    const isOfProfile = by.some(each => each.startsWith('profile.'))
-    const isOfUsers = isOfProfile || by.some(each => ['user', 'session', 'key'].includes(each))
-    if (isOfUsers && routes.join() === 'login') {
+    if (by !== 'address' && routes.join() === 'login') {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
     }
-    if (isOfProfile && by.filter(each => each !== 'address').length > 1) {
-      fault('by', 'a member of the profile stands alone, or beside address')
-    }
-    if (roles.length > 0 && !isOfUsers) {
+    if (roles.length > 0 && by === 'address') {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')
     }
     if (burst !== undefined && burst > max) {

@@ -20,9 +20,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
     .map(code => errorKinds[code].status)
     .find(each => readsAs(each, envelope.successCode))
   if (status !== undefined) {
-    const message =
-      `is also the HTTP status ${status}, the code of an error: ` +
-      'take the code that the console checks for'
+    const message = `is also the HTTP status ${status}, which is the code of an error`
     report(['envelope', 'successCode'], message)
   }
   const { custom } = envelope
@@ -31,20 +29,15 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkRefreshCodes(custom, envelope, report)
 }
 
-const bareEnvelope =
-  'the envelope has neither a code nor a success flag, so errors need their status'
+const needsStatus = 'the envelope tells errors by their status alone: set `errorStatus: own`'
 
 function isBare({ members: { code, success } }: CustomEnvelope): boolean {
   return code === false && success === false
 }
 
-/** Why errors of the dialect need the HTTP status of the error; undefined where they do not. */
-function statusReason({ dialect, custom }: Envelope): string | undefined {
-  if (dialect === 'problem' || dialect === 'none') {
-    return `errors of \`${dialect}\` have the HTTP status of the error`
-  }
-  if (dialect !== 'custom' || custom === undefined) return undefined
-  return isBare(custom) ? bareEnvelope : undefined
+function tellsByStatus({ dialect, custom }: Envelope): boolean {
+  if (dialect === 'custom') return custom !== undefined && isBare(custom)
+  return dialect === 'problem' || dialect === 'none'
 }
 
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
@@ -52,12 +45,10 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
   if (envelope.dialect === 'custom' && envelope.custom === undefined) {
     report(['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
   }
-  const reason = statusReason(envelope)
-  if (reason === undefined) return
-  const message = `${reason}: set \`errorStatus: own\``
-  if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], message)
+  if (!tellsByStatus(envelope)) return
+  if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], needsStatus)
   for (const [name, { errorStatus }] of Object.entries(routes.routes)) {
-    if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], message)
+    if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], needsStatus)
   }
 }
 
@@ -68,15 +59,12 @@ function isSuccess(code: ResponseCode, { successCode, custom }: Envelope): boole
 function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
   for (const [key, { code, status }] of Object.entries(custom.errors)) {
     const fault = report.at('envelope', 'custom', 'errors', key)
-    if (status === 200 && isBare(custom)) fault(['status'], bareEnvelope)
+    if (status === 200 && isBare(custom)) fault(['status'], needsStatus)
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
       fault([], `no error code fits.${nearest(key, codes)}`)
     }
     if (code !== undefined && isSuccess(code, envelope)) {
-      const message =
-        `${JSON.stringify(code)} reads as a code of success: ` +
-        'the console would take the error for one'
-      fault(['code'], message)
+      fault(['code'], `${JSON.stringify(code)} reads as a code of success`)
     }
     if (status !== undefined && status !== 200 && status < 400) {
       fault(['status'], 'expected 200, or 400 to 599')
@@ -98,9 +86,8 @@ function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: R
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
       const message =
-        `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
-        'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
-        '`errors` the code on which the console signs out'
+        `is the code of \`${clash}\`, too: at the end of its session a console would refresh, ` +
+        'and be refused with it, for ever. Give `session.*` in `errors` a code of its own'
       report(place, message)
     }
   })

@@ -1,4 +1,3 @@
-/** Rules of gateway.yaml, and warnings of settings that are unsafe, or useless in a browser. */
 import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import type { Rule } from '../schema/config.ts'
@@ -10,8 +9,8 @@ const checkSession: Rule = ({ gateway }, report) => {
   const { secrets, idle, absolute, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
-      'with Redis, sessions outlive this process, so the secret must not change at a restart: ' +
-      'set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
+      'with Redis, the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; ' +
+      'make one with `console-gateway generate-secret`'
     report(['session', 'secrets'], message)
   }
   if (idle > absolute) {
@@ -26,14 +25,14 @@ const checkSession: Rule = ({ gateway }, report) => {
 const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   const { host, port } = splitHostPort(ops.listen)
   if (server.listen === ops.listen && port !== 0) {
-    const message = 'is the same as server.listen: the operators’ listener needs a port of its own'
+    const message = 'the operators’ listener needs a port of its own'
     report(['ops', 'listen'], message, ['server', 'listen'])
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
     const message =
-      `${ops.listen} can be reached from other machines, and ops.secret is empty: they get ` +
-      'health checks only. Set ops.secret, or listen on 127.0.0.1'
+      `${ops.listen} can be reached from other machines, and ops.secret is empty: ` +
+      'set it, or listen on 127.0.0.1'
     report.warn(['ops', 'listen'], message)
   }
   if (ops.tls !== undefined || ops.trustedProxies.length > 0) return
@@ -48,9 +47,7 @@ const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
   ops.sources.forEach((name, index) => {
     const kind = login.sources[name]?.kind ?? 'users-file'
     if (kind === 'users-file') return
-    const message =
-      'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
-      'they close sessions and reload config. Leave it out unless that is meant'
+    const message = 'whoever gives `ops.role` at this source makes operators of the gateway'
     report.warn(['ops', 'sources', index], message)
   })
   if (ops.role === undefined || operatorSources({ ops, login }).length > 0) return
@@ -70,8 +67,7 @@ const checkConsole: Rule = (config, report) => {
   const fromRoot = relative(root, config.folder)
   if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
     const message =
-      'contains the config folder: anyone could download users.yaml with its password ' +
-      'hashes. Name only the folder of the built console'
+      'contains the config folder, whose password hashes anyone could download: name another'
     report(place, message)
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     report.warn(place, `there is no such folder: ${root}`)
@@ -93,18 +89,6 @@ const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
   report(['identity'], 'each of its headers needs a name of its own')
 }
 
-const secretNames = /password|passwd|secret|token|credential|pwd/i
-
-const checkLedger: Rule = ({ gateway: { audit } }, report) => {
-  for (const [route, members] of Object.entries(audit?.fields ?? {})) {
-    for (const [member, how] of Object.entries(members)) {
-      if (!secretNames.test(member) || how === 'hash') continue
-      const message = 'looks like a secret, which must not stand in a ledger'
-      report.warn(['audit', 'fields', route, member], message)
-    }
-  }
-}
-
 /** Without `server.tls` only a proxy in front speaks TLS, and then config should name it. */
 const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   if (!session.cookie.secure) {
@@ -118,36 +102,25 @@ const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   if (server.tls !== undefined || server.trustedProxies.length > 0) return
   const message =
     'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
-    'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +
-    'development without one set session.cookie.secure: false'
+    'and each sign-in leads back to the sign-in page; behind a proxy, all clients count as one ' +
+    'address. Name the proxy; for development without one set session.cookie.secure: false'
   report.warn(['server', 'trustedProxies'], message)
 }
 
-const adviseOnProxies: Rule = ({ gateway: { server }, limits }, report) => {
+const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
   server.trustedProxies.forEach((block, index) => {
     const [address = '', bits] = block.split('/')
     // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
     const minBits = address.includes(':') ? 7 : 8
     if (bits === undefined || Number(bits) >= minBits) return
-    const message =
-      `${block} is a large part of the internet: clients there can forge the address ` +
-      'that limits and lockouts count. Name only your load balancers'
+    const message = `${block} is a large part of the internet: name your load balancers alone`
     report.warn(['server', 'trustedProxies', index], message)
   })
-  const isCounted = Object.values(limits.limits).some(
-    ({ by, mode }) => mode !== 'off' && by.includes('address')
-  )
-  if (isLoopback(splitHostPort(server.listen).host) || !isCounted) return
-  if (server.trustedProxies.length > 0) return
-  const message =
-    'is empty: if a load balancer stands in front, all clients count as one address; name it'
-  report.warn(['server', 'trustedProxies'], message)
 }
 
 const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
   const isAddressCounted = Object.values(limits).some(
-    ({ mode, by, routes }) =>
-      mode === 'enforce' && by.join() === 'address' && routes.includes('login')
+    ({ mode, by, routes }) => mode === 'enforce' && by === 'address' && routes.includes('login')
   )
   for (const whom of ['address', 'account'] as const) {
     if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue
@@ -163,7 +136,6 @@ export const gatewayRules: readonly Rule[] = [
   checkConsole,
   checkRedis,
   checkIdentity,
-  checkLedger,
   adviseOnCookie,
   adviseOnProxies,
   adviseOnGuessing

@@ -1,7 +1,4 @@
-/**
- * Each header, cookie and query parameter has an owner, and each key takes names of some owners only:
- * a name in the wrong key lets clients forge it, or sends a token where it must not go.
- */
+/** A name in the wrong key lets clients forge it, or sends a token where it must not go. */
 import {
   builtByGateway,
   connectionBound,
@@ -23,7 +20,7 @@ const tokenFault = (key: string) =>
   `is in \`envelope.${key}\` of gateway.yaml, so what a client sends in it is dropped: it may be ` +
   'the real token of another user. Remove it here, or there if the console sends no token in it'
 
-/** The kinds of names, and what is wrong with one in a key that does not take its kind. */
+/** The kinds of names, and what is wrong with one where its kind is not taken. */
 const faults = {
   illegal: 'is no name of a header',
   connection: isOwn,
@@ -49,10 +46,10 @@ const faults = {
 type Kind = keyof typeof faults
 
 interface Row {
-  /** Where names stand: `*` is each member, `KEY` the name of each member. */
+  /** `*` is each member, `KEY` the name of each. */
   readonly at: string
   readonly of: 'header' | 'cookie' | 'parameter'
-  /** The kinds that may stand there, beside names that are nobody’s. */
+  /** Beside names that are nobody’s. */
   readonly takes: readonly Kind[]
   /** The name in a value that is no text. */
   readonly nameIn?: (value: never) => string | undefined
@@ -190,15 +187,11 @@ export function checkNames(config: CheckedConfig, report: Report): void {
   }
 }
 
-/** `passHeaders` of a route is for names that do not pass by themselves, and says what that means. */
+/** `passHeaders` of a route is for names that do not pass by themselves. */
 function reportReopened(path: Path, name: string, report: Report): void {
   if (name === 'authorization') return
   if (!refusedFamilies.test(name)) {
-    const message = 'passes anyway: remove it here; if the upstream has passHeaders, list it there'
-    return report(path, `"${name}" ${message}`)
+    return report(path, `"${name}" passes anyway: remove it here`)
   }
-  const message =
-    `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
-    'make sure that this upstream does not trust it'
-  report.warn(path, message)
+  report.warn(path, `clients can forge "${name}", which back-ends trust as set by a proxy`)
 }

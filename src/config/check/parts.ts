@@ -19,8 +19,7 @@ export const checkParts: Rule = ({ routes: { routes, endpoints } }, report) => {
       fault(['websocket'], 'needs GET among the methods: a WebSocket begins as one')
     }
     if (contract?.mode === 'strict' && shape === undefined && !hasParts) {
-      const message = '`strict` needs a shape: only a shaped response is read before it is sent'
-      fault(['contract', 'mode'], message)
+      fault(['contract', 'mode'], '`strict` needs a shape: others are sent before they are read')
     }
     checkPlaces(route, fault)
   }

@@ -1,4 +1,3 @@
-/** Rules for public paths: each has one owner, and of those that match a request one is the nearest. */
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
@@ -147,14 +146,12 @@ function checkRoutes({ routes }: RoutesConfig, report: Report): void {
       }
     }
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
-      const message =
-        'is public, although the path contains /admin: set access: session unless that is meant'
+      const message = 'is public, although the path contains /admin: `access: session` is safer'
       fault.warn(['access'], message)
     }
   }
 }
 
-/** Reports a star or `:name` segments of a rewrite that its public path does not have. */
 export function checkRewrite(path: string, rewrite: string, report: Report): void {
   if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
     report([], 'must not end in /*, since the public path does not')

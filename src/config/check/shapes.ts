@@ -29,8 +29,7 @@ const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
 
 function checkStep(step: ShapeStep, routes: RoutesConfig, report: Report): void {
   if (step.echo !== undefined && routes.paging === undefined) {
-    const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
-    report(['echo'], message)
+    report(['echo'], 'needs `paging` at the top of routes.yaml')
   }
   if (step.nest?.countHeader !== undefined && step.nest.count === undefined) {
     report(['nest', 'countHeader'], 'needs `count`, the member for that number')
@@ -57,12 +56,10 @@ function checkStep(step: ShapeStep, routes: RoutesConfig, report: Report): void 
   }
 }
 
-/** Operations for the whole response cannot stand within another one, nor come there by `use`. */
 function checkInner(step: ShapeStep, shapes: Shapes, report: Report): void {
   const misplaced = outermostOf(step)
   if (misplaced !== undefined) {
-    const message = `\`${misplaced}\` is for the whole response: it cannot stand within another operation`
-    report([], message)
+    report([], `\`${misplaced}\` is for the whole response: it cannot stand within an operation`)
   }
   if (step.use === undefined) return
   const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
@@ -90,7 +87,6 @@ function checkOrder(steps: readonly ShapeStep[], shapes: Shapes, report: Report)
   })
 }
 
-/** The shape of a request's body has nothing that is about responses. */
 function checkBodies({ routes, shapes }: RoutesConfig, report: Report): void {
   for (const [name, { body }] of Object.entries(routes)) {
     const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], shapes)

@@ -1,4 +1,3 @@
-/** Rules for credential sources: their users stay distinct, and no token goes where it must not. */
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
@@ -20,7 +19,7 @@ export const checkSources: Rule = (config, report) => {
   checkShown(config, report)
 }
 
-/** `init` writes the word where only an operator knows the secret. */
+/** `init` writes the word where it does not know the secret. */
 function checkSecret(source: SourceConfig, { warn }: Report): void {
   const message = 'is still TODO: nobody can sign in here'
   if (source.kind === 'oidc' && source.clientSecret === 'TODO') {
@@ -34,7 +33,6 @@ function checkSecret(source: SourceConfig, { warn }: Report): void {
 const isTransferable = (id: string) =>
   `"${id}" may change, or go to another person, who would then be taken for this one`
 
-/** Attributes that can be given to another person later, who would then have the same id. */
 const mutable = /^(?:uid|cn|sn|mail|displayname|samaccountname|userprincipalname)$/i
 
 function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): void {
@@ -70,7 +68,7 @@ type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 
 const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 
-/** Identities go to the browser and to upstreams, so their members must not hold a token. */
+/** Identities go to the browser and to upstreams. */
 function checkTokens(source: UpstreamLogin, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
   if (refresh !== undefined && expires === undefined) {
@@ -107,9 +105,8 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
   )
   if (receiver === undefined) return
   const message =
-    'two credential sources may give two people the same id, and ' +
-    `upstreams.${receiver[0]} gets only the id; ` +
-    'set `source: x-user-source` or `prefix: true`'
+    `two credential sources may give two people the same id, and upstreams.${receiver[0]} gets ` +
+    'only the id; set `source: x-user-source` or `prefix: true`'
   report(['identity'], message)
 }
 
@@ -128,7 +125,6 @@ export function gives(source: SourceConfig | undefined, what: Sent): boolean {
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
 
-/** Warns of tokens that no upstream gets: the operator expects them to be sent. */
 function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void {
   const credentials = Object.values(routes.upstreams).map(each => credentialOf(each.credential))
   for (const [name, source] of Object.entries(gateway.login.sources)) {
@@ -146,7 +142,7 @@ function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void
   }
 }
 
-/** The gateway keeps the back-end's session itself: no browser needs its cookie. */
+/** The gateway keeps the back-end's session itself. */
 function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of Object.values(gateway.login.sources)) {

@@ -80,6 +80,5 @@ function checkRedirect({ server, ops }: GatewayConfig, report: Report): void {
     fault([], 'is the address of another listener: it needs a port of its own')
   }
   if (server.hosts.length > 0) return
-  const message = 'needs `server.hosts`: with other names, clients could be led to another site'
-  fault([], message)
+  fault([], 'needs `server.hosts`: clients could be led to another site')
 }

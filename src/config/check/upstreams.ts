@@ -29,7 +29,7 @@ export const checkUpstreams: Rule = (config, report) => {
   }
 }
 
-/** Requests may go to any of them: by the same protocol, with the same path before theirs. */
+/** Requests may go to any of them. */
 function checkAddresses(addresses: readonly string[], report: Report): void {
   const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return report([], 'is missing: name the back-end’s address')
@@ -66,8 +66,10 @@ function checkCredential(
   }
   if (jwt !== undefined) checkJwt(jwt, report.at('jwt'))
   if (jwt?.keys !== undefined && routes.endpoints.jwks === undefined) {
-    const message = 'no `endpoints.jwks` shows the public keys, which the back-end needs'
-    report.warn(['jwt', 'keys'], message)
+    report.warn(
+      ['jwt', 'keys'],
+      'no `endpoints.jwks` shows the public keys, which the back-end needs'
+    )
   }
   const isApart = from !== undefined || (jwt !== undefined && gateway.identity.prefix)
   if (credential.hasOwnToken && !isApart && Object.keys(sources).length > 1) {
@@ -89,9 +91,7 @@ function checkCredential(
   } else if (giving.length === 0) {
     report.warn([], `no source of login.sources gives a ${what}: none is ever sent`)
   } else if (giving.length > 1) {
-    const example = `{ from: ${giving[0]}, as: ${as} }`
-    const several = `${giving.join(' and ')} each give a ${what}`
-    report([], `${several}: name the source for this upstream, such as ${example}`)
+    report([], `${giving.join(' and ')} each give a ${what}: name the source, as \`from: SOURCE\``)
   }
 }
 
@@ -116,8 +116,7 @@ function checkJwt({ secret, keys = [], claims }: JwtConfig, report: Report): voi
   }
   keys.forEach((pem, index) => {
     if (privateKeyIn(pem)?.asymmetricKeyDetails?.namedCurve === 'prime256v1') return
-    const message = 'is no private key of the curve P-256: expected PEM without a password'
-    report(['keys', index], message)
+    report(['keys', index], 'is no private key of the curve P-256: expected PEM without a password')
   })
   for (const name of ['iat', 'exp', 'nbf', 'jti'].filter(each => Object.hasOwn(claims, each))) {
     report(['claims', name], 'is set by the gateway itself: remove it')

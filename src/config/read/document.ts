@@ -7,16 +7,14 @@ import type { Steps } from '../schema/steps.ts'
 import { faultOfReading, type Inputs } from './inputs.ts'
 
 interface Place {
-  /** The name of the file for people. */
   readonly file: string
   readonly preset: string | undefined
-  /** 1-based. */
   readonly line: number
   /** A key with nothing after it means "nothing set"; `null` or `~` is a value. */
   readonly isEmpty: boolean
 }
 
-/** A file, or a part of one. An empty member is undefined. */
+/** A file or a part of one. An empty member is undefined. */
 export interface Layer {
   readonly value: JsonRecord
   readonly file: string
@@ -35,10 +33,10 @@ export interface Tree {
 interface ReadContext {
   readonly inputs: Inputs
   readonly faults: Fault[]
-  /** Reports an unreadable file at the line of another file that names it: there it is mended. */
+  /** Reports an unreadable file where another file names it: there it is mended. */
   readonly namedBy?: ((message: string) => void) | undefined
   readonly preset?: string
-  /** The whole file is a JSON Schema, whose bounds are rounded as the console's numbers are. */
+  /** Whose bounds may be rounded, as the console's numbers are. */
   readonly isJsonSchema?: boolean
 }
 
@@ -48,8 +46,19 @@ export function* documentSteps(
   name: string,
   context: ReadContext
 ): Steps<Layer | undefined> {
-  const source = readSource(file, name, context)
-  return source === undefined ? undefined : yield* parse(file, source, context)
+  const { inputs, faults, namedBy, preset } = context
+  let source: string
+  try {
+    source = preset === undefined ? inputs.readDocument(file) : inputs.read(file)
+  } catch (error) {
+    if (namedBy === undefined || error instanceof RangeError) {
+      faults.push(faultOfReading(file, error))
+    } else {
+      namedBy(`the file "${name}" cannot be read (${reasonOf(error)})`)
+    }
+    return undefined
+  }
+  return yield* parse(file, source, context)
 }
 
 export const treeOf = (layer: Layer): Tree => ({
@@ -58,7 +67,6 @@ export const treeOf = (layer: Layer): Tree => ({
   fileOf: () => layer.file
 })
 
-/** The place of a key; undefined for one that stands in no file. */
 export function placeAt({ layers }: Pick<Tree, 'layers'>, path: Path): Place | undefined {
   const places = layers.flatMap(layer => layer.placeOf(path) ?? [])
   return places.findLast(({ isEmpty }) => !isEmpty) ?? places.at(-1)
@@ -84,23 +92,10 @@ export function faultAt(
   }
 }
 
-function readSource(file: string, name: string, { inputs, faults, namedBy, preset }: ReadContext) {
-  try {
-    return preset === undefined ? inputs.readDocument(file) : inputs.read(file)
-  } catch (error) {
-    if (namedBy === undefined || error instanceof RangeError) {
-      faults.push(faultOfReading(file, error))
-    } else {
-      namedBy(`the file "${name}" cannot be read (${reasonOf(error)})`)
-    }
-    return undefined
-  }
-}
-
-/** Of an anchor; nested ones multiply. A file of 1 MiB with a use for each user stays below. */
+/** A file of 1 MiB with a use for each user stays below. */
 export const maxAliasCount = 10_000
 
-/** Of duplicate keys, of tags and of long numbers together. */
+/** Of a file that is no config at all the first ones tell enough. */
 const maxMistakes = 10
 
 const isEmpty = (node: unknown): boolean =>
@@ -115,7 +110,6 @@ function* parse(
   const found: Fault[] = []
   const lineOf = (node: yaml.Node | null) => lines.linePos(node?.range?.[0] ?? 0).line
   const report = (line: number, message: string) => {
-    // Of a file that is no config at all the first ones tell enough.
     if (found.length < maxMistakes) found.push(faultOfFile(file, message, line))
   }
   const document = yield* yamlSteps(source, lines)
@@ -148,7 +142,7 @@ function* parse(
   return { value, file: name, preset, placeOf }
 }
 
-/** Of the lexer: so many take a millisecond. */
+/** So many take a millisecond. */
 const lexemesInStep = 1000
 
 /** As `parseDocument` of `yaml`, which takes 20 ms in one piece for a file with 200 routes. */
@@ -193,10 +187,7 @@ const plainTags = new Set([
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(name => `tag:yaml.org,2002:${name}`)
 ])
 
-/**
- * Reports what JSON does not have, and makes whole numbers and empty members what the readers of
- * the value expect.
- */
+/** Reports what JSON does not have; whole numbers and empty members become as readers expect. */
 function checkNodes(document: yaml.Document, check: NodesCheck): void {
   const report = (node: yaml.Node, message: string) => check.report(check.lineOf(node), message)
   const anchors = new Map<string, yaml.Node>()
@@ -262,7 +253,6 @@ function nodeOfKey(root: yaml.Node | null, path: Path): yaml.Node | null {
   return key
 }
 
-/** Its value, which is undefined for an empty one; undefined where there is no such key. */
 function memberAt(root: unknown, path: Path): { readonly value: unknown } | undefined {
   let value = root
   for (const step of path) {
@@ -273,7 +263,7 @@ function memberAt(root: unknown, path: Path): { readonly value: unknown } | unde
   return { value }
 }
 
-/** By the library's error codes. For other codes the library's own message is clear enough. */
+/** Of the library's errors whose own message is not clear enough. */
 const messages: Readonly<Record<string, string>> = {
   BAD_INDENT:
     'this line is indented differently from the keys that it stands among. ' +

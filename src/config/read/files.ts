@@ -1,4 +1,3 @@
-/** The files that config names: users files, certificates, own code, contracts. */
 import { resolve } from 'node:path'
 import type { TSchema, Static } from 'typebox'
 import type { Named, Report } from '../schema/config.ts'
@@ -16,14 +15,13 @@ import type { Environment } from './references.ts'
 /** A config folder, or several of which a later one wins. */
 export type Folders = string | readonly string[]
 
-/** @param named gets the names that stand in the tree */
 export function readTree(schema: Node, tree: Tree, reading: FolderReading, named: Named[] = []) {
   const { environment, inputs, faults } = reading
   return read(schema, tree.value, {
     environment,
     fileOf: name => fileIn(reading, name),
     readText: inputs.read,
-    // Text around certificates is no part of them, in whatever encoding.
+    // The text around certificates may have any encoding.
     readPem: file => inputs.readBytes(file).toString('utf8'),
     report: (path, message) => faults.push(faultAt(tree, path, message)),
     named
@@ -69,7 +67,6 @@ export function readTexts(named: readonly Named[], reading: FolderReading, repor
   return texts
 }
 
-/** Faults that hide which users files there are. */
 const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.[a-z0-9-]+(\.(file|kind))?)?)$/
 
 /**

@@ -41,16 +41,15 @@ export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
     if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
     return readFileSync(file)
   }
-  /** Without a byte order mark. @throws as `readBytes`; NotUtf8Error */
+  /** @throws as `readBytes`; NotUtf8Error */
   const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
   return {
     read,
     readBytes,
     /** A file that is missing is watched too. */
     isThere: (file: string) => texts.has(file) || fingerprint(file) !== '',
-    /** As `read`, of a YAML file of config or own code: its text is kept. */
+    /** As `read`; the text is kept. */
     readDocument: (file: string) => (documents[file] = read(file)),
-    /** By absolute path: as `fingerprintOf`, before it was read first. */
     fingerprints: () => ({ ...fingerprints }),
     documents: () => ({ ...documents })
   }
@@ -63,7 +62,7 @@ export function faultOfReading(file: string, error: unknown) {
   return faultOfFile(file, reason, line)
 }
 
-/** Another text whenever a file is replaced or written to; empty where there is none. */
+/** Changes whenever a file is replaced or written to; empty where there is none. */
 export function fingerprintOf(file: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
@@ -80,7 +79,7 @@ function withEnvFile(folder: string, environment: Environment, inputs: Inputs): 
     return { ...parseEnv(inputs.read(file)), ...environment }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // ENOTDIR: the folder is none, which the files that it has to have say.
+    // ENOTDIR: the missing files of the folder say so.
     if (code === 'ENOENT' || code === 'ENOTDIR') return environment
     throw new ConfigError([faultOfReading(file, error)])
   }

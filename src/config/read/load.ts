@@ -27,7 +27,7 @@ import { folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
 
 interface Options {
-  /** Its install config is used instead of the files', which must be valid all the same. */
+  /** Its install config is used; that of the files must be valid all the same. */
   readonly running?: Config | undefined
   readonly inputs?: Inputs
 }
@@ -97,7 +97,7 @@ function* readNamedFiles(named: readonly Named[], reading: FolderReading, report
   return { users, schemas, modules: readTexts(of('module'), reading, report) }
 }
 
-/** What the sources of the running process need, whatever the files name now. */
+/** Of the running process, whatever the files name now. */
 function runningUsers(running: Config | undefined): Config['users'] {
   const sources = Object.values(running?.gateway.login.sources ?? {})
   const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
@@ -105,7 +105,7 @@ function runningUsers(running: Config | undefined): Config['users'] {
   return Object.fromEntries(files.map(usersOf))
 }
 
-/** The install config of the process, with what of the files needs no restart. */
+/** The install config of the process, with what needs no restart. */
 function withLive(schema: Node, running: unknown, files: unknown): unknown {
   if (schema.restart === false) return files ?? running
   if (!isRecord(running) || !isRecord(files)) return running
@@ -117,7 +117,6 @@ function withLive(schema: Node, running: unknown, files: unknown): unknown {
   return Object.fromEntries(members) as unknown
 }
 
-/** @param note after each message; warnings were reported without it */
 function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
   const report = (path: Path, message: string, also?: Path) => {
     const other = also && placeAt(tree, [...place, ...also])
@@ -128,15 +127,16 @@ function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): R
   return Object.assign(report, {
     warn: (path: Path, message: string) => {
       const where = [...place, ...path]
-      // A warning is for the author of the key: operators cannot mend a preset.
-      if (note !== '' || placeAt(tree, where)?.preset !== undefined) return
+      // A warning is for the author of the key, or of the route that lacks it: operators cannot
+      // mend a preset.
+      const written = placeAt(tree, where) ?? placeAt(tree, where.slice(0, 2))
+      if (note !== '' || written?.preset !== undefined) return
       faults.push(faultAt(tree, where, message, 'warning'))
     },
     at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
   })
 }
 
-/** @returns keys of `gateway.yaml` that differ from the install config of the process */
 function checkForRunning(
   config: CheckedConfig,
   running: GatewayConfig,
@@ -147,7 +147,6 @@ function checkForRunning(
     .filter(({ restart }) => restart)
     .map(({ path }) => path)
   for (const key of Object.values(presetKeys).filter(each => restartNeeded.includes(each))) {
-    // Routes and limits are merged with the preset of the running process no more.
     faults.push(faultAt(tree, [key], 'another preset needs a restart of the process'))
   }
   if (restartNeeded.length > 0) {

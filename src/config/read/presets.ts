@@ -1,4 +1,3 @@
-/** The presets of this installation, and the files of a config folder that builds on them. */
 import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
@@ -48,10 +47,7 @@ export function mergedTree(layers: readonly Layer[]): Tree {
   }
 }
 
-/**
- * The later wins: mappings merge key by key, everything else is replaced. The keys stand in its
- * order, before those that it does not have. `null` removes a key; an empty one changes nothing.
- */
+/** The later wins, also with its order. `null` removes a key; an empty one changes nothing. */
 function mergeMappings(base: JsonRecord, over: JsonRecord): JsonRecord {
   const inherited = new Map(Object.entries(base))
   const members = new Map<string, unknown>()
@@ -90,13 +86,11 @@ function* ownFiles(
       const message = `stands in ${other.file}:${other.line} too: keep one of the two`
       faults.push(faultAt(treeOf(layer), [key], message))
     }
-    // The last is the first to be read, as all of them are in the order of their names.
     layers.unshift(layer)
   }
   return layers
 }
 
-/** In the order of merging. */
 function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading): Steps<Layer[]> {
   const layers: Layer[] = []
   const silent = {

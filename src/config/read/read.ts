@@ -1,7 +1,7 @@
 /** Reads a value by its schema in one walk: references, defaults, faults and units. */
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import type { Named } from '../schema/config.ts'
-import { nearest } from '../schema/faults.ts'
+import { insteadOf, nearest } from '../schema/faults.ts'
 import { expectationOfFormat } from '../schema/formats.ts'
 import {
   branchOf,
@@ -9,7 +9,8 @@ import {
   isAnything,
   memberSchema,
   type Node,
-  type Path
+  type Path,
+  placeOfKey
 } from '../schema/node.ts'
 import { amountOf, brokenBound, isMeasure, isOneOrMany } from '../schema/primitives.ts'
 import { filledIn, type References, unusable } from './references.ts'
@@ -17,11 +18,13 @@ import { filledIn, type References, unusable } from './references.ts'
 export interface Reading extends References {
   readonly report: (path: Path, message: string) => void
   readonly named?: Named[]
+  /** The schema of the whole, whose keys are named where they are written at another place. */
+  readonly root?: Node
 }
 
 /** @returns a value that fits the schema, unless a fault was reported */
 export function read(schema: Node, written: unknown, reading: Reading): unknown {
-  const value = readAt([], schema, written, reading)
+  const value = readAt([], schema, written, { ...reading, root: schema })
   return value === unusable ? undefined : value
 }
 
@@ -56,11 +59,11 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
     const place = [...path, key]
     const member = memberSchema(schema, key)
     if (member === undefined) {
-      reading.report(place, faultOfKey(schema, key))
+      reading.report(place, faultOfKey(schema, place, reading.root))
       count += 1
       continue
     }
-    // `server:` with nothing below it is null in YAML, but is meant as "nothing set".
+    // `server:` with nothing below it means "nothing set".
     const inside = Object.hasOwn(written, key) ? (written[key] ?? null) : undefined
     const isEmpty = inside === null && Object.hasOwn(properties, key)
     if (schema.keysName !== undefined) {
@@ -77,13 +80,13 @@ function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Rea
   return Object.fromEntries(members)
 }
 
-/** @param isWritten whether the key stands there, with a reference that counts as not set */
+/** @param isWritten with a reference that counts as not set */
 function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }: Reading): void {
   const key = String(path.at(-1))
   const member = memberSchema(schema, key) ?? {}
   const isRequired = schema.required?.includes(key) === true
   const isSecret = holdsSecret(branchOf(member, ''))
-  // A secret whose key is a name of the operator's choice, such as a header, is needed too.
+  // A secret whose key the operator chose, such as a header, is needed too.
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
     report(path, 'the secret is empty: set the environment variable that the reference names')
   } else if (isRequired) {
@@ -93,15 +96,12 @@ function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }:
 }
 
 function readList(path: Path, schema: Node, written: readonly unknown[], reading: Reading) {
-  const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
+  const { items = schema, minItems = 0, uniqueItems = false } = schema
   const values = written
     .map((item, index) => readAt([...path, index], items, item, reading))
     .filter(item => item !== undefined)
   const { report } = reading
   if (values.length < minItems) report(path, 'expected at least one item, found none')
-  if (values.length > maxItems) {
-    report(path, `expected at most ${maxItems} items, found ${values.length}`)
-  }
   if (uniqueItems && new Set(values).size < values.length) {
     report(path, 'must not list an item twice')
   }
@@ -150,6 +150,12 @@ function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): 
 }
 
 function suggestion(schema: Node, value: unknown): string {
+  if (isRecord(value)) {
+    const words = schema.anyOf?.flatMap(({ chosenBy = [] }) => chosenBy) ?? []
+    const unknown = Object.keys(value).filter(key => memberSchema(schema, key) === undefined)
+    const found = unknown.map(key => nearest(key, words)).find(Boolean)
+    return found === undefined ? '' : `.${found}`
+  }
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
   const near = nearest(value, values.map(String))
@@ -158,10 +164,15 @@ function suggestion(schema: Node, value: unknown): string {
   return `. Write ${schema.instead.replace('VALUE', value)} for that.`
 }
 
-function faultOfKey({ properties, chosenBy, keysExpected }: Node, key: string): string {
+function faultOfKey(schema: Node, path: Path, root: Node = schema): string {
+  const { properties, chosenBy, keysExpected } = schema
+  const key = String(path.at(-1))
   if (properties !== undefined) {
     const beside = chosenBy === undefined ? '' : ` beside \`${chosenBy}\``
-    return `unknown key "${key}"${beside}.${nearest(key, Object.keys(properties))}`
+    const inside = placeOfKey(schema, key)
+    const elsewhere = chosenBy === undefined ? placeOfKey(root, key) : undefined
+    const place = inside === undefined ? elsewhere : [...path.slice(0, -1), inside].join('.')
+    return `unknown key "${key}"${beside}.${insteadOf(key, Object.keys(properties), place)}`
   }
   const rule = keysExpected ?? 'lower-case letters, digits and dashes'
   return `the name "${key}" is not allowed: ${rule}`

@@ -1,4 +1,4 @@
-/** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
+/** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`. */
 import { reasonOf } from '../schema/faults.ts'
 import { certificateIn } from '../schema/pem.ts'
 import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
@@ -24,10 +24,7 @@ function isReference(written: string): boolean {
   return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
 }
 
-/**
- * `file:` is for secrets only.
- * @returns the text of a PEM file, undefined for a value that counts as not set
- */
+/** @returns undefined for a value that counts as not set */
 export function filledIn(
   schema: Node,
   written: string,
@@ -56,7 +53,6 @@ export function filledIn(
   return filled !== written && takesNumberOrFlag(schema) ? numberOrFlag(filled) : filled
 }
 
-/** @returns undefined when a variable is not set */
 function fill(written: string, environment: Environment, report: (message: string) => void) {
   let isMissing = false
   const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-/** The names that a template may have, as `{name}`. None is a credential or the id of a session. */
+/** None is a credential or the id of a session. */
 const ofUser = ['id', 'username', 'name', 'roles', 'role', 'permissions', 'profile'] as const
 const ofSession = ['access', 'token', 'refreshToken'] as const
 const times = ['issuedAt', 'idleEndsAt', 'absoluteEndsAt', 'expiresIn'] as const
@@ -20,36 +20,33 @@ const answer = {
     { examples: [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }] }
   ),
   byRole: s.may.pairs(
-    Type.Unknown({ description: 'The value for users with this role.' }),
-    'Values by role, in place of `json`. The first in this list that a user has wins; ' +
-      'names that are whole numbers count as the first.',
+    'Values by role, in place of `json`. The first that a user has wins; whole numbers go first.',
+    Type.Unknown(),
     { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
-  inEnvelope: s.may.oneOf(
-    ['data', 'flat', 'none'],
-    'Where it goes: under `data` (the default), beside code and message, or as the whole body.'
-  )
+  inEnvelope: s.may.oneOf('Under `data` (default), beside code and message, or the whole body.', [
+    'data',
+    'flat',
+    'none'
+  ])
 }
 
-export const answerSchema = (description: string) => s.optional(answer, description)
+export const answerSchema = (description: string) => s.optional(description, answer)
 
-export const routeAnswerSchema = s.closed(
-  {
-    ...answer,
-    status: s.may.whole('The status. Default: 200.', { minimum: 200, maximum: 599 })
-  },
-  'The response: menus, permission codes. A public route has no names of the session.'
-)
+export const routeAnswerSchema = s.closed('The response. A public route has no session’s names.', {
+  ...answer,
+  status: s.may.status('The status. Default: 200.', { minimum: 200 })
+})
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>
 export type RouteAnswerConfig = Static<typeof routeAnswerSchema>
 
-/** The inner text of a value that is exactly `{…}`; undefined for every other value. */
+/** The inner text of a value that is exactly `{…}`. */
 export function placeholderOf(value: unknown): string | undefined {
   return typeof value === 'string' ? /^\{([^{}]+)\}$/.exec(value)?.[1] : undefined
 }
 
-/** A placeholder's name and the path below it; undefined for a name that is not in the list. */
+/** Undefined for a name that is not in the list. */
 export function sessionNameOf(placeholder: string) {
   const [name = '', ...path] = placeholder.split('.')
   const known = sessionNames.find(each => each === name)

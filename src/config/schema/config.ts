@@ -14,7 +14,7 @@ export const schemaOf: Readonly<Record<ConfigFile, Node>> = {
   limits: asNode(limitsSchema)
 }
 
-/** The three files as one: no key is in two of them. */
+/** No key is in two of the files. */
 export const configSchema: Node = {
   type: 'object',
   properties: {
@@ -24,7 +24,6 @@ export const configSchema: Node = {
   }
 }
 
-/** The file in which a key at the top usually stands. */
 export function fileOfKey(key: string): ConfigFile {
   if (Object.hasOwn(schemaOf.routes.properties ?? {}, key)) return 'routes'
   return Object.hasOwn(schemaOf.limits.properties ?? {}, key) ? 'limits' : 'gateway'
@@ -44,16 +43,16 @@ export interface Config {
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
-  /** The texts of YAML files but presets, and of own code, by absolute path. No secret is in them. */
+  /** YAML files but presets, and own code, by absolute path. No secret is in them. */
   readonly documents: Readonly<Record<string, string>>
-  /** The texts of own code (`module`), by the name in config. */
+  /** Own code, by the name in config. */
   readonly modules: Readonly<Record<string, string>>
-  /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
+  /** Keys of `gateway.yaml` that differ from those of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]
 }
 
-/** A text of config that is the name of something, as its schema says. */
+/** A text that is the name of something, as its schema says. */
 export interface Named {
   readonly what: NamedThing
   readonly name: string
@@ -62,19 +61,17 @@ export interface Named {
 
 export interface LoadedConfig extends Config {
   readonly named: readonly Named[]
-  /** Makes a fault that was found only when the config was tried, with file and line. */
+  /** Of what shows only when the config is tried. */
   readonly fault: (path: Path, message: string) => Fault
 }
 
-/** Takes faults of what stands at a place, or below it. */
 export interface Report {
-  /** @param also the other place of a clash in the same file, whose line the message names */
+  /** @param also the other place of a clash, whose line the message names */
   (path: Path, message: string, also?: Path): void
   readonly warn: (path: Path, message: string) => void
   readonly at: (...place: Path) => Report
 }
 
-/** As it is while its rules are checked. */
 export type CheckedConfig = Omit<
   LoadedConfig,
   'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'

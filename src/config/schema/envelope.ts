@@ -14,7 +14,7 @@ export const errorStatuses = ['own', 'ok'] as const
 export type ResponseCode = number | string
 
 const responseCode = (description: string, more: object = {}) =>
-  s.either([Type.Integer(), Type.String({ minLength: 1, maxLength: 64 })], description, {
+  s.either(description, [Type.Integer(), Type.String({ minLength: 1, maxLength: 64 })], {
     expected: 'a whole number or a text',
     ...more
   })
@@ -26,118 +26,87 @@ export function readsAs(a: ResponseCode, b: ResponseCode): boolean {
 
 const memberName = (standard: string | false, description: string) =>
   s.either(
+    description,
     [
       Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
       Type.Unsafe<false>(Type.Boolean({ enum: [false] }))
     ],
-    description,
     { default: standard, expected: 'a member name, or false' }
   )
 
-const members = s.section(
-  {
-    code: memberName('code', 'The code of success or of the error.'),
-    message: memberName('message', 'The message for people.'),
-    data: memberName('data', 'The value of a success. `false`: its members stand beside the code.'),
-    success: memberName(false, 'true for a success, false for an error.'),
-    requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
-    errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
-  },
-  'Names; `false`: the envelope has no such member.'
-)
+const members = s.section('Names; `false`: the envelope has no such member.', {
+  code: memberName('code', 'The code of success or of the error.'),
+  message: memberName('message', 'The message for people.'),
+  data: memberName('data', 'The value of a success. `false`: its members stand beside the code.'),
+  success: memberName(false, 'true for a success, false for an error.'),
+  requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
+  errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
+})
 
 const errorEntry = s.closed(
+  'The code and HTTP status of these errors.',
   {
     code: s.maybe(responseCode('The code in the envelope.')),
-    status: s.may.whole('The status: 200, or 400 to 599. It wins over `errorStatus`.', {
-      minimum: 200,
-      maximum: 599
-    })
+    status: s.may.status('200, or 400 to 599. It wins over `errorStatus`.', { minimum: 200 })
   },
-  'The code and HTTP status of these errors.',
   { minProperties: 1 }
 )
 
-const errors = Type.Record(
-  Type.String({ pattern: '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$' }),
+const errors = s.byErrorCode(
+  'By code, prefix (`session.*`) or `*`. Default: by status.',
   errorEntry,
   {
-    default: {},
-    description:
-      'Errors by code, by prefix (`session.*`), or all others (`*`). Without an entry the ' +
-      'code is the HTTP status, and a back-end’s own number stays.',
     examples: [{ 'session.*': { code: 50008 }, 'login.refused': { code: 500, status: 200 } }]
   }
 )
 
-const customEnvelope = s.optional(
-  {
-    members,
-    successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
-    alsoSuccess: s.list(responseCode('A code.'), 'Other codes of success; no error carries one.'),
-    refreshCodes: s.list(
-      responseCode('A code.'),
-      'Codes on which the console refreshes. A back-end’s own number never becomes one.'
-    ),
-    errors
-  },
-  'The envelope of `dialect: custom`.'
-)
+const customEnvelope = s.optional('The envelope of `dialect: custom`.', {
+  members,
+  successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
+  alsoSuccess: s.list('Other codes of success; no error carries one.', responseCode('A code.')),
+  refreshCodes: s.list('Codes on which the console refreshes its token.', responseCode('A code.')),
+  errors
+})
 
 const plainName = Type.String({
   pattern: '^[A-Za-z0-9_.-]+$',
   expected: 'a name of letters, digits, _, - and dots'
 })
 
-export const envelope = s.section(
-  {
-    dialect: s.oneOf(
-      dialects,
-      'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
-        '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
-      { default: 'dual' }
-    ),
-    successCode: responseCode(
-      'The `code` of a success, a number or a quoted text, as the console checks for.',
-      { default: 0, examples: [0, 200, 20000, '0000'] }
-    ),
-    errorStatus: s.oneOf(
-      errorStatuses,
-      'The status of errors: each its own, or always 200 (`ok`). `custom.errors` wins.',
-      { default: 'own' }
-    ),
-    language: s.oneOf(
-      ['auto', 'en', 'zh'],
-      'The language of its own messages. `auto`: the first of `Accept-Language`, else English.',
-      { default: 'auto' }
-    ),
-    messages: s.pairs(s.anyText, 'Your own messages, by error code, in place of the built-in.', {
-      keysName: 'error code',
-      examples: [{ 'login.refused': 'Wrong user name or password.' }]
-    }),
-    custom: customEnvelope,
-    fieldErrors: memberName(
-      'fieldErrors',
-      'The member with errors of single fields, `{ NAME: [TEXT] }`, by `errors` of upstreams.'
-    ),
-    inertToken: Type.String({
-      default: '',
-      pattern: '^[A-Za-z0-9._~-]{0,128}$',
-      expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
-      description:
-        'The token that sign-in answers, for consoles that insist on one. It opens nothing. ' +
-        'The three keys below name where consoles send it; no back-end gets those.'
-    }),
-    tokenHeaders: s.headerNames(
-      'Headers with a console’s own token, such as `sec-websocket-protocol`.'
-    ),
-    tokenCookies: s.list(plainName, 'Cookies with it, deleted at sign-in and sign-out.', {
-      default: ['TOKEN__']
-    }),
-    tokenQuery: s.list(plainName, 'Query parameters and members of the sign-in body with it.')
-  },
-  'The format of responses.'
-)
+export const envelope = s.section('The format of responses.', {
+  dialect: s.choice(
+    'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
+      '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
+    dialects
+  ),
+  successCode: responseCode('The `code` of a success, as the console checks for.', {
+    default: 0,
+    examples: [0, 200, 20000, '0000']
+  }),
+  errorStatus: s.choice('Of errors: each its own, or 200. `custom.errors` wins.', errorStatuses),
+  language: s.choice('Of its own messages. `auto`: by `Accept-Language`, else English.', [
+    'auto',
+    'en',
+    'zh'
+  ]),
+  messages: s.pairs('Your own messages, by error code, in place of the built-in.', s.text(), {
+    keysName: 'error code',
+    examples: [{ 'login.refused': 'Wrong user name or password.' }]
+  }),
+  custom: customEnvelope,
+  fieldErrors: memberName('fieldErrors', 'The member with errors of single fields of a form.'),
+  inertToken: Type.String({
+    default: '',
+    pattern: '^[A-Za-z0-9._~-]{0,128}$',
+    expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
+    description: 'The token of sign-in, for consoles that insist on one. It opens nothing.'
+  }),
+  tokenHeaders: s.headerNames('Headers with it (`sec-websocket-protocol`). Back-ends get none.'),
+  tokenCookies: s.list('Cookies with it, deleted at sign-in and sign-out.', plainName, {
+    default: ['TOKEN__']
+  }),
+  tokenQuery: s.list('Query parameters and members of the sign-in body with it.', plainName)
+})
 
 export type CustomEnvelope = NonNullable<Static<typeof customEnvelope>>
 type ErrorEntry = CustomEnvelope['errors'][string]

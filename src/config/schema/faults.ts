@@ -1,13 +1,11 @@
-/** Faults of config: one for each mistake, with file, line, expected value and a suggestion. */
 import { relative } from 'node:path'
 
 export interface Fault {
   readonly file: string
-  /** 1-based; 0 for the whole file. */
+  /** 0 for the whole file. */
   readonly line: number
   readonly path: string
   readonly message: string
-  /** A warning does not keep the gateway from starting. */
   readonly severity: 'fault' | 'warning'
 }
 
@@ -20,7 +18,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** One line for people: `routes.yaml:12 routes.a.upstream: there is no upstream "x"`. */
+/** As `routes.yaml:12 routes.a.upstream: there is no upstream "x"`. */
 export function describeFault({ file, line, path, message, severity }: Fault): string {
   const place = line > 0 ? `${file}:${line}` : file
   const key = path === '' ? '' : `${path}: `
@@ -33,23 +31,43 @@ export function displayName(file: string): string {
   return fromHere.startsWith('..') ? file : fromHere
 }
 
-/** A fault of a file as a whole, or of a line without a key. */
 export function faultOfFile(file: string, message: string, line = 0): Fault {
   return { file: displayName(file), line, path: '', message, severity: 'fault' }
 }
 
-/** Why a file cannot be read: the system's code, where it has one. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return code ?? message
 }
 
-/** ` Did you mean "x"?` with the most similar name; an empty string if none is similar. */
+/** What users of other gateways look for. */
+const otherGateways: Readonly<Record<string, string>> = {
+  workers: 'A process is a replica: start several.',
+  retries: 'GET, HEAD and OPTIONS are tried once more by themselves.',
+  weight: 'Each request goes to the address with the fewest.',
+  circuitBreaker: 'Addresses that fail are left out by themselves.',
+  captcha: 'It is an outcome of a source, `challenge`.',
+  cors: 'Other origins are in `server.origins`.',
+  ssl: 'It is `server.tls`, and `tls` of an upstream.',
+  stripPrefix: 'It is `rewrite` of a route.',
+  rateLimit: 'It is `limits` of limits.yaml.',
+  plugins: 'Own code is a step `module` of a shape.'
+}
+
+/** What to write in the place of a key that there is not. @param elsewhere a place of its name */
+export function insteadOf(key: string, keys: Iterable<string>, elsewhere?: string): string {
+  const advice = Object.hasOwn(otherGateways, key) ? otherGateways[key] : undefined
+  if (advice !== undefined) return ` ${advice}`
+  return nearest(key, keys) || (elsewhere === undefined ? '' : ` There is \`${elsewhere}\`.`)
+}
+
+/** ` Did you mean "x"?`; empty if none is similar. */
 export function nearest(written: string, names: Iterable<string>): string {
   let best = ''
   let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1
   for (const candidate of names) {
-    const distance = editDistance(written.toLowerCase(), candidate.toLowerCase())
+    const isBeginning = candidate.startsWith(`${written}-`)
+    const distance = isBeginning ? 1 : editDistance(written.toLowerCase(), candidate.toLowerCase())
     if (distance < bestDistance) {
       bestDistance = distance
       best = candidate

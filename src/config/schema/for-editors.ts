@@ -14,6 +14,7 @@ export function schemaTexts(): Array<readonly [name: string, text: string]> {
     const written = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       $id: `${name}.schema.json`,
+      title: `${name}.yaml`,
       ...forEditors(schema, definitions),
       ...(Object.keys(definitions).length > 0 && { definitions })
     }

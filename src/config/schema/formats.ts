@@ -1,8 +1,8 @@
-/** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
+/** What patterns cannot say of a text. */
 import { isIP } from 'node:net'
 import { splitHostPort } from './host-port.ts'
 
-/** @returns what the text would have to be; undefined for one that has the format */
+/** @returns undefined for a text that has the format */
 type Format = (written: string) => string | undefined
 
 const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected)

@@ -5,175 +5,134 @@ import { presetChoice } from './presets.ts'
 import * as s from './primitives.ts'
 import { consoleFiles, server, ops } from './server.ts'
 
-const howToShow = s.oneOf(
-  ['plain', 'last4', 'hash'],
-  '`plain`: the value. `last4`: its last 4 characters. `hash`: a keyed hash of it.'
-)
+const howToShow = s.oneOf('The value, its last 4 characters, or a keyed hash of it.', [
+  'plain',
+  'last4',
+  'hash'
+])
 
-export const audit = s.optional(
-  {
-    to: s.oneOf(['files', 'stdout'], 'Into `folder`, or into the log.', { default: 'files' }),
-    folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
-    key: s.oneOrMany<string>(
-      s.signingSecret('At least 32 characters.'),
-      'The key that signs the lines.',
-      {
-        ofMany: 'To rotate the key: the new one first.',
-        expected: 'a reference to at least 32 characters, or a list of them'
-      }
-    ),
-    keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
-      default: '0s',
-      minimum: 0,
-      maximum: 3700 * 86_400_000
-    }),
-    fields: s.named(
-      s.pairs(howToShow, 'Members of the body, as names joined by dots.', {
-        minProperties: 1,
-        maxProperties: 16
-      }),
-      'By route: members of bodies that are recorded. Never name passwords or tokens.',
-      {
-        keysName: 'route in the ledger',
-        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
-      }
-    )
-  },
-  'The audit ledger: a signed line for each sign-in, change and act of an operator.'
-)
+export const audit = s.optional('Signed lines of sign-ins, changes and acts of operators.', {
+  to: s.choice('Into `folder`, or into the log.', ['files', 'stdout']),
+  folder: s.text('The folder, which several processes may share.', { default: 'audit' }),
+  key: s.oneOrMany<string>(
+    'It signs the lines. To rotate it: the new one first.',
+    s.signingSecret(),
+    {
+      expected: 'a reference to at least 32 characters, or a list of them'
+    }
+  ),
+  keep: s.lifetime('Older files are deleted, which the ledger says. `0s`: none.', {
+    default: '0s',
+    minimum: 0,
+    maximum: 3700 * 86_400_000
+  }),
+  fields: s.named(
+    'By route: members of bodies to record. Never name passwords or tokens.',
+    s.pairs('Members of the body, as names joined by dots.', howToShow),
+    {
+      keysName: 'route in the ledger',
+      examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
+    }
+  )
+})
 
 export type AuditConfig = NonNullable<Static<typeof audit>>
 export type HowToShow = AuditConfig['fields'][string][string]
 
-const session = s.section(
-  {
-    secrets: s.list(
-      s.signingSecret('At least 32 characters.'),
-      'They sign cookies and encrypt data. Add a new one as the second, then make it the first.'
-    ),
-    idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
-    absolute: s.lifetime('A session ends this long after sign-in in any case.', { default: '8h' }),
-    remembered: s.section(
-      {
-        idle: s.may.lifetime('Default: `session.idle`.'),
-        absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
-      },
-      'Sessions whose sign-in asked to be remembered. Their cookie outlives the browser.'
-    ),
-    perUser: s.section(
-      {
-        max: s.whole('Sessions of one user at the same time.', {
-          minimum: 1,
-          maximum: 1000,
-          default: 5
-        }),
-        over: s.oneOf(
-          ['evict-oldest', 'refuse'],
-          'At one more: `evict-oldest` ends the one unused for longest, `refuse` is 409.',
-          { default: 'evict-oldest' }
-        )
-      },
-      'How many sessions a user may have.'
-    ),
-    cookie: s.section(
-      {
-        name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
-          pattern: '^[A-Za-z0-9_-]{1,40}$',
-          default: 'console_sid',
-          expected: 'letters, digits, _ and -'
-        }),
-        secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
-        sameSite: s.oneOf(
-          ['strict', 'lax', 'none'],
-          '`none` is for a console on another site; the cookie is then `Partitioned`.',
-          { default: 'strict' }
-        )
-      },
-      'The session cookie. It is always HttpOnly, with Path=/ and without Domain.'
-    )
-  },
-  'Sessions: a random id in the browser’s cookie, the data in Redis.'
-)
-
-const redis = s.optional(
-  {
-    url: Type.String({
-      format: 'x-url',
-      default: '',
-      pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
-      expected:
-        'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
-        'user and password stand in their own keys',
-      description: 'One Redis server; `rediss://` uses TLS.'
+const session = s.section('Sessions: a random id in the browser’s cookie, the data in Redis.', {
+  secrets: s.list(
+    'They sign cookies and encrypt data. Add a new one as the second, then make it the first.',
+    s.signingSecret()
+  ),
+  idle: s.lifetime('A session ends after this time without use.', { default: '30m' }),
+  absolute: s.lifetime('A session ends this long after sign-in in any case.', { default: '8h' }),
+  remembered: s.section('Sessions to be remembered. Their cookie outlives the browser.', {
+    idle: s.may.lifetime('Default: `session.idle`.'),
+    absolute: s.may.lifetime('Also of the cookie. Default: `session.absolute`.')
+  }),
+  perUser: s.section('How many sessions a user may have.', {
+    max: s.count('Sessions of one user at the same time.', { default: 5 }),
+    over: s.choice('At one more: end the one unused for longest, or answer 409.', [
+      'evict-oldest',
+      'refuse'
+    ])
+  }),
+  cookie: s.section('The session cookie: always HttpOnly, with Path=/ and without Domain.', {
+    name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
+      pattern: '^[A-Za-z0-9_-]{1,40}$',
+      default: 'console_sid',
+      expected: 'letters, digits, _ and -'
     }),
-    sentinels: s.list(s.hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.'),
-    primary: s.text('The name of the primary at the Sentinels.', { default: 'mymaster' }),
-    sentinelPassword: s.may.secret('The password of the Sentinels.'),
-    cluster: s.list(s.hostPort('HOST:PORT.'), 'Nodes of a Redis Cluster: keys are on one shard.'),
-    tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
-    username: s.may.text('The user name of the Redis ACL.'),
-    password: s.may.secret('The password of the Redis server.'),
-    ca: s.authorities(),
-    prefix: Type.String({
-      pattern: '^[A-Za-z0-9:_-]{0,32}$',
-      default: 'cg:',
-      expected: 'letters, digits, : _ and -',
-      description: 'Of every key, in braces: one for each gateway of a Redis.'
-    }),
-    commandTimeout: s.duration(
-      'How long a command may take: then sessions get 503. Connecting: a second at least.',
-      { default: '400ms' }
-    )
-  },
-  'The store. Default: memory, for one process and development only.'
-)
+    secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
+    sameSite: s.choice('`none`: for a console on another site; the cookie is `Partitioned`.', [
+      'strict',
+      'lax',
+      'none'
+    ])
+  })
+})
 
-const log = s.section(
-  {
-    level: s.oneOf(
-      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-      'The lowest level that is logged.',
-      { default: 'info' }
-    ),
-    format: s.oneOf(['auto', 'json', 'pretty'], '`auto`: text on terminals.', { default: 'auto' })
-  },
-  'Logs are written to standard output.'
-)
+const redis = s.optional('The store. Default: memory, for one process and development only.', {
+  url: Type.String({
+    format: 'x-url',
+    default: '',
+    pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
+    expected: 'redis(s)://HOST:PORT, with /DB at most; user and password stand in their own keys',
+    description: 'One Redis server; `rediss://` uses TLS.'
+  }),
+  sentinels: s.list('The Sentinels to ask for the primary.', s.hostPort()),
+  primary: s.text('The name of the primary at the Sentinels.', { default: 'mymaster' }),
+  sentinelPassword: s.may.secret('The password of the Sentinels.'),
+  cluster: s.list('Nodes of a Redis Cluster: keys are on one shard.', s.hostPort()),
+  tls: s.flag('Use TLS with a Cluster, or with Sentinels and their servers.'),
+  username: s.may.text('The user name of the Redis ACL.'),
+  password: s.may.secret('The password of the Redis server.'),
+  ca: s.authorities(),
+  prefix: Type.String({
+    pattern: '^[A-Za-z0-9:_-]{0,32}$',
+    default: 'cg:',
+    expected: 'letters, digits, : _ and -',
+    description: 'Of every key, in braces: one for each gateway of a Redis.'
+  }),
+  commandTimeout: s.duration('How long a command may take; then sessions get 503.', {
+    default: '400ms'
+  })
+})
 
-const drain = s.section(
-  {
-    notice: s.duration(
-      'How long requests are still accepted while `/readyz` answers 503. `0s`: not at all.',
-      { default: '5s', minimum: 0 }
-    ),
-    grace: s.duration('How long running requests may then take to finish. `0s`: they are ended.', {
-      default: '10s',
-      minimum: 0
-    })
-  },
-  'How the process stops after SIGTERM.'
-)
+const log = s.section('Logs are written to standard output.', {
+  level: s.oneOf(
+    'The lowest level that is logged.',
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    { default: 'info' }
+  ),
+  format: s.choice('`auto`: text on terminals.', ['auto', 'json', 'pretty'])
+})
 
-const reload = s.section(
-  {
-    watch: s.flag('Reload two seconds after a change of the files.', { default: true })
-  },
-  'How changes are taken while the gateway runs.'
-)
+const drain = s.section('How the process stops after SIGTERM.', {
+  notice: s.duration('How long requests are taken while `/readyz` is 503. `0s`: not.', {
+    default: '5s',
+    minimum: 0
+  }),
+  grace: s.duration('How long running requests may then take. `0s`: they are ended.', {
+    default: '10s',
+    minimum: 0
+  })
+})
 
-const identity = s.section(
-  {
-    id: s.header('The header with the user’s id.', { default: 'x-user-id' }),
-    username: s.header('The header with the user name.', { default: 'x-user-name' }),
-    roles: s.header('The header with the roles, by commas.', { default: 'x-user-roles' }),
-    source: s.may.header('The header with the name of the source. Default: none.'),
-    prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
-  },
-  'Headers that tell upstreams who is signed in, and that no client can send, in any ' +
-    'spelling. Values outside ASCII are percent-encoded.'
-)
+const reload = s.section('How changes are taken while the gateway runs.', {
+  watch: s.flag('Reload two seconds after a change of the files.', { default: true })
+})
+
+const identity = s.section('Headers that tell upstreams the user. No client can send them.', {
+  id: s.header('The user’s id.', { default: 'x-user-id' }),
+  username: s.header('The user name, percent-encoded beyond ASCII.', { default: 'x-user-name' }),
+  roles: s.header('The roles, by commas.', { default: 'x-user-roles' }),
+  source: s.may.header('The name of the credential source. Default: none.'),
+  prefix: s.flag('Put the name of the credential source before the id: `users-file/1`.')
+})
 
 export const gatewaySchema = s.closed(
+  'Settings of the installation. A change needs a restart.',
   {
     ...presetChoice,
     server,
@@ -189,8 +148,7 @@ export const gatewaySchema = s.closed(
     identity,
     console: consoleFiles
   },
-  'Settings of the installation. A change needs a restart.',
-  { title: 'gateway.yaml', restart: true }
+  { restart: true }
 )
 
 export type GatewayConfig = Static<typeof gatewaySchema>

@@ -1,5 +1,3 @@
-/** Request headers that the gateway does not simply pass on. */
-
 /** Bound to one connection (RFC 9110 §7.6.1), or only meant for the gateway itself. */
 export const connectionBound: ReadonlySet<string> = new Set([
   'connection',
@@ -66,8 +64,5 @@ const families = [
   'x-pomerium-'
 ]
 
-/**
- * What back-ends believe to come from a trusted proxy. Names with other characters than letters,
- * digits and `-` are always dropped: CGI-like back-ends read those as `-`.
- */
+/** Back-ends take these for a trusted proxy’s. Names beyond letters, digits and `-` never pass. */
 export const refusedFamilies = new RegExp(`^(?:${families.join('|')})`)

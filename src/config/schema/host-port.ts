@@ -1,4 +1,3 @@
-/** HOST:PORT, the form of listeners and Redis nodes in config, and HOST with a port at most. */
 import { BlockList, isIP } from 'node:net'
 
 const loopback = new BlockList()

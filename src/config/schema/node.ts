@@ -15,14 +15,14 @@ export type NamedThing =
   | 'contract file'
 
 type Text = 'type' | 'title' | 'format' | 'pattern' | 'expected' | 'description'
-type Count = 'minItems' | 'maxItems' | 'minProperties' | 'maxProperties'
+type Count = 'minItems' | 'minProperties' | 'maxProperties'
 type Bound = 'minLength' | 'maxLength' | 'minimum' | 'maximum'
 type Members = Readonly<Record<string, Node>>
 type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, number>>>
 
 /** A schema: keywords of JSON Schema and our own. */
 export interface Node extends Plain {
-  /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
+  /** What to write instead of an invalid text, which is `VALUE` there. */
   readonly instead?: string
   readonly examples?: readonly unknown[]
   readonly default?: unknown
@@ -34,13 +34,13 @@ export interface Node extends Plain {
   readonly uniqueItems?: boolean
   readonly items?: Node
   readonly anyOf?: readonly Node[]
-  /** Whether a change of the file needs a restart; of a key, where it is otherwise. */
+  /** Whether a change needs a restart: of a file, and of keys where it is otherwise. */
   readonly restart?: boolean
   readonly names?: NamedThing
   readonly keysName?: NamedThing
   /** Of a mapping whose keys are no names in lower case: what they are. */
   readonly keysExpected?: string
-  /** The key that of all branches of a union this one alone needs, and is chosen by. */
+  /** The key by which a branch of a union is chosen. */
   readonly chosenBy?: string
   readonly recursive?: string
 }
@@ -54,7 +54,7 @@ export function ownMember<T>(mapping: Readonly<Record<string, T>>, name: string)
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined
 }
 
-/** Of a union the branch whose key is there, else of the same `kind`, else of the same type. */
+/** Of a union: by the key that is there, by `kind`, or by the type. */
 export function branchOf(schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
   const members = isRecord(value) ? value : {}
@@ -78,7 +78,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Of a union that of the first branch that has it; undefined for an unknown key. */
+/** Undefined for an unknown key. */
 export function memberSchema(schema: Node, key: string): Node | undefined {
   const { properties, patternProperties = {}, anyOf } = schema
   if (anyOf !== undefined) return anyOf.map(each => memberSchema(each, key)).find(Boolean)
@@ -88,7 +88,26 @@ export function memberSchema(schema: Node, key: string): Node | undefined {
   return isAnything(schema) ? schema : undefined
 }
 
-/** A schema without constraints, which also covers everything inside the value. */
+/** The path of a key below a schema, the shortest; `NAME` and `0` stand for names and indexes. */
+export function placeOfKey(schema: Node, key: string): string | undefined {
+  const holders = [{ node: schema, path: [] as readonly string[] }]
+  const seen = new Set<Node>()
+  for (const { node, path } of holders) {
+    if (seen.has(node)) continue
+    seen.add(node)
+    const { properties = {}, patternProperties = {}, items, anyOf = [] } = node
+    if (Object.hasOwn(properties, key)) return [...path, key].join('.')
+    const inner = [
+      ...Object.entries(properties),
+      ...Object.values(patternProperties).map(each => ['NAME', each] as const),
+      ...(items === undefined ? [] : [['0', items] as const])
+    ]
+    holders.push(...anyOf.map(each => ({ node: each, path })))
+    holders.push(...inner.map(([name, each]) => ({ node: each, path: [...path, name] })))
+  }
+  return undefined
+}
+
 export function isAnything(schema: Node) {
   return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
 }

@@ -1,10 +1,9 @@
-/** The gateway's own endpoints: their paths, methods, names, and the bodies that they take. */
 import type { JsonSchema } from '../../contract/schema.ts'
 import type { GatewayConfig } from './gateway.ts'
 import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
-/** Names of endpoints in config, limits and logs. No route can have one of these names. */
+/** In config, limits and logs. No route can have one of these names. */
 export const endpointNames: ReadonlySet<string> = new Set([
   'login',
   'logout',
@@ -41,7 +40,7 @@ export const ownRoutes = {
 
 export type OwnKey = keyof typeof ownRoutes
 
-/** One row for each path; none where config has no such endpoint. GET for reading brings HEAD. */
+/** One row for each path; GET for reading brings HEAD. */
 export function ownEndpoints(endpoints: Endpoints) {
   const { logout, profile } = endpoints
   const ofConfig: Partial<Record<OwnKey, readonly string[]>> = {

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as s from './primitives.ts'
 
-/** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
+/** In the order of merging. */
 export const presetKeys = { console: 'extends', backend: 'backend' } as const
 
 export type PresetKind = keyof typeof presetKeys
@@ -26,12 +26,12 @@ export function presetsOfKind(kind: PresetKind): string[] {
 
 export const presetChoice = {
   extends: s.may.oneOf(
-    presetsOfKind('console'),
     'A preset for the console. The files of this folder override it key by key; `null` ' +
-      'removes a key. `console-gateway presets show NAME` prints it.'
+      'removes a key. `console-gateway presets show NAME` prints it.',
+    presetsOfKind('console')
   ),
   backend: s.may.oneOf(
-    presetsOfKind('backend'),
-    'The preset of the upstream `backend`, after `extends`.'
+    'The preset of the upstream `backend`, after `extends`.',
+    presetsOfKind('backend')
   )
 }

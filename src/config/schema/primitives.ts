@@ -1,11 +1,11 @@
-/** Schemas that the config files share. `expected` describes the value in error messages. */
+/** Schemas that the config files share. `expected` is for error messages. */
 import { Type, type TProperties, type TSchema } from 'typebox'
 import { type Node, pemFormat } from './node.ts'
 
 /** Milliseconds. */
 export type Duration = number
 
-/** Texts with a unit in a file, which are milliseconds or bytes in code. */
+/** Texts with a unit, which are milliseconds or bytes in code. */
 const measures = {
   'x-duration': {
     pattern: '^(0|[1-9][0-9]*)(ms|s|m|h|d)$',
@@ -35,22 +35,16 @@ const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
 export const maxStreamedBytes = 1024 ** 4
 
-/** Bounds are milliseconds or bytes. */
-interface Bounded extends Keywords {
-  /** 0 where the description says what 0 means; 1 by default, since 0 often means "no bound". */
-  minimum?: number
-  maximum?: number
-}
-
-export const duration = (description: string, more: Bounded = {}) =>
+export const duration = (description: string, more: Keywords = {}) =>
   measure('x-duration', { maximum: maxTimerMs, description, ...more })
 /** A time for which a store keeps an entry. */
-export const lifetime = (description: string, more: Bounded = {}) =>
+export const lifetime = (description: string, more: Keywords = {}) =>
   duration(description, { maximum: maxLifetimeMs, ...more })
-export const size = (description: string, more: Bounded = {}) =>
+export const size = (description: string, more: Keywords = {}) =>
   measure('x-size', { maximum: maxBytes, description, ...more })
 
-function measure(format: MeasureName, { minimum = 1, ...more }: Bounded & { maximum: number }) {
+/** 0 often means "no bound": it is taken where the description says what it means. */
+function measure(format: MeasureName, { minimum = 1, ...more }: Keywords) {
   const { pattern, expected } = measures[format]
   // Also for editors, which know no bounds of a text.
   const ofMinimum = minimum === 0 ? pattern : pattern.replace('0|', '')
@@ -63,8 +57,8 @@ export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 export const textOf =
   (kind: Keywords) =>
-  (description: string, more: Keywords = {}) =>
-    Type.String({ ...kind, description, ...more })
+  (description?: string, more: Keywords = {}) =>
+    Type.String({ ...kind, ...(description !== undefined && { description }), ...more })
 
 export const secret = textOf({
   format: 'x-secret',
@@ -78,12 +72,15 @@ export const signingSecret = textOf({
   expected: 'at least 32 characters; make one with `console-gateway generate-secret`'
 })
 export const text = textOf({ minLength: 1 })
-export const anyText = Type.String({ minLength: 1 })
 export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 export const flag = (description: string, more: Keywords = {}) =>
   Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
   Type.Integer({ minimum: 0, description, ...more })
+export const count = (description: string, more: Keywords = {}) =>
+  whole(description, { minimum: 1, ...more })
+export const status = (description: string, more: Keywords = {}) =>
+  whole(description, { minimum: 100, maximum: 599, ...more })
 export const hostPort = textOf({
   format: 'x-port',
   pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
@@ -118,7 +115,7 @@ export const publicPath = textOf({
 /** Of a call at an upstream. As Django's do, it may end with a slash. */
 export const path = textOf({
   pattern: `^(?:/${segment})*/?$`,
-  expected: 'a path that begins with /, with no empty or dot segments'
+  expected: 'a path that begins with /, without a query, and with no empty or dot segments'
 })
 const template = {
   expected:
@@ -135,11 +132,9 @@ export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
   expected: 'names joined by dots, such as result.items'
 })
-/** A file whose text is the value. */
 export const pemFile = textOf({ format: pemFormat })
 export const authorities = (more: Keywords = {}) =>
   maybe(pemFile('A PEM file of authorities, in the place of those of the system.', more))
-/** A file of own code below the config folder. */
 const moduleFile = textOf({
   names: 'module',
   pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
@@ -149,63 +144,69 @@ export const header = textOf({
   pattern: headerName.source,
   expected: 'a header name in lower case, such as x-user-id'
 })
-/** The value of a header; undici and Node refuse others, or send them as Latin-1. */
+/** Undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
-/** Headers whose values may be references to secrets. A placeholder that is none would be sent. */
+/** A mapping from names that the operator chooses to values of one schema. */
+const mapping =
+  (pattern: string) =>
+  <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
+    Type.Record(Type.String({ pattern }), value, { default: {}, description, ...more })
+/** Values may be references to secrets. A placeholder that is none would be sent. */
 export const headers = (description: string, more: Keywords = {}) => {
-  const value = headerValue('Its value.', {
+  const value = headerValue(undefined, {
     format: 'x-maybe-secret',
     pattern: '^\\{profile\\.[\\w.-]+\\}$|^(?!.*\\{\\s*\\w[^}]*\\})[\\x20-\\x7e]*$',
     expected: '{profile.PATH} alone, or printable ASCII without placeholders'
   })
-  return Type.Record(Type.String({ pattern: headerName.source }), value, { description, ...more })
+  return mapping(headerName.source)(description, value, { default: undefined, ...more })
 }
 const ofName = { pattern: namePattern, expected: 'a name in lower case with dashes' }
 export const name = textOf(ofName)
 export const upstreamName = textOf({ ...ofName, names: 'upstream' })
-export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+export const list = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { default: [], description, ...more })
 export const headerNames = (description: string, more: Keywords = {}) =>
-  list(header('A header.'), description, more)
+  list(description, header(), more)
 export const addresses = (description: string) =>
-  list(text('An address or CIDR block.', { format: 'x-addresses' }), description)
-export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+  list(description, textOf({ minLength: 1, format: 'x-addresses' })())
+export const someOf = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends readonly string[]>(
-  values: T,
   description: string,
+  values: T,
   more: Keywords = {}
 ) =>
   Type.Unsafe<T[number]>(
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
+/** The first of the values is the default. */
+export const choice = <const T extends readonly string[]>(description: string, values: T) =>
+  oneOf(description, values, { default: values[0] })
 export const either = <T extends TSchema[]>(
-  forms: [...T],
   description: string,
+  forms: [...T],
   more: Keywords = {}
 ) => Type.Union(forms, { description, ...more })
 /** One value or a list; config loading makes it a list. */
-export const oneOrMany = <T>(
-  item: TSchema,
-  description: string,
-  { ofMany, ...more }: Keywords & { readonly ofMany: string }
-) => {
-  const format = 'x-one-or-many'
-  const items = someOf(item, ofMany, { uniqueItems: true, format })
-  return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
+export const oneOrMany = <T>(description: string, item: Node & TSchema, more: Keywords = {}) => {
+  const items = someOf(description, item, { uniqueItems: true, format: 'x-one-or-many' })
+  const expected = `${item.expected}, or a list`
+  return Type.Unsafe<readonly T[]>(Type.Union([item, items], { expected, description, ...more }))
 }
 export const isOneOrMany = ({ format }: Node): boolean => format === 'x-one-or-many'
-/** A mapping from names that the operator chooses to values of one schema. */
-export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
-  Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
-export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
-  Type.Record(Type.String({ pattern: '^.+$' }), value, { default: {}, description, ...more })
-const somePairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
-  pairs(value, description, { default: undefined, ...more })
+export const named = mapping(namePattern)
+export const pairs = mapping('^.+$')
+/** By a path as that of a route. */
+export const byPath = mapping(publicTemplate.pattern)
+/** By an error code, a prefix of some as `session.*`, or `*`. */
+export const byErrorCode = mapping('^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$')
+export const byUserName = mapping('^\\S(.{0,253}\\S)?$')
+const somePairs = <T extends TSchema>(description: string, value: T, more: Keywords = {}) =>
+  pairs(description, value, { default: undefined, ...more })
 
 export const closed = <T extends TProperties>(
-  properties: T,
   description: string,
+  properties: T,
   more: Keywords = {}
 ) => Type.Object(properties, { additionalProperties: false, description, ...more })
 export const source = <const K extends string, T extends TProperties>(
@@ -218,10 +219,10 @@ export const source = <const K extends string, T extends TProperties>(
     { additionalProperties: false, title: kind }
   )
 /** A mapping whose default is the defaults of its members. */
-export const section = <T extends TProperties>(properties: T, description: string) =>
-  closed(properties, description, { default: {} })
-export const optional = <T extends TProperties>(properties: T, description: string) =>
-  Type.Optional(closed(properties, description))
+export const section = <T extends TProperties>(description: string, properties: T) =>
+  closed(description, properties, { default: {} })
+export const optional = <T extends TProperties>(description: string, properties: T) =>
+  maybe(closed(description, properties))
 
 const orNone =
   <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>
@@ -232,6 +233,7 @@ const orNone =
 export const may = {
   anything: (description: string, more: Keywords = {}) =>
     maybe(Type.Unknown({ description, ...more })),
+  count: orNone(count),
   dotted: orNone(dotted),
   duration: orNone(duration),
   header: orNone(header),
@@ -241,16 +243,18 @@ export const may = {
   name: orNone(name),
   oneOf: orNone(oneOf),
   pairs: orNone(somePairs),
+  path: orNone(path),
   pemFile: orNone(pemFile),
+  publicPath: orNone(publicPath),
   secret: orNone(secret),
   signingSecret: orNone(signingSecret),
   shapeName: orNone(textOf({ ...ofName, names: 'shape' })),
   size: orNone(size),
   someOf: orNone(someOf),
+  status: orNone(status),
   text: orNone(text),
   upstreamName: orNone(upstreamName),
-  upstreamPathTemplate: orNone(upstreamPathTemplate),
-  whole: orNone(whole)
+  upstreamPathTemplate: orNone(upstreamPathTemplate)
 }
 
 export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)

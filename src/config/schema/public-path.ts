@@ -1,6 +1,6 @@
 /** Precedence of public paths: of `/api/*`, `/api/:id` and `/api/a` the most specific matches. */
 
-/** Sorts matching paths so that the most specific comes first: text, then `:name`, then `*`. */
+/** For sorting: text, then `:name`, then `*`. */
 export function nearerFirst(a: string, b: string): number {
   const [segments, others] = [a.split('/'), b.split('/')]
   const length = Math.min(segments.length, others.length)
@@ -16,7 +16,6 @@ function rankOf(segment: string): number {
   return segment.startsWith(':') ? 1 : 0
 }
 
-/** Whether a segment of the path is `:name`, which takes any one segment. */
 export const hasParameters = (path: string): boolean => path.includes('/:')
 
 export const parametersOf = (path: string): string[] =>
@@ -48,7 +47,7 @@ function isWithin(
   return inner.length === outer.length
 }
 
-/** The path that takes just what both take; undefined where no target fits both. */
+/** The path that takes what both take. */
 export function overlapOf(segments: readonly string[], others: readonly string[]) {
   const shared: string[] = []
   for (let at = 0; at < Math.max(segments.length, others.length); at++) {

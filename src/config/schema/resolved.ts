@@ -5,7 +5,7 @@ import type { Config } from './config.ts'
 import type { QueryConfig } from './request-mapping.ts'
 import type { RouteConfig, RoutesConfig } from './routes.ts'
 
-/** The place of a file or folder that config names: in the last of its folders that has it. */
+/** In the last folder that has it. */
 export function fileIn({ folder, bases }: Pick<Config, 'folder' | 'bases'>, name: string): string {
   const places = [folder, ...bases.toReversed()].map(each => resolve(each, name))
   return places.find(place => existsSync(place)) ?? resolve(folder, name)
@@ -26,7 +26,6 @@ export function routeSettings(
   return {
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
-    /** Whether a call keeps the session from going idle. */
     touch: route.touch === undefined ? !isRepeated : route.touch === 'always'
   }
 }

@@ -5,17 +5,13 @@ import * as s from './primitives.ts'
 import { neededParts, partsSchema, proxied } from './proxied.ts'
 import { bodySchema, querySchema } from './request-mapping.ts'
 
-const sealedCookie = s.closed(
-  {
-    name: s.anyText,
-    sealed: Type.Literal(true, {
-      description:
-        'The browser gets the value encrypted; where `passCookies` names it, the upstream its own.'
-    })
-  },
-  'A cookie that only the upstream reads, such as that of a captcha.'
-)
-const setCookie = s.either([s.anyText, sealedCookie], 'A cookie.', {
+const sealedCookie = s.closed('A cookie that only the upstream reads, such as that of a captcha.', {
+  name: s.text(),
+  sealed: Type.Literal(true, {
+    description: 'The browser gets it encrypted, the upstream as it was (`passCookies`).'
+  })
+})
+const setCookie = s.either('A cookie.', [s.text(), sealedCookie], {
   expected: 'the name of a cookie, or { name, sealed: true }'
 })
 
@@ -42,11 +38,13 @@ export function sealedCookiesOf(
 }
 
 const access = s.either(
-  [
-    Type.Unsafe<'public' | 'session'>(Type.String({ enum: ['public', 'session'] })),
-    Type.Object({ roles: Type.Array(s.anyText, { minItems: 1 }) }, { additionalProperties: false })
-  ],
   'Who may call it: anyone, every signed-in user, or those with one of these roles.',
+  [
+    s.oneOf('Anyone, or every signed-in user.', ['public', 'session']),
+    s.closed('Users with one of the roles.', {
+      roles: s.someOf('One of them is needed.', s.text())
+    })
+  ],
   {
     default: 'session',
     expected: 'public, session, or roles: [NAME, …]',
@@ -60,54 +58,40 @@ const common = {
     { examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset'] }
   ),
   methods: s.list(
-    s.oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
     'The allowed methods. GET includes HEAD.',
+    s.oneOf('An HTTP method.', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
     { default: ['GET'], minItems: 1, uniqueItems: true }
   ),
   access,
-  touch: s.may.oneOf(
-    ['always', 'never'],
-    'Whether a call resets the session’s idle time. Default: `never` for the name ' +
-      '`notices` or with `websocket`, else `always`.'
-  ),
+  touch: s.may.oneOf('Whether it counts as use. Default: not for `notices` and `websocket`.', [
+    'always',
+    'never'
+  ]),
   keys: s.flag('Let scripts call it with a key (`console-gateway keys create`).'),
-  errorStatus: s.may.oneOf(errorStatuses, 'The status of its errors. Default: as `envelope` says.')
+  errorStatus: s.may.oneOf('The status of its errors. Default: as `envelope` says.', errorStatuses)
 }
 
-const fallback = s.closed(
-  {
-    body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
-    status: s.whole('The status of the fixed response.', {
-      minimum: 200,
-      maximum: 599,
-      default: 200
-    })
-  },
-  'What a GET gets if the upstream cannot be reached, breaks the connection, takes too ' +
-    'long, or answers 502, 503 or 504. Default: the error.'
-)
+const fallback = s.closed('What a GET gets if the upstream fails, or answers 502, 503 or 504.', {
+  body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
+  status: s.status('Its status.', { minimum: 200, default: 200 })
+})
 
-const websocket = s.optional(
-  {
-    maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
-  },
-  'Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.'
-)
+const websocket = s.optional('Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.', {
+  maxMessage: s.size('A larger message, either way, ends the connection.', { default: '1MiB' })
+})
 
 const upstreamRoute = s.closed(
+  'A route to an upstream.',
   {
     ...common,
     parts: partsSchema,
-    into: s.may.dotted(
-      'Where, with `parts`, its own response goes. Default: they are added to it.'
-    ),
+    into: s.may.dotted('Where its own response goes. Default: `parts` are added to it.'),
     ...proxied,
     fallback: s.maybe(fallback),
-    cache: s.oneOf(
-      ['off', 'browser'],
-      '`browser`: `Cache-Control` passes as `private`. `off`: `no-store`. Public: as it is.',
-      { default: 'off' }
-    ),
+    cache: s.choice('`Cache-Control`: `no-store`, or passed as `private`. Public: as it is.', [
+      'off',
+      'browser'
+    ]),
     query: querySchema,
     body: bodySchema,
     websocket,
@@ -115,37 +99,36 @@ const upstreamRoute = s.closed(
       minimum: 0,
       maximum: s.maxStreamedBytes
     }),
-    passCookies: s.list(s.anyText, 'Cookies that it gets. Others are dropped.'),
+    passCookies: s.list('Cookies that it gets. Others are dropped.', s.text()),
     passHeaders: s.headerNames(
       'Headers of the client that are else dropped: credentials, and those that proxies set.',
       { examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: s.flag(
-      'Send the body of a GET. **An upstream that does not read it takes it for the next ' +
-        'request, with the identity of whoever comes then.**'
+      'Send bodies of GET. **An upstream that does not read one takes it for the next request, ' +
+        'of whoever comes then.**'
     ),
     passEncodedSlashes: s.flag('Take `%2F` in the path as it came. By default it is 400.'),
     framedByConsole: s.flag(
-      'Let the console and pages of `server.origins` frame the responses. Its pages then run ' +
-        'as the console’s: only for an upstream that you trust.'
+      'Let pages of the console and `server.origins` frame it. Only if you trust the upstream: ' +
+        'its pages then run as the console’s.'
     ),
-    setCookies: s.list(setCookie, 'Cookies that it may set. Others are dropped.'),
-    redirects: s.oneOf(['refuse', 'pass'], 'To another host: `refuse` is 502.', {
-      default: 'refuse'
-    })
+    setCookies: s.list('Cookies that it may set. Others are dropped.', setCookie),
+    redirects: s.choice('To another host: `refuse` is 502.', ['refuse', 'pass'])
   },
-  'A route to an upstream.',
   { chosenBy: 'upstream' }
 )
 
-const answerRoute = s.closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
-  chosenBy: 'answer'
-})
+const answerRoute = s.closed(
+  'A constant answer.',
+  { ...common, answer: routeAnswerSchema },
+  { chosenBy: 'answer' }
+)
 
 const { shape, contract } = proxied
 const partsRoute = s.closed(
-  { ...common, parts: neededParts, shape, contract },
   'A response that is made of parts alone.',
+  { ...common, parts: neededParts, shape, contract },
   { chosenBy: 'parts' }
 )
 
@@ -157,8 +140,8 @@ export type RouteConfig = Common & Partial<OfUpstream & Static<typeof answerRout
 
 export const route = Type.Unsafe<RouteConfig>(
   s.either(
-    [upstreamRoute, answerRoute, partsRoute],
     'A public path, which `upstream`, `answer` or `parts` answers.',
+    [upstreamRoute, answerRoute, partsRoute],
     { expected: 'a mapping with upstream, answer or parts' }
   )
 )

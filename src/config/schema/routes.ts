@@ -8,7 +8,7 @@ import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 
 const methods = (initial: string[]) =>
-  s.list(s.oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
+  s.list('The allowed methods. A body is ignored.', s.oneOf('An HTTP method.', ['GET', 'POST']), {
     default: initial,
     minItems: 1,
     uniqueItems: true
@@ -17,135 +17,91 @@ const methods = (initial: string[]) =>
 const publicPath = (description: string, initial?: string) =>
   s.publicPath(description, { default: initial })
 
-const endpoints = s.section(
-  {
-    login: s.section(
-      {
-        path: publicPath('The sign-in call (POST).', '/api/auth/admin/login'),
-        answer: answerSchema('The response. Default: what consoles of the dialect read.')
-      },
-      'The sign-in endpoint.'
-    ),
-    logout: s.section(
-      {
-        path: publicPath('The sign-out call.', '/api/account/logout'),
-        methods: methods(['GET', 'POST']),
-        answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
-      },
-      'The sign-out endpoint.'
-    ),
-    profile: s.section(
-      {
-        path: publicPath('The current user’s profile.', '/api/account/profile'),
-        methods: methods(['GET']),
-        upstream: s.may.upstreamName('The one that knows the user, called with GET.'),
-        rewrite: proxied.rewrite,
-        timeout: proxied.timeout,
-        shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
-        answer: answerSchema('The response. `{profile}` is the user after `parts` and `shape`.'),
-        contract: proxied.contract,
-        parts: partsSchema
-      },
-      'The endpoint of the current user.'
-    ),
-    refresh: s.optional(
-      {
-        path: publicPath('The refresh call (POST). Its body is not read.'),
-        answer: answerSchema('The response. Default: that of `endpoints.session`.')
-      },
-      'The call with which consoles renew their own token. No use of the session.'
-    ),
-    check: s.optional(
-      {
-        path: publicPath('The check (GET).', '/api/auth/check'),
-        keys: s.flag('Let requests with a key for scripts pass, too.')
-      },
-      'For proxies that ask before they pass a request on: 204 with the headers of ' +
-        '`identity`, 401, or 403 without a role of the query (`?role=admin&role=ops`).'
-    ),
-    jwks: s.optional(
-      { path: publicPath('The key set (GET).', '/.well-known/jwks.json') },
-      'The public keys of all `jwt.keys` as a JSON Web Key Set.'
-    ),
-    session: s.section(
-      {
-        path: s.publicPath(
-          'GET tells how long it lasts. Below: `/extend` (POST), `/list` (GET), `/close` (POST).',
-          { default: '/api/session' }
-        )
-      },
-      'The session endpoint.'
-    )
-  },
-  'Endpoints of the gateway itself.'
-)
+const endpoints = s.section('Endpoints of the gateway itself.', {
+  login: s.section('The sign-in endpoint.', {
+    path: publicPath('The sign-in call (POST).', '/api/auth/admin/login'),
+    answer: answerSchema('The response. Default: what consoles of the dialect read.')
+  }),
+  logout: s.section('The sign-out endpoint.', {
+    path: publicPath('The sign-out call.', '/api/account/logout'),
+    methods: methods(['GET', 'POST']),
+    answer: answerSchema('The response to every sign-out: a constant. Default: `{}`.')
+  }),
+  profile: s.section('The endpoint of the current user.', {
+    path: publicPath('The current user’s profile.', '/api/account/profile'),
+    methods: methods(['GET']),
+    upstream: s.may.upstreamName('The one that knows the user, called with GET.'),
+    rewrite: proxied.rewrite,
+    timeout: proxied.timeout,
+    shape: s.may.shapeName('The shape of the user’s members, without an envelope.'),
+    answer: answerSchema('The response. `{profile}` is the user after `parts` and `shape`.'),
+    contract: proxied.contract,
+    parts: partsSchema
+  }),
+  refresh: s.optional('Where consoles renew their own token. No use of the session.', {
+    path: publicPath('The refresh call (POST). Its body is not read.'),
+    answer: answerSchema('The response. Default: that of `endpoints.session`.')
+  }),
+  check: s.optional('For proxies that ask first: 204 with headers of `identity`, 401 or 403.', {
+    path: publicPath('The check (GET). `?role=admin&role=ops`: one is needed.', '/api/auth/check'),
+    keys: s.flag('Let requests with a key for scripts pass, too.')
+  }),
+  jwks: s.optional('The public keys of all `jwt.keys` as a JSON Web Key Set.', {
+    path: publicPath('The key set (GET).', '/.well-known/jwks.json')
+  }),
+  session: s.section('The session endpoint.', {
+    path: publicPath('GET tells its end. Below: `/extend`, `/list`, `/close`.', '/api/session')
+  })
+})
 
-const expectation = s.closed(
-  {
-    request: s.text('The method and the path, with `server.mount`, encoded.', {
-      pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
-      expected: 'a method and a path, such as GET /api/orders?page=2'
-    }),
-    roles: s.may.someOf(s.anyText, 'The user’s roles. Without it: not signed in.', { minItems: 0 }),
-    headers: s.pairs(Type.String(), 'The request’s headers.'),
-    body: s.may.anything('The request’s body. It is sent as JSON.'),
-    times: s.whole('How often it is sent. The last response counts.', {
-      minimum: 1,
-      maximum: 1000,
-      default: 1
-    }),
-    answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
-    status: s.may.whole('The expected status.', { minimum: 100, maximum: 599 }),
-    code: s.may.text('The expected error code.', { names: 'error code' }),
-    upstream: s.may.upstreamName('The upstream that gets it.'),
-    upstreamPath: s.may.text('The path and query that it gets.', {
-      pattern: '^/[!-~]*$',
-      expected: 'a path'
-    }),
-    response: s.may.anything(
-      'The expected body, or some of its members. Lists are compared whole.',
-      { examples: [{ data: [{ id: '7' }] }] }
-    )
-  },
-  'One case.'
-)
+const expectation = s.closed('One case.', {
+  request: s.text('The method and the path, with `server.mount`, encoded.', {
+    pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
+    expected: 'a method and a path, such as GET /api/orders?page=2'
+  }),
+  roles: s.may.someOf('The user’s roles. Without it: not signed in.', s.text(), { minItems: 0 }),
+  headers: s.pairs('The request’s headers.', Type.String()),
+  body: s.may.anything('The request’s body. It is sent as JSON.'),
+  times: s.count('How often it is sent. The last counts.', { maximum: 1000, default: 1 }),
+  answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
+  status: s.may.status('The expected status.'),
+  code: s.may.text('The expected error code.', { names: 'error code' }),
+  upstream: s.may.upstreamName('The upstream that gets it.'),
+  upstreamPath: s.may.text('The path and query that it gets.', {
+    pattern: '^/[!-~]*$',
+    expected: 'a path'
+  }),
+  response: s.may.anything('The expected body, or some of its members. Lists are compared whole.', {
+    examples: [{ data: [{ id: '7' }] }]
+  })
+})
 
 const expectSchema = s.named(
+  'Tests of this config. One that fails refuses it, at `check`, starts and reloads. Upstreams ' +
+    'are stand-ins, stores empty, and sign-ins refused.',
   expectation,
-  'Tests of this config, which `check`, starts and reloads run; one that fails refuses it. ' +
-    'Upstreams record the request, stores are empty, and sign-ins are refused.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 
 export type Expectation = Static<typeof expectation>
 
-export const routesSchema = s.closed(
-  {
-    upstreams: s.named(upstream, 'The back-ends, by name.'),
-    endpoints,
-    aliases: Type.Record(
-      Type.String({ pattern: s.publicTemplate.pattern }),
-      s.publicPathTemplate('The path of a route or endpoint.'),
-      {
-        default: {},
-        keysExpected: s.publicTemplate.expected,
-        description: 'More public paths of a route or endpoint.',
-        examples: [{ '/api/currentUser': '/api/account/profile' }]
-      }
-    ),
-    routes: s.named(route, 'By name, for logs, metrics and limits.'),
-    permissions: s.pairs(
-      s.list(s.anyText, 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers. They open no route.',
-      { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
-    ),
-    paging: consolePaging,
-    shapes: shapesSchema,
-    expect: expectSchema
-  },
-  'Upstreams, routes and shapes. A change takes effect without a restart.',
-  { title: 'routes.yaml' }
-)
+export const routesSchema = s.closed('Upstreams, routes, shapes. A change needs no restart.', {
+  upstreams: s.named('The back-ends, by name.', upstream),
+  endpoints,
+  aliases: s.byPath('More public paths of a route or endpoint.', s.publicPathTemplate(), {
+    keysExpected: s.publicTemplate.expected,
+    examples: [{ '/api/currentUser': '/api/account/profile' }]
+  }),
+  routes: s.named('By name, for logs, metrics and limits.', route),
+  permissions: s.pairs(
+    'The permissions of each role, for `{permissions}` in answers. They open no route.',
+    s.list('Of the role.', s.text()),
+    { examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
+  ),
+  paging: consolePaging,
+  shapes: shapesSchema,
+  expect: expectSchema
+})
 
 /** The form of a credential, and its source; without `from` the only source that has one. */
 export function credentialOf(
@@ -155,7 +111,6 @@ export function credentialOf(
   return { ...written, hasOwnToken: (written.exchange ?? written.jwt) !== undefined }
 }
 
-/** The header that carries a token in this form; undefined where none does. */
 export function tokenHeaderOf(as: string): string | undefined {
   if (as === 'bearer') return 'authorization'
   return as.startsWith('header:') ? as.slice('header:'.length) : undefined

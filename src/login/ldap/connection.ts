@@ -10,7 +10,6 @@ export interface Server {
   readonly withinMs: number
 }
 
-/** Of all that one connection reads. */
 const maxBytes = 256 * 1024
 /** The library's parser goes one call deeper for each message of a chunk; TLS has such chunks. */
 const chunkBytes = 16 * 1024

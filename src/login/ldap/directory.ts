@@ -21,9 +21,8 @@ const groupName = 'cn'
 const guid = 'objectGUID'
 
 /**
- * Constraint violation (too many failures), no such object, inappropriate authentication (no
- * password), invalid credentials, unwilling to perform (disabled): RFC 4511 A.1. Other results do
- * not judge the password.
+ * RFC 4511 A.1: too many failures, no such object, no password, invalid credentials, disabled.
+ * Other results do not judge the password.
  */
 const refusing = new Set([19, 32, 48, 49, 53])
 
@@ -138,7 +137,6 @@ async function rolesOf(client: Client, { bind, groups }: LdapConfig, user: User)
   // The connection may be the user's.
   await client.bind(bind.dn, bind.password)
   const { base, member: attribute, nested, roles } = groups
-  /** Names by distinguished names. */
   const found = new Map<string, string | undefined>()
   let members = [attribute.toLowerCase() === 'memberuid' ? user.identity.username : user.dn]
   while (members.length > 0) {

@@ -41,7 +41,6 @@ export async function readLogout(source: string, provider: Provider, token: stri
   return { name: providerName(source, iss, 'sub', sub), issuedAt: iat, id }
 }
 
-/** @throws GatewayError `request.malformed` */
 function refuse(reason: unknown): never {
   const cause = reason instanceof Error ? reason : new Error(`The logout token: ${String(reason)}`)
   throw new GatewayError('request.malformed', { message: 'This is no valid logout token.', cause })

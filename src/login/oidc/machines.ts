@@ -1,7 +1,7 @@
 /** Access tokens of machines in the place of keys for scripts (RFC 6749 §4.4). */
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { isBlockOf } from '../../session/blocked-users.ts'
+import { blocksIn, isBlockOf } from '../../session/blocked-users.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { keyOf, type Live, publicId, userDigest } from '../../session/types.ts'
 import { identityOf } from './claims.ts'
@@ -23,7 +23,7 @@ export function createTokenReader(
     const claims = await provider.verify(token, { audience, requiredClaims: ['exp'] }).catch(refuse)
     const identity = identityOf(claims, config)
     const user = { source: name, id: identity.id, username: identity.username }
-    if ((await sessions.store.blocked()).some(block => isBlockOf(block)(user))) {
+    if ((await blocksIn(sessions.store)).some(block => isBlockOf(block)(user))) {
       throw new GatewayError('login.blocked-by-operator')
     }
     const key = keyOf(userDigest(user) + token)

@@ -1,5 +1,4 @@
 /** An OpenID provider: what it publishes, its keys, and calls that are bounded in time and size. */
-import { hash } from 'node:crypto'
 import type { createRemoteJWKSet, JWTPayload, JWTVerifyOptions } from 'jose'
 import type * as client from 'openid-client'
 import { BoundedMap } from '../../bounded-map.ts'
@@ -32,7 +31,7 @@ const providers = new BoundedMap<Provider>(100)
 /** It outlives reloads, so that nothing is read again for one. */
 export function providerOf(config: ProviderConfig): Provider {
   const { issuer, clientId, clientSecret } = config
-  const name = hash('sha256', JSON.stringify([issuer, clientId, clientSecret]))
+  const name = JSON.stringify([issuer, clientId, clientSecret])
   const provider = providers.get(name) ?? new Provider(config)
   providers.set(name, provider)
   return provider

@@ -105,17 +105,13 @@ export class OidcSource implements CredentialSource {
       const failure = toProviderError(error)
       const { code } = error as { readonly code?: string }
       const isOfOthers = code === 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'
-      // The refresh token is spent. Another issuer, or other clients' tokens, stay so (OpenID Connect
-      // Core 1.0 §12.2).
+      // The refresh token is spent, and another issuer, or other clients' tokens, stay so.
       if (failure.code === 'login.refused' || isOfOthers) return undefined
       throw failure
     }
   }
 
-  /**
-   * Without an ID token, or UserInfo, what they would tell stays. openid-client compares neither
-   * issuer nor subject (OpenID Connect Core 1.0 §12.2).
-   */
+  /** openid-client compares neither issuer nor subject (OpenID Connect Core 1.0 §12.2). */
   async #renewed(tokens: Tokens, former: Session, old: JWTPayload): Promise<Renewed | undefined> {
     const credential = credentialOf(tokens, former.credential)
     try {

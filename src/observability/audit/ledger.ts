@@ -44,7 +44,6 @@ const retryMs = 1000
 /** While it is written: a file of its own, or lines among those of a log. */
 class Chain {
   readonly name: string
-  /** Of its last line. */
   mac = ''
   readonly #place: Place
   readonly #key: KeyObject
@@ -110,7 +109,6 @@ class Chain {
 }
 
 export class Ledger {
-  /** Why it cannot be written; since when, in milliseconds since the epoch. */
   failing: { readonly reason: string; readonly since: number } | undefined
   headFailing: string | undefined
   lost = 0
@@ -120,7 +118,6 @@ export class Ledger {
   #mustSync = false
   /** Undefined before its first line, and after its last. */
   #chain: Chain | undefined
-  /** The chain that was written to last. */
   #last: Chain | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
@@ -220,7 +217,6 @@ export class Ledger {
     if (batch.length > 0 && chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
   }
 
-  /** The next line begins another one. */
   async #end(chain: Chain): Promise<void> {
     await chain.write([factOf({ kind: 'closed' })])
     this.#chain = undefined

@@ -39,7 +39,6 @@ export function factOf(fact: object): Fact {
   return { at: new Date().toISOString(), json }
 }
 
-/** For JSON: texts are cut, and so are the lists of fields and details. */
 function bounded(name: string, value: unknown): unknown {
   if (typeof value === 'string') return cut(value)
   if (typeof value !== 'object' || value === null) return value

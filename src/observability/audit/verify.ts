@@ -16,7 +16,6 @@ export interface Report {
   chains: number
   lines: number
   lost: number
-  /** ISO 8601, of the first and the last line. */
   since?: string
   until?: string
   readonly findings: Finding[]
@@ -61,7 +60,6 @@ const elsewhere = 'is not here: a replica with another folder wrote it, or it wa
 const noEnd = 'has no end: it is still written, or its process crashed'
 const changed = 'this line was changed, or one before it is missing or was added'
 
-/** `run` @throws what the file system throws. */
 export class Verification {
   readonly #options: Options
   readonly #chains = new Map<string, Chain>()

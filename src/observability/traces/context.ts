@@ -43,7 +43,6 @@ export function contextOf(
     sampled,
     /** Whether the gateway records its own spans of it. */
     isRecorded: sampled && isRecording,
-    /** Whether log lines have its id: somebody records it. */
     isLogged: sampled && (isRecording || parent !== undefined),
     /** `tracestate` for upstreams, which read it: the gateway does not. */
     state: isPassed ? states : undefined

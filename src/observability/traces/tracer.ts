@@ -22,7 +22,6 @@ const defaultSampler: Sampler = { ratio: 1, followsCaller: true }
 /** Less than the time that the end of a process has after its drain. */
 const flushMs = 2000
 
-/** @param exporting undefined where no collector is named */
 function createTracer(sampler?: Sampler, exporting?: ReturnType<typeof openExport>) {
   return {
     /** The context of a request that begins; undefined where traces are turned off. */

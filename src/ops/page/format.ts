@@ -1,5 +1,5 @@
 /** Numbers and times as people read them. Times are UTC: all operators see the same. */
-import { timeUnits } from '../../observability/request-story.ts'
+import { duration as inUnits } from '../../observability/request-story.ts'
 
 const digits = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
@@ -12,9 +12,7 @@ export function percent(share: number | null | undefined): string {
 }
 
 export function duration(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined) return '–'
-  const [size, unit] = timeUnits.find(([each]) => ms >= each) ?? [1, 'ms']
-  return `${number(ms / size)}\u00a0${unit}`
+  return ms === null || ms === undefined ? '–' : inUnits(ms).replace(' ', '\u00a0')
 }
 
 /** `14:03:22`, with the date where that is another than today's. */

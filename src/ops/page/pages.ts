@@ -24,7 +24,7 @@ import { usersView } from './users.ts'
 const callersShown = 5
 
 const limitColumns: ReadonlyArray<Column<LimitRow>> = [
-  ['Limit', '', ({ limit, by }) => html`${limit} <small>by ${[by].flat().join(', ')}</small>`],
+  ['Limit', '', ({ limit, by }) => html`${limit} <small>by ${by}</small>`],
   ['Mode', 'extra', ({ mode }) => pill(mode === 'enforce' ? 'ok' : 'plain', mode)],
   ['Number', 'number', ({ max, windowMs }) => `${number(max)} in ${duration(windowMs)}`],
   ['This hour', 'number', ({ hour }) => number(hour?.used)],

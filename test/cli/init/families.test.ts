@@ -1,8 +1,7 @@
 /** `init` against a back-end of each family's habits: the written folder signs in and lists. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import type { BackendSpec } from '../../consoles/backend.ts'
+import t from 'tap'
 import { backends } from '../../consoles/backends.ts'
 import { ruoyi } from '../../consoles/backends/ruoyi.ts'
 import { admin, startBackend } from '../../consoles/server.ts'
@@ -23,45 +22,35 @@ const told: Readonly<Record<string, Told>> = {
   'yudao': { more: ['--header', 'tenant-id: 1', '--user-path', profile] },
   'strapi': { fields: 'identifier,password' },
   'directus': { fields: 'email,password', user: 'admin@example.com' },
-  'json-api': {
-    fields: 'username,password,grant_type=password',
-    more: ['--login-format', 'form']
-  }
+  'json-api': { fields: 'username,password,grant_type=password', more: ['--login-format', 'form'] }
 }
 
-for (const spec of backends) {
-  t.test(`the folder for a back-end of ${spec.name} signs in and lists`, t =>
-    tryFamily(t, spec, told[spec.name])
-  )
-}
-
-async function tryFamily(
-  t: Test,
-  family: BackendSpec,
-  { fields = 'username,password', user = username, more = [] }: Told = {}
-) {
-  const { url, calls } = await startBackend(t.after, family)
-  const route = ['--route', `/api/items=${family.list.path}`]
-  const path = family.signIn.at.replace('POST ', '')
-  const login = ['--login-path', path, '--login-fields', fields, '--user', user]
-  const words = ['--backend-url', url, ...login, ...more, ...route]
-  const { code, out, err, folder, everything } = await runInit(t.after, words, password)
-  t.same({ code, err }, { code: 0, err: '' }, out)
-  t.match(await run(['check', '--config', folder]), { code: 0 })
-  t.ok(calls.length <= 40, `${calls.length} requests`)
-  t.ok(
-    calls.every(call => call.method === 'GET' || /login|token|logout|auth/.test(call.path)),
-    'besides sign-in and sign-out only GET is called'
-  )
-  t.equal(calls.filter(call => call.body.includes(password)).length, 1, 'one sign-in')
-  const secrets = new Set(calls.flatMap(({ token }) => token ?? []))
-  for (const value of [...secrets, password, 'Notice 1', admin.name]) {
-    if (value !== 'made-up-0123456789') t.notOk(everything.includes(value), `${value} is written`)
-  }
-  const gateway = await gatewayOn(t.after, folder)
-  const signedIn = await signInAndGet(gateway, { username: user, password }, '/api/items')
-  t.match(signedIn, { status: 200, list: { success: true, total: Number } })
-  t.match(JSON.stringify(signedIn.list.data[0]), 'Notice 1')
+for (const family of backends) {
+  t.test(`the folder for a back-end of ${family.name} signs in and lists`, async t => {
+    const { fields = 'username,password', user = username, more = [] } = told[family.name] ?? {}
+    const { url, calls } = await startBackend(t.after, family)
+    const route = ['--route', `/api/items=${family.list.path}`]
+    const path = family.signIn.at.replace('POST ', '')
+    const login = ['--login-path', path, '--login-fields', fields, '--user', user]
+    const words = ['--backend-url', url, ...login, ...more, ...route]
+    const { code, out, err, folder, everything } = await runInit(t.after, words, password)
+    t.same({ code, err }, { code: 0, err: '' }, out)
+    t.match(await run(['check', '--config', folder]), { code: 0 })
+    t.ok(calls.length <= 40, `${calls.length} requests`)
+    t.ok(
+      calls.every(call => call.method === 'GET' || /login|token|logout|auth/.test(call.path)),
+      'besides sign-in and sign-out only GET is called'
+    )
+    t.equal(calls.filter(call => call.body.includes(password)).length, 1, 'one sign-in')
+    const secrets = new Set(calls.flatMap(({ token }) => token ?? []))
+    for (const value of [...secrets, password, 'Notice 1', admin.name]) {
+      if (value !== 'made-up-0123456789') t.notOk(everything.includes(value), `${value} is written`)
+    }
+    const gateway = await gatewayOn(t.after, folder)
+    const signedIn = await signInAndGet(gateway, { username: user, password }, '/api/items')
+    t.match(signedIn, { status: 200, list: { success: true, total: Number } })
+    t.match(JSON.stringify(signedIn.list.data[0]), 'Notice 1')
+  })
 }
 
 for (const [title, console, signIn, query, shown] of [

@@ -1,10 +1,19 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { createBackend } from '../../../examples/backend/server.ts'
 import { run } from '../../support/command.ts'
-import { drawTerminal, pictureFile, recordInit } from '../../support/init-recording.ts'
 import { askedInit, gatewayOn, newFolder, runInit, signInAndGet } from '../../support/init.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
 const password = 'ant.design'
@@ -65,6 +74,7 @@ t.test('the password goes nowhere but to the sign-in that was named', async t =>
   const ran = await runInit(t.after, ['--backend-url', missing.url, ...account], password)
   t.match(ran, { code: 0, err: /\/auth\/login is no sign-in.*has not been sent/ })
   for (const { body } of [...moved.seen, ...missing.seen]) t.notOk(body.includes(password))
+  const asked = missing.seen.length
   for (const [words, code, err] of [
     [['--backend-url', 'http://backend.example', ...account], 1, /over plain http, readable/],
     [['--backend-url', missing.url], 2, /no terminal to ask: name it with --login-path/],
@@ -74,12 +84,31 @@ t.test('the password goes nowhere but to the sign-in that was named', async t =>
       2,
       /--backend-url: an http:.. or https:.. address/
     ],
-    [['--backend-url', missing.url, '--header', 'X_Site: 1'], 2, /digits and dashes/]
+    [['--backend-url', missing.url, '--header', 'X_Site: 1'], 2, /digits and dashes/],
+    [
+      ['--backend-url', missing.url, ...account, '--user-path', 'me'],
+      1,
+      /from\.path: .*found "me"/
+    ],
+    [
+      ['--backend-url', missing.url, ...account, '--logout-path', 'PUT /logout'],
+      1,
+      /logout\.method: .*found "PUT"/
+    ],
+    [
+      ['--backend-url', missing.url, ...account, '--token-header', 'Cookie'],
+      1,
+      /credential: "cookie" is set by the gateway itself/
+    ]
   ] as const) {
     const refused = await runInit(t.after, words, password)
     t.match(refused, { code, err })
     t.notOk(existsSync(refused.folder) || refused.everything.includes(password))
   }
+  t.equal(missing.seen.length, asked, 'what no config can have is said before anything is asked')
+  const words = ['--backend-url', missing.url, '--user', 'dora', '--login-path', '/graphql']
+  t.match(await runInit(t.after, words, password), { code: 0, err: /by GraphQL is not found out/ })
+  t.equal(missing.seen.length, asked)
 })
 
 t.test('a back-end that does not answer: the folder starts, and says what is left', async t => {
@@ -136,18 +165,47 @@ t.test('a secret that would stand in a file is not written; a word is no secret'
 })
 
 t.test('a route that the config cannot have is left out, and the folder starts', async t => {
-  const clash = ['--route', '/orders', '--route', '/api/account/profile=/me']
-  const { words } = await withFile(t, [], ...clash)
+  const clash = ['/orders', '/orders/{id}', '/api/account/profile=/me']
+  const { words } = await withFile(t, [], ...clash.flatMap(path => ['--route', path]))
   const { code, out, folder } = await runInit(t.after, words, password)
-  t.match({ code, out }, { code: 0, out: /TODO GET \/me is left out: / })
+  t.match({ code, out }, { code: 0, out: /GET \/orders\/{id} is left out: .*GET \/me is left/s })
   t.equal((await (await gatewayOn(t.after, folder)).call('/api/orders')).status, 401)
 })
 
-t.test('at a terminal all is asked for, as the picture of README shows it', async t => {
-  // node test/support/init-recording.ts draws it.
-  const lines = await recordInit()
-  t.equal(drawTerminal(lines), readFileSync(pictureFile, 'utf8'))
-  t.notMatch(lines.join(), password)
+t.test('at a terminal all is asked for, as the picture of getting started shows it', async t => {
+  const backend = createBackend({ port: 0 })
+  t.after(() => backend.close())
+  const url = await backend.listen()
+  // A long path would be broken.
+  const place = temporaryFolder()
+  cpSync('examples/console', join(place, 'dist'), { recursive: true })
+  const answers = [
+    ['The console: ', join(place, 'dist')],
+    ['Its preset', ''],
+    ['URL of the back-end', url],
+    ['GET paths', '/orders'],
+    ['Preset of the back-end', ''],
+    ['Who vouches', ''],
+    ['Path of its sign-in', '/auth/login'],
+    ['Members of its body', 'login,secret'],
+    ['Its format', ''],
+    ['An account', 'dora'],
+    ['Its password', password],
+    ['Write the files', 'y']
+  ] as const
+  const { shown } = await askedInit(join(place, 'shop'), [], answers)
+  t.notMatch(shown, password)
+  const plain = (text: string) => stripVTControlCharacters(text).replaceAll(/\s+/g, ' ')
+  let printed = plain(shown).replaceAll(url, 'http://127.0.0.1:9001').replaceAll(`${place}/`, '')
+  const picture = readFileSync('docs/images/init.svg', 'utf8').matchAll(/<text .*>(.*)<\/text>/g)
+  const [command, ...lines] = Array.from(picture, ([, text = '']) => plain(text))
+  t.equal(command, '$ npx console-gateway init shop')
+  t.equal(lines.filter(line => line.startsWith('◇')).length, answers.length)
+  // What was typed is printed again and again before.
+  for (const line of lines) {
+    t.ok(printed.includes(line), line)
+    printed = printed.slice(printed.indexOf(line) + line.length)
+  }
 })
 
 t.test('after a wrong answer the others are kept; a header may be an option', async t => {

@@ -60,3 +60,19 @@ t.test('a list of 1 MB, with its total in a header; no data and a wrong call', a
   const err = /GET \/x gave no data: no response \(ECONNREFUSED\)/
   t.match(await add('GET', '/x'), { code: 1, err })
 })
+
+t.test('an answer under status 200 whose code is not that of a success is no data', async t => {
+  const user = { id: 5, username }
+  const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
+    const isIn = url === '/login' && body.includes(username)
+    const value = isIn ? { code: '0000', user } : { code: 'E4010', msg: 'Sign in.', data: [] }
+    response.end(JSON.stringify(value))
+  })
+  const words = ['--backend-url', backend.url, '--login-path', '/login', '--user', username]
+  const { folder } = await runInit(t.after, words, password)
+  const add = ['routes', 'add', 'GET', '/orders', '--user', username, '-c', folder]
+  t.match(await run(add, { input: password }), {
+    code: 1,
+    err: 'GET /orders gave no data: status 200, code E4010.'
+  })
+})

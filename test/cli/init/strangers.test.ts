@@ -27,7 +27,7 @@ interface Stranger {
   /** Whether a request carries the credential. */
   readonly isIn?: (headers: IncomingHttpHeaders) => boolean
   /** What a POST needs, else it is 419. */
-  readonly mustHave?: (headers: IncomingHttpHeaders) => boolean
+  readonly mustHave?: (headers: IncomingHttpHeaders, seen: Seen) => boolean
   readonly granted?: Answer
   readonly refused?: Answer
   readonly calls?: Readonly<Record<string, Answer | 'silence'>>
@@ -39,6 +39,8 @@ interface Stranger {
   /** Of the profile. */
   readonly user?: object
   readonly signOut?: string
+  /** To a wrong password, in the console. */
+  readonly message?: string
   /** What is left to do. */
   readonly notes: readonly RegExp[]
 }
@@ -48,6 +50,8 @@ const page404 = { status: 404, html: '<h1>Not found</h1>' }
 const own = (status: number) => ({ status, json: { err: { id: 'E1', text: 'No.' } } })
 const coded = (code: number, data: unknown) => ({ json: { code, msg: 'text', data } })
 const bearer = ({ authorization }: IncomingHttpHeaders) => authorization === `Bearer ${token}`
+
+let count = 0
 
 const form: Stranger = {
   options: '--login-format form --user-path /me --route /orders',
@@ -60,7 +64,12 @@ const form: Stranger = {
     'GET /orders': { json: rows },
     'POST /logout': { status: 302, headers: { location: '/login?logout' } }
   },
-  out: { status: 302, headers: { location: '/login' } },
+  out: {
+    status: 302,
+    get headers() {
+      return { location: `/login?next=${++count}` }
+    }
+  },
   list,
   user: { id: '5' },
   signOut: 'POST /logout',
@@ -171,6 +180,68 @@ const strangers: Readonly<Record<string, Stranger>> = {
     user: { id: '9007199254740993' },
     notes: [/`logout`/]
   },
+  'a query, a body of objects and a list of texts as error, as of Rails': {
+    options: '--login-fields user.email,user.password --route /orders',
+    signIn: '/users/sign_in?by=mail',
+    isIn: bearer,
+    mustHave: (_, { body }) => !body.includes('dora') || body.includes('{"user":{"email":'),
+    granted: {
+      json: { data: { id: 5, email: 'dora' } },
+      headers: { authorization: `Bearer ${token}` }
+    },
+    refused: { status: 401, json: { errors: ['Wrong password.'] } },
+    calls: {
+      'DELETE /users/sign_out': { status: 204 },
+      'GET /orders': { json: { orders: rows, pagination: { count: 57 } } }
+    },
+    list: { data: rows, total: 57 },
+    user: { id: '5' },
+    signOut: 'DELETE /users/sign_out',
+    message: 'Wrong password.',
+    notes: [/`roles`/]
+  },
+  'words as codes, and the token in the place of data': {
+    options: '--route /orders',
+    signIn: '/api/signin',
+    isIn: ({ satoken }) => satoken === token,
+    granted: { json: { status: 'SUCCESS', info: '', data: token } },
+    refused: { json: { status: 'LOGIN_FAILED', info: 'Wrong password.' } },
+    calls: {
+      'POST /api/signout': { json: { status: 'SUCCESS' } },
+      'GET /api/info': {
+        json: { status: 'SUCCESS', data: { uid: 5, username: 'dora', role: 'x' } }
+      },
+      'GET /orders': { json: { status: 'SUCCESS', data: rows, count: 57 } }
+    },
+    out: { json: { status: 'NOT_SIGNED_IN', info: 'No.' } },
+    list: { data: rows, total: 57 },
+    user: { id: '5' },
+    signOut: 'POST /api/signout',
+    message: 'Wrong password.',
+    notes: []
+  },
+  'states that are no codes': {
+    options: '--route /orders',
+    signIn: '/auth/login',
+    isIn: bearer,
+    granted: { json: { token } },
+    refused: { status: 401, json: { message: 'No.' } },
+    calls: {
+      'GET /auth/profile': {
+        get json() {
+          return { sub: 5, username: 'dora', role: 'x', status: ++count }
+        }
+      },
+      'GET /orders': {
+        get json() {
+          return { state: ++count, docs: rows, totalDocs: 57 }
+        }
+      }
+    },
+    list: { data: rows, total: 57 },
+    user: { id: '5' },
+    notes: [/`logout`/]
+  },
   'a list that does not answer': {
     options: '--route /fast --route /slow',
     signIn: '/login',
@@ -202,7 +273,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
 function answerOf(stranger: Stranger, call: string, seen: Seen, isIn: boolean): Answer | 'silence' {
   const { signIn, granted, refused, calls = {}, out, unknown, mustHave = () => true } = stranger
   const no = { status: 401, json: { error: 'No.' } }
-  if (call.startsWith('POST') && !mustHave(seen.headers)) return { ...no, status: 419 }
+  if (call.startsWith('POST') && !mustHave(seen.headers, seen)) return { ...no, status: 419 }
   if (call === `POST ${signIn}`) return (isRight(seen) ? granted : undefined) ?? refused ?? no
   const answer = calls[call] ?? unknown
   if (answer === undefined) return page404
@@ -215,7 +286,7 @@ for (const [title, stranger] of Object.entries(strangers)) {
     const { options, signIn, isIn, signOut, notes } = stranger
     let isOver = false
     const backend = await testUpstream(t.after, (_request, response, seen) => {
-      const call = `${seen.method} ${new URL(seen.url, 'http://back-end').pathname}`
+      const call = `${seen.method} ${seen.url}`
       isOver = call === signOut || (isOver && !isRight(seen))
       const answer = answerOf(stranger, call, seen, !isOver && isIn?.(seen.headers) === true)
       if (answer === 'silence') return
@@ -242,10 +313,17 @@ for (const [title, stranger] of Object.entries(strangers)) {
     const path = publicPath(options)
     t.equal((await gateway.call(path)).status, 401)
     if (stranger.list === undefined) return
+    const wrong = { ...account, password: 'wrong' }
+    const refused = await gateway.call('/api/auth/admin/login', { json: wrong })
+    t.match(refused, { status: 401, json: { message: stranger.message ?? String } })
     const signedIn = await signInAndGet(gateway, account, path)
     t.match(signedIn, { status: 200, list: stranger.list })
     const profile = await gateway.call('/api/account/profile', { cookie: signedIn.cookie })
     t.match(profile.json.data, stranger.user ?? {})
+    if (signOut === undefined || notes.some(({ source }) => source.includes('Ended'))) return
+    isOver = true
+    const ended = await gateway.call(path, { cookie: signedIn.cookie })
+    t.match(ended.json, { errorCode: 'session.upstream' })
   })
 }
 

@@ -42,15 +42,13 @@ t.test('every preset, and every pair of them, has no fault', async t => {
   }
 })
 
-t.test('a name that is none, and an address that is missing, are faults at their line', async t => {
-  const [name, backend, ...others] = faultsIn(
-    folderOf('log: {}\nextends: ant-design-por\nbackend: 5\n')
-  )
-  t.match(name, /^gateway\.yaml:2 extends: expected one of .* Did you mean "ant-design-pro"\?$/)
-  t.match(backend, /^gateway\.yaml:3 backend: expected one of /)
-  t.same(others, [])
-  const missing = faultsIn(folderOf('backend: drf'))
-  t.match(missing, [/^routes\.yaml:1 upstreams\.backend\.url: is missing/])
+t.test('a catch-all beside a preset warns of no route of the preset (C4)', async t => {
+  const all = 'routes: { all: { path: "/*", upstream: backend, methods: [GET, POST] } }'
+  for (const name of presetsOfKind('console')) {
+    const faults = faultsOf(folderOf(`extends: ${name}`, `${withUpstream}\n${all}`))
+    const ofRoutes = faults.filter(fault => fault.includes(' routes.'))
+    t.same(ofRoutes, [], name)
+  }
 })
 
 t.test('the folder wins over the back-end’s preset, and that over the console’s', async t => {

@@ -18,7 +18,7 @@ import { hashOf } from '../../support/users.ts'
 type Schema = Record<string, unknown>
 type Operation = Record<string, any>
 
-const gateway = await testGateway(t.after)
+const gateway = await testGateway(t.teardown)
 const cookie = await gateway.signIn()
 
 /** No member of an answer stands outside of its schema. */
@@ -187,6 +187,8 @@ t.test('with 100,000 users in Redis no page and no search holds the loop for 10 
   t.match(await list(gateway, 'size=1'), { sessions: { length: 1 }, isWhole: false })
   t.same(namesIn(await list(gateway, 'search=LERK49')), ['clerk49'], 'among all')
   t.same(namesIn(await list(gateway, 'user=clerk7')), ['clerk7'])
+  const byId = await list(gateway, 'user=clerk7&by=id')
+  t.same(namesIn(byId), ['clerk7'], 'a name stands for an id that the file lacks')
   for (const place of ['/ops/api/sessions', '/ops/users']) {
     for (const query of ['', '?search=clerk', '?search=user', '?search=nobody']) {
       const ms = await stretchOf(async () => await (await gateway.ops(place + query)).text())
@@ -194,5 +196,3 @@ t.test('with 100,000 users in Redis no page and no search holds the loop for 10 
     }
   }
 })
-
-t.end()

@@ -11,7 +11,7 @@ import { testRedis } from '../../support/redis.ts'
 
 const ops = { role: 'admin' }
 const me = '/ops/api/me'
-const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
+const { opsUrl } = await testGateway(t.teardown, { gateway: { ops } })
 
 /** What a client gets that sends a byte each half second, and when the connection is closed. */
 async function drip(start: string, more = 'a') {
@@ -76,5 +76,3 @@ t.test('what somebody plants in Redis makes nobody an operator', async t => {
   ]
   for (const each of forged) t.equal(await statusOf(each), 401, each)
 })
-
-t.end()

@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { run, start } from '../../support/command.ts'
+import { run } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
+import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { standstill } from '../../support/machine.ts'
 import { askOps } from '../../support/ops.ts'
 import { testRedis } from '../../support/redis.ts'
@@ -20,13 +21,13 @@ interface Shown {
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 const path = '/ops/api/maintenance'
 const names = ['orders', 'news', 'stock']
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 const route = { access: 'public', methods: ['GET', 'POST'] }
 const files = {
   backend: backend.url,
   routes: { routes: { orders: route, news: route, stock: {} } }
 }
-const gateway = await testGateway(t.after, files)
+const gateway = await testGateway(t.teardown, files)
 const { call, opsJson } = gateway
 const cookie = await gateway.signIn()
 const bobs = await gateway.signIn('bob')
@@ -181,10 +182,9 @@ t.test('case U3: begun at two replicas at once, it holds at both, and after a re
   const folder = await configFolder({ ...files, redis })
   const here = await testGateway(t.after, folder)
   const startAnother = async () => {
-    const running = start(t.after, folder)
-    const urls = await running.listens()
-    await until('ready', async () => (await fetch(`${urls.opsUrl}/readyz`)).status === 200)
-    return { ...running, ...urls }
+    const started = await startGatewayProcess(t.after, folder)
+    await started.ready()
+    return started
   }
   let there = await startAnother()
   const areClosed = async (expected: readonly string[]) => {
@@ -209,13 +209,10 @@ t.test('case U3: begun at two replicas at once, it holds at both, and after a re
   const ms = performance.now() - begunAt
   t.ok(ms < 1500 + stoodStillMs(), `${Math.round(ms)} ms`)
 
-  there.signal('SIGKILL')
-  await there.ended
+  await there.kill()
   there = await startAnother()
   const restarted = await fetch(`${there.url}/api/orders`)
   t.equal(restarted.status, 503, 'after a restart')
   await askOps(there.opsUrl, `${path}/end`, { json: { routes: ['orders'] } })
   await areClosed(['news'])
 })
-
-t.end()

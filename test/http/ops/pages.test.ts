@@ -17,9 +17,9 @@ const paths = ['', 'requests', 'users', 'limits', 'config', 'maintenance'].map(
 )
 const pageOfBob = '/ops/users?user=2&source=users-file'
 const hostile = '"><script>alert(1)</script>'
-const good = await testUpstream(t.after, json(200, { ok: 1 }))
-const bad = await testUpstream(t.after, json(500, {}))
-const gateway = await testGateway(t.after, {
+const good = await testUpstream(t.teardown, json(200, { ok: 1 }))
+const bad = await testUpstream(t.teardown, json(500, {}))
+const gateway = await testGateway(t.teardown, {
   gateway: { ops, audit },
   routes: {
     upstreams: { good: { url: good.url }, bad: { url: bad.url } },
@@ -303,5 +303,3 @@ t.test('what needs attention stands on each page: upstream, sign-in, replicas, R
   t.equal(status, 503, 'a sign-out that other replicas cannot know')
   t.equal((await signedIn.call('/ops/api/me')).status, 401, 'it holds here')
 })
-
-t.end()

@@ -63,7 +63,7 @@ const queries: ReadonlyArray<readonly [message: RegExp | undefined, ...targets: 
   [undefined, 'requests?last=500', 'requests?id=some-id']
 ]
 
-const gateway = await testGateway(t.after)
+const gateway = await testGateway(t.teardown)
 
 t.test('operators’ requests are taken, or refused with what to say instead', async t => {
   const isAnswered = async (asked: Promise<Response>, error: RegExp | undefined, title: string) => {
@@ -88,5 +88,3 @@ t.test('operators’ requests are taken, or refused with what to say instead', a
   await isAnswered(gateway.ops('/ops/api/reload', withoutBody), undefined, 'no body')
   await isAnswered(gateway.ops('/ops/api/lockouts/lift', withoutBody), either, 'no body')
 })
-
-t.end()

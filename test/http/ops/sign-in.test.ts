@@ -21,7 +21,7 @@ async function post(opsUrl: string, fields: Record<string, string>, path = '/ops
 const statusAt = async (opsUrl: string, cookie: string | undefined) =>
   (await callOps(opsUrl, me, { headers: { cookie } })).status
 
-const shared = await testGateway(t.after, withRole)
+const shared = await testGateway(t.teardown, withRole)
 
 t.test('a user of a users file with ops.role signs in, sees, acts and signs out', async t => {
   const { opsUrl, log, signIn } = shared
@@ -302,5 +302,3 @@ t.test('a provider or a Redis that is away', async t => {
   await redis.kill()
   t.equal((await comeBack(next)).status, 303, 'operators get in without Redis')
 })
-
-t.end()

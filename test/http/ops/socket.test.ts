@@ -5,8 +5,9 @@ import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { run, runProcess, start } from '../../support/command.ts'
+import { run, runProcess } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
+import { startGatewayProcess } from '../../support/gateway-process.ts'
 import { callOps } from '../../support/operator.ts'
 import { testRedis } from '../../support/redis.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -68,10 +69,8 @@ t.test('what several processes share in Redis is listed and ended once', async t
 
 t.test('a socket that a killed process left is removed by the next', async t => {
   const { sockets, folder, command, begin } = await place(t)
-  const killed = start(t.after, folder)
-  await killed.says('listening on')
-  killed.signal('SIGKILL')
-  await killed.ended
+  const { kill } = await startGatewayProcess(t.after, folder)
+  await kill()
   const [left = ''] = readdirSync(sockets)
   t.match(await command('status'), { code: 1, err: /No gateway/ })
   await begin()

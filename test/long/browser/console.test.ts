@@ -1,7 +1,7 @@
 /** The example console, as the demo serves it, in a real browser. */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { signIn, visit } from '../../browser/visit.ts'
+import { shows, signIn, visit } from '../../browser/visit.ts'
 import { testBrowser } from '../../support/chromium.ts'
 import { testDemo } from '../../support/demo.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -9,9 +9,6 @@ import { testUpstream } from '../../support/upstream.ts'
 const browser = await testBrowser(t.teardown)
 const demo = await testDemo(t.teardown)
 const { url } = demo
-
-const shows = async (page: Page, testId: string, hasText: string | RegExp) =>
-  await page.getByTestId(testId).filter({ hasText }).waitFor()
 
 /** Somebody new, who signs in. */
 async function visitor(t: Test, username: string): Promise<Page> {

@@ -1,16 +1,22 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { testBrowser } from '../../support/chromium.ts'
+import { stopClock } from '../../support/clock.ts'
 import { testDemo } from '../../support/demo.ts'
-import { signIn, timeMachine, visit } from '../../browser/visit.ts'
+import { shows, signIn, visit } from '../../browser/visit.ts'
 
 const browser = await testBrowser(t.teardown)
 const seconds = 1000
 const minutes = 60 * seconds
 
 /** Someone who has signed in and sees the whole page, and what lets time pass. */
-async function visitor(t: Test, session: Parameters<typeof testDemo>[1] = {}) {
-  const pass = timeMachine(t)
+async function visitor(t: Test, session: object = {}) {
+  const passHere = stopClock(t.after)
+  /** For the gateway, which lives in this process, and for pages. */
+  const pass = async (ms: number, ...pages: Page[]) => {
+    passHere(ms)
+    for (const each of pages) await each.clock.fastForward(ms)
+  }
   const { url } = await testDemo(t.after, session)
   const page = await visit(t, browser, 'about:blank')
   await page.clock.install()
@@ -31,9 +37,6 @@ async function asked(page: Page): Promise<void> {
   await page.waitForEvent('requestfinished', request => request.url().endsWith('/api/session'))
   await page.evaluate('fetch("/favicon.svg").then(answer => answer.text())')
 }
-
-const shows = (page: Page, testId: string, hasText: string | RegExp) =>
-  page.getByTestId(testId).filter({ hasText }).waitFor()
 
 const signedOut = async (page: Page, message: string) => {
   await page.waitForURL('**/login*')
@@ -106,7 +109,7 @@ t.test('when the time is over the sign-in page comes, with the gateway’s words
 })
 
 t.test('the longest duration cannot be put off: the page says, and keeps saying so', async t => {
-  const { page, pass, dialog } = await visitor(t, { absolute: 20 * minutes })
+  const { page, pass, dialog } = await visitor(t, { absolute: '20m' })
   await pass(18.5 * minutes, page)
   await shows(page, 'expiry-dialog', 'Please save your work')
   t.notOk(await page.getByTestId('expiry-stay').isVisible())

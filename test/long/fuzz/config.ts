@@ -1,8 +1,5 @@
 /** The config that is attacked, and what reloads make of it. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { stringify } from 'yaml'
-import { configFolder, noLockout } from '../../support/gateway.ts'
+import { configFolder, noLockout, writeConfig } from '../../support/gateway.ts'
 import type { Random } from '../../support/random.ts'
 import { testUsers } from '../../support/users.ts'
 
@@ -147,15 +144,15 @@ export async function attackedConfig({
     routes: base,
     limits,
     users: userFile,
-    code: { 'contract.json': JSON.stringify(contract) }
+    code: {
+      'contract.json': JSON.stringify(contract),
+      'console/index.html': '<!doctype html><title>console</title>',
+      'console/large.bin': Buffer.alloc(3_000_000, 'large')
+    }
   })
-  mkdirSync(join(folder, 'console'))
-  writeFileSync(join(folder, 'console/index.html'), '<!doctype html><title>console</title>')
-  writeFileSync(join(folder, 'console/large.bin'), Buffer.alloc(3_000_000, 'large'))
-  const write = (name: string, tree: unknown) => writeFileSync(join(folder, name), stringify(tree))
   const restore = () => {
-    write('routes.yaml', base)
-    write('limits.yaml', limits)
+    writeConfig(folder, 'routes.yaml', base)
+    writeConfig(folder, 'limits.yaml', limits)
   }
   return {
     folder,
@@ -165,14 +162,14 @@ export async function attackedConfig({
       restore()
       const name = random.pick(Object.keys(changes))
       const changed = changes[name]?.(structuredClone(base) as Tree, random)
-      if (changed !== undefined) write(changed.file, changed.tree)
+      if (changed !== undefined) writeConfig(folder, changed.file, changed.tree)
       return name
     }
   }
 }
 
 type Tree = Record<string, any>
-type Change = (base: Tree, random: Random) => { readonly file: string; readonly tree: unknown }
+type Change = (base: Tree, random: Random) => { readonly file: string; readonly tree: Tree }
 
 const changes: Readonly<Record<string, Change>> = {
   'as at first': base => ({ file: 'routes.yaml', tree: base }),

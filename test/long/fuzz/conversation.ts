@@ -8,22 +8,16 @@ type Step = { readonly send: Buffer } | { readonly pauseMs: number }
 
 const ends = ['close', 'close', 'reset', 'reset', 'half-close', 'stall', 'linger'] as const
 
-export interface Conversation {
-  /** Which one of the run; with the seed it says all. */
-  readonly number: number
-  readonly from: string
-  readonly steps: readonly Step[]
-  readonly end: 'answers' | (typeof ends)[number]
-  /** Whether the client stops reading, so that answers back up. */
-  readonly isDeaf: boolean
-  readonly requests: number
-}
+export type Conversation = ReturnType<typeof plan>
 
 /** No connection stays longer than this. */
 const longestMs = 2500
 
-/** @param cookies of sessions that are open, as far as is known */
-export function plan(seed: number, number: number, cookies: readonly string[]): Conversation {
+/**
+ * @param number which one of the run; with the seed it says all
+ * @param cookies of sessions that are open, as far as is known
+ */
+export function plan(seed: number, number: number, cookies: readonly string[]) {
   const random = createRandom(seedOf(seed, number))
   const requests = random.chance(0.7) ? 1 : random.integer(2, 5)
   const pieces = Array.from({ length: requests }, () => {
@@ -34,7 +28,8 @@ export function plan(seed: number, number: number, cookies: readonly string[]): 
     number,
     from: `127.0.0.${random.integer(1, 12)}`,
     steps: stepsOf(random, random.chance(0.3) ? cutAnywhere(random, pieces) : pieces),
-    end: random.chance(0.5) ? 'answers' : random.pick(ends),
+    end: random.chance(0.5) ? ('answers' as const) : random.pick(ends),
+    /** It stops reading, so that answers back up. */
     isDeaf: random.chance(0.04),
     requests
   }
@@ -63,21 +58,13 @@ function stepsOf(random: Random, pieces: readonly Buffer[]): Step[] {
   })
 }
 
-/**
- * Plays a conversation; resolves once its connection is gone.
- * @param onOpen told of the port that the client has
- */
-export async function play(
-  url: string,
-  conversation: Conversation,
-  onOpen: (port: number) => void
-): Promise<void> {
+/** Plays a conversation; resolves once its connection is gone. */
+export async function play(url: string, conversation: Conversation): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, localAddress: conversation.from })
   const closed = new Promise<void>(resolve => socket.once('close', () => resolve()))
   let answers = 0
   socket.on('error', () => {})
-  socket.on('connect', () => onOpen(socket.localPort ?? 0))
   socket.on('data', chunk => {
     answers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1
   })

@@ -11,9 +11,9 @@ console.error(`FUZZ_SEED=${seed} FUZZ_SECONDS=${seconds}`)
 t.setTimeout((seconds + 240) * 1000)
 t.test(`${seconds} seconds of an attack (seed ${seed}): all is as it was before`, async t => {
   const report = await fuzz(t.after, { seed, seconds })
-  const { problems, conversations, answers, faults, slowestMs, ...last } = report
+  const { problems, conversations, answers, troubles, slowestMs, ...last } = report
   t.same(problems, [])
   t.ok((answers['200'] ?? 0) > 0, 'there was life')
-  t.comment(JSON.stringify({ seed, conversations, answers, faults, slowestMs }))
+  t.comment(JSON.stringify({ seed, conversations, answers, troubles, slowestMs }))
   if (problems.length > 0) t.comment(last)
 })

@@ -1,11 +1,9 @@
 /** One run: a gateway is attacked, and judged. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce } from '../../support/call.ts'
 import { faultyProxy } from '../../support/faulty-proxy.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { seedOf } from '../../support/random.ts'
 import { testRedis } from '../../support/redis.ts'
-import { cookieIn, password } from '../../support/sign-in.ts'
 import { attackedConfig, users } from './config.ts'
 import { type Conversation, describe, plan, play } from './conversation.ts'
 import { heal, trouble } from './faults.ts'
@@ -37,18 +35,18 @@ export async function fuzz(
     places: upstreams.places,
     redis: { url: `redis://127.0.0.1:${proxy.port}` }
   })
-  const gateway = await startGatewayProcess(cleanUp, { folder: config.folder, preload })
+  const gateway = await startGatewayProcess(cleanUp, config.folder, { preload })
   const parts = { redis, proxy, gateway, config, upstreams }
   const attack = createAttack(gateway, seed)
   const rest = async () => {
     await heal(parts)
-    return await atRest(gateway, attack.whose)
+    return await atRest(gateway)
   }
   const rage = async (forSeconds: number) => {
     upstreams.rage()
     const end = performance.now() + forSeconds * 1000
     const runs = () => performance.now() < end && attack.isSound()
-    const troubles = trouble(parts, seedOf(seed, -1), runs, attack.noteFault)
+    const troubles = trouble(parts, seedOf(seed, -1), runs, attack.noteTrouble)
     await attack.run(runs)
     await troubles
   }
@@ -62,33 +60,27 @@ export async function fuzz(
     attack.problems.push(...before.problems)
     await heal(parts)
     attack.problems.push(...(await judge(gateway, before)))
-    const after = await atRest(gateway, attack.whose)
+    const after = await atRest(gateway)
     attack.problems.push(...after.problems)
   } catch (error) {
     // A gateway that is gone can be neither healed nor measured.
-    if (gateway.exit() === undefined) throw error
+    if (!gateway.isOver()) throw error
   }
   return {
     ...attack.report(),
     problems: [...new Set(attack.problems)],
-    lastLines: gateway.lines().slice(-40),
-    /** What Node itself wrote: warnings, and why the process ended. */
-    complaints: gateway.complaints().slice(-40),
-    /** Log lines with a stack. */
-    stacks: gateway.faults().slice(-10)
+    lastLines: gateway.written().split('\n').slice(-40),
+    faults: gateway.faults().slice(-10)
   }
 }
 
 function createAttack(gateway: GatewayProcess, seed: number) {
   const problems: string[] = []
   const last: Conversation[] = []
-  /** Which conversation had a port last. */
-  const ports = new Map<number, number>()
-  const lastFaults: string[] = []
+  const troubles: string[] = []
   const answers: Record<string, number> = {}
   const cookies: string[] = []
   let begun = 0
-  let faults = 0
   let slowestMs = 0
   void gateway.ended.then(exit => problems.push(`the process ended: ${JSON.stringify(exit)}`))
 
@@ -97,7 +89,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       const conversation = plan(seed, begun++, cookies)
       last.push(conversation)
       if (last.length > keptConversations) last.shift()
-      await play(gateway.url, conversation, port => ports.set(port, conversation.number))
+      await play(gateway.url, conversation)
     }
   }
 
@@ -105,25 +97,19 @@ function createAttack(gateway: GatewayProcess, seed: number) {
   async function keepSignedIn(runs: () => boolean): Promise<void> {
     for (let slot = 0; runs(); slot = (slot + 1) % cookieSlots) {
       const cookie = cookies[slot]
-      const isOpen =
-        cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
+      const isOpen = cookie !== undefined && (await statusOf(cookie)) !== 401
       if (!isOpen) await signIn(slot)
       await wait(200)
     }
   }
 
   async function signIn(slot: number): Promise<void> {
-    const username = users[slot % users.length]
-    const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, {
-      json: { username, password }
-    }).catch(() => undefined)
-    const cookie = cookieIn(answer?.headers['set-cookie'])
-    if (cookie !== '') cookies[slot] = cookie
+    const cookie = await gateway.signIn(users[slot % users.length]).catch(() => undefined)
+    if (cookie !== undefined) cookies[slot] = cookie
   }
 
-  async function count(path: string, headers: Record<string, string>): Promise<number> {
-    const answer = await callOnce(gateway.url + path, { headers }).catch(() => undefined)
-    const status = answer?.status ?? 0
+  async function statusOf(cookie: string): Promise<number> {
+    const status = await gateway.status('/api/account/profile', { cookie }).catch(() => 0)
     answers[status] = (answers[status] ?? 0) + 1
     return status
   }
@@ -135,7 +121,7 @@ function createAttack(gateway: GatewayProcess, seed: number) {
       const answer = await gateway.ask('/healthz', { timeoutMs: patienceMs }).catch(() => undefined)
       const tookMs = performance.now() - asked
       slowestMs = Math.max(slowestMs, tookMs)
-      if (answer === undefined && gateway.exit() === undefined && tookMs >= patienceMs) {
+      if (answer === undefined && !gateway.isOver() && tookMs >= patienceMs) {
         problems.push(`/healthz had no answer within ${patienceMs} ms`)
       }
       await wait(250)
@@ -144,20 +130,12 @@ function createAttack(gateway: GatewayProcess, seed: number) {
 
   return {
     problems,
-    whose: (port: number) => {
-      const number = ports.get(port)
-      return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
-    },
     begin: async () => {
       for (let slot = 0; slot < cookieSlots; slot++) await signIn(slot)
       if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
     },
     isSound: () => problems.length === 0,
-    noteFault: (what: string) => {
-      faults++
-      lastFaults.push(what)
-      if (lastFaults.length > 10) lastFaults.shift()
-    },
+    noteTrouble: (what: string) => void troubles.push(what),
     run: async (runs: () => boolean) => {
       await Promise.all([
         keepSignedIn(runs),
@@ -168,10 +146,10 @@ function createAttack(gateway: GatewayProcess, seed: number) {
     report: () => ({
       conversations: begun,
       answers,
-      faults,
+      troubles: troubles.length,
       slowestMs: Math.round(slowestMs),
       lastRequests: last.map(describe),
-      lastFaults
+      lastTroubles: troubles.slice(-10)
     })
   }
 }

@@ -1,8 +1,6 @@
 /** What has to hold of a gateway after any attack, and before: rest, and the measures of rest. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce } from '../../support/call.ts'
 import type { GatewayProcess, Samples } from '../../support/gateway-process.ts'
-import { cookieIn, password } from '../../support/sign-in.ts'
 
 export type AtRest = Awaited<ReturnType<typeof atRest>>
 
@@ -21,7 +19,7 @@ const unexpected = ({ name, labels, value }: Samples[number]) =>
   `${name}${labels} is ${value}, expected 0`
 
 /** Waits until nothing is under way and descriptors stay the same; and measures. */
-export async function atRest(gateway: GatewayProcess, whose: (port: number) => string) {
+export async function atRest(gateway: GatewayProcess) {
   await settles(gateway, 'nothing is in flight', async () => await underWay(gateway))
   const places = await settledDescriptors(gateway)
   const { memory, handles } = await gateway.collect()
@@ -30,7 +28,7 @@ export async function atRest(gateway: GatewayProcess, whose: (port: number) => s
     places,
     memory,
     /** Connections of clients that are long gone. */
-    problems: leftOpen(handles, whose)
+    problems: leftOpen(handles)
   }
 }
 
@@ -50,11 +48,9 @@ async function settledDescriptors(gateway: GatewayProcess): Promise<Record<strin
 }
 
 /** Every client has closed its connection, so that whatever is open of them is open for good. */
-function leftOpen(handles: readonly string[], whose: (port: number) => string): string[] {
-  return handles.flatMap(handle => {
-    const port = /^a client’s Socket \d+ → (\d+)/.exec(handle)?.[1]
-    return port === undefined ? [] : [`still open: ${handle}, of ${whose(Number(port))}`]
-  })
+function leftOpen(handles: readonly string[]): string[] {
+  const open = handles.filter(handle => /^a client’s Socket \d+ → \d/.test(handle))
+  return open.map(handle => `still open: ${handle}`)
 }
 
 /** @returns what is still wrong after all patience; nothing where all is well */
@@ -66,7 +62,7 @@ async function settles(
   const giveUp = performance.now() + patienceMs
   for (;;) {
     const found = await wrong().catch((error: unknown) => [`${what}: ${String(error)}`])
-    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined) {
+    if (found.length === 0 || performance.now() > giveUp || gateway.isOver()) {
       return found
     }
     await wait(200)
@@ -74,21 +70,20 @@ async function settles(
 }
 
 async function underWay(gateway: GatewayProcess): Promise<string[]> {
-  const samples = await gateway.metrics()
+  const samples = await gateway.samples()
   if (samples.length === 0) return ['there are no metrics']
   return samples.filter(({ name, value }) => isUnderWay(name) && value !== 0).map(unexpected)
 }
 
 /** Everything that is wrong. The surroundings are healed, no client is connected. */
 export async function judge(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
-  const { exit } = gateway
-  if (exit() !== undefined) return [`the process ended: ${JSON.stringify(exit())}`]
+  if (gateway.isOver()) return [`the process ended: ${JSON.stringify(await gateway.ended)}`]
   const problems = [
     ...(await settles(gateway, 'in-flight counts', async () => await underWay(gateway))),
     ...(await freshRequests(gateway)),
     ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before))),
     ...(await settles(gateway, 'heap', async () => await heap(gateway, before))),
-    ...(await gateway.metrics())
+    ...(await gateway.samples())
       .filter(sample => isFault(sample) && sample.value !== 0)
       .map(unexpected),
     ...gateway
@@ -125,12 +120,8 @@ async function heap(gateway: GatewayProcess, before: AtRest): Promise<string[]> 
 /** A new client signs in, and all that one user may have in flight is answered. */
 async function freshRequests(gateway: GatewayProcess): Promise<string[]> {
   return await settles(gateway, 'fresh requests', async () => {
-    const json = { username: 'alice', password }
-    const signedIn = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })
-    if (signedIn.status !== 200) return [`a fresh sign-in is answered ${signedIn.status}`]
-    const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
-    const statusOf = async (path: string) =>
-      (await callOnce(gateway.url + path, { headers })).status
+    const cookie = await gateway.signIn()
+    const statusOf = async (path: string) => await gateway.status(path, { cookie })
     const paths = ['/api/steady/1', '/api/faulty/1', '/api/fickle/1', '/api/account/profile', '/']
     for (const path of paths) {
       const status = await statusOf(path)

@@ -1,13 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
-import { createRedisDialler } from '../../../src/services/redis.ts'
-import { redisConfig } from '../../support/config.ts'
 import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel } from '../../support/sentinel.ts'
+import { storeAt } from '../../support/sessions.ts'
 import { replica } from '../../support/trial.ts'
-import { until } from '../../support/until.ts'
+import { again, until } from '../../support/until.ts'
 
 /** Of +switch-master, to the first sign-in; a second covers what Sentinels take to tell each other. */
 const signInWithinMs = 300
@@ -30,15 +29,10 @@ t.test('a gateway that knows one Sentinel of three finds the others, and follows
   const { sentinels, name, servers, failover } = await testSentinel(t.after)
   const [old, heir] = servers
   const known = sentinels.slice(0, 1)
-  const config = redisConfig({ sentinels: known, primary: name, commandTimeout: 400 })
-  const dialler = createRedisDialler(config)
-  const client = dialler.client() as Redis
-  t.after(() => {
-    client.disconnect()
-    dialler.close()
-  })
+  const config = { sentinels: known, primary: name, commandTimeout: 400 }
+  const client = (await storeAt(t.after, config)).client as Redis
   const port = async () => Number(((await client.config('GET', 'port')) as string[])[1])
-  await until('the primary answers', async () => (await port()) === old.port)
+  t.equal(await port(), old.port)
   await redisCli(portOf(known[0]), 'SHUTDOWN', 'NOSAVE').catch(() => {})
   await failover(1)
   await until('the new primary answers', async () => (await port()) === heir.port)
@@ -51,14 +45,11 @@ for (const how of ['planned', 'killed'] as const) {
     const gateway = await replica(t, { sentinels, primary: name })
     const switched = await listenTo(t, sentinels)
     const attempts: Array<{ readonly endedAt: number; readonly status: number }> = []
-    const loop = { running: true }
-    const signingIn = (async () => {
-      while (loop.running) {
-        const { status } = await gateway.attempt('alice')
-        attempts.push({ endedAt: performance.now(), status })
-        await wait(10)
-      }
-    })()
+    const end = again(async () => {
+      const { status } = await gateway.attempt('alice')
+      attempts.push({ endedAt: performance.now(), status })
+      await wait(10)
+    })
     if (how === 'planned') await failover()
     else {
       await servers[0].kill()
@@ -67,8 +58,7 @@ for (const how of ['planned', 'killed'] as const) {
     const at = await switched()
     const stoodStillMs = standstill()
     await wait(4000)
-    loop.running = false
-    await signingIn
+    await end()
     const refused = attempts.filter(({ status }) => status !== 200)
     const lastRefused = refused.at(-1)?.endedAt ?? -Infinity
     const worksAt = attempts.find(({ endedAt }) => endedAt > Math.max(lastRefused, at))?.endedAt

@@ -3,13 +3,11 @@ import t, { type Test } from 'tap'
 import type { RedisConfig } from '../../../src/config/schema/gateway.ts'
 import { createRedisCounts } from '../../../src/limits/redis-counts.ts'
 import { createRedisLockouts } from '../../../src/limits/redis-lockouts.ts'
-import { createRedisDialler } from '../../../src/services/redis.ts'
 import { lockoutsContract } from '../../ports/lockouts.ts'
 import { sessionStoreContract } from '../../ports/session-store.ts'
 import { testAuthority } from '../../support/authority.ts'
 import { passTime } from '../../support/clock.ts'
 import { testCluster } from '../../support/cluster.ts'
-import { redisConfig } from '../../support/config.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { until } from '../../support/until.ts'
 import { freePort } from '../../support/ports.ts'
@@ -92,33 +90,24 @@ for (const [name, program] of Object.entries(otherServers())) {
 /** Making time pass takes rights that a gateway has no need of. */
 const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
   const admin = { username: 'admin', password: 'admin-password' }
-  return (await connected(t, given.username === undefined ? given : { ...given, ...admin })).client
-}
-
-async function connected(t: Test, given: Partial<RedisConfig>) {
-  const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }))
-  const up = Promise.withResolvers<unknown>()
-  const client = dialler.client(up.resolve)
-  t.teardown(() => {
-    client.disconnect()
-    dialler.close()
-  })
-  await up.promise
-  return { dialler, client }
+  const all = given.username === undefined ? given : { ...given, ...admin }
+  return (await storeAt(t.teardown, all)).client
 }
 
 for (const [name, start] of Object.entries(shapes)) {
   t.test(`Redis as ${name}`, async t => {
     const given = await start(t)
+    // In place of the file that config names, a store has its text.
+    const read = given.ca === undefined ? given : { ...given, ca: readFileSync(given.ca, 'utf8') }
 
     await t.test('keeps the contract of lockouts', async t => {
-      const { client } = await connected(t, given)
-      const clock = await clockOf(t, given)
+      const { client } = await storeAt(t.teardown, read)
+      const clock = await clockOf(t, read)
       lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passTime(clock, ms))
     })
 
     await t.test('counts the limits of a caller, and resets them', async t => {
-      const { client } = await connected(t, given)
+      const { client } = await storeAt(t.teardown, read)
       const counts = createRedisCounts(client, '{cg}:')
       const caller = 'a:192.0.2.1'
       const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
@@ -135,8 +124,8 @@ for (const [name, start] of Object.entries(shapes)) {
     })
 
     await t.test('keeps the contract of session stores', async t => {
-      const clock = await clockOf(t, given)
-      const { store, refusals } = await storeAt(t.teardown, { ...patient, ...given })
+      const clock = await clockOf(t, read)
+      const { store, refusals } = await storeAt(t.teardown, { ...patient, ...read })
       sessionStoreContract(t, store, ms => passTime(clock, ms))
       t.same(refusals, [])
     })

@@ -2,12 +2,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lose } from '../../support/failover.ts'
+import { configFolder } from '../../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
-import { readyProcess } from '../../support/session-process.ts'
 import { profile } from '../../support/trial.ts'
-import { until } from '../../support/until.ts'
+import { again, until } from '../../support/until.ts'
 
 /** More runs, and another time until Sentinels call a primary down: FAILOVER_RUNS=5 DOWN_AFTER_MS=30000. */
 const runs = Number(process.env['FAILOVER_RUNS'] ?? 1)
@@ -16,25 +17,21 @@ const sessionCount = 900
 const watchedMs = 5000
 
 async function processOf(t: Test, sentinels: readonly string[], primary: string) {
-  const { call, signIn } = await readyProcess(t, { redis: { sentinels, primary } })
-  return {
-    signIn,
-    profile: async (cookie: string) => (await call(profile, cookie)).status,
-    signOut: async (cookie: string) => (await call('/api/account/logout', cookie, 'POST')).status
-  }
+  const folder = await configFolder({ redis: { sentinels, primary } })
+  const gateway = await startGatewayProcess(t.after, folder)
+  await gateway.ready()
+  return gateway
 }
 
-type Process = Awaited<ReturnType<typeof processOf>>
-
 /** Sessions that both processes have in their caches. */
-async function sessionsAt(both: readonly [Process, Process]): Promise<string[]> {
+async function sessionsAt(both: readonly [GatewayProcess, GatewayProcess]): Promise<string[]> {
   const cookies: string[] = []
   while (cookies.length < sessionCount) {
     const cookie = await both[cookies.length % 2]!.signIn()
     // A busy machine may answer 503 first.
     await until('both have it in use', async () => {
-      const statuses = [await both[0].profile(cookie), await both[1].profile(cookie)]
-      return statuses.every(status => status === 200)
+      const used = await Promise.all(both.map(({ status }) => status(profile, { cookie })))
+      return used.every(status => status === 200)
     })
     cookies.push(cookie)
   }
@@ -45,41 +42,37 @@ async function sessionsAt(both: readonly [Process, Process]): Promise<string[]> 
  * Signs out at A every 20 ms, and asks B for each session whose sign-out is confirmed: until it is
  * refused, and again for 5 s, for B may follow to a server that does not know of it yet.
  */
-function startSignOuts(a: Process, b: Process, cookies: string[]) {
-  const running = { isOn: true }
+function startSignOuts(a: GatewayProcess, b: GatewayProcess, cookies: string[]) {
   const closed: Array<{ readonly cookie: string; readonly at: number }> = []
   let longestMs = 0
   const askB = async ({ cookie, at }: (typeof closed)[number]) => {
-    const status = await b.profile(cookie)
+    const status = await b.status(profile, { cookie })
     if (status === 200) longestMs = Math.max(longestMs, Math.round(performance.now() - at))
     return status
   }
   const signOut = async (cookie: string) => {
-    if ((await a.signOut(cookie)) !== 200) return void cookies.push(cookie)
+    const options = { method: 'POST', cookie }
+    const { status } = await a.call('/api/account/logout', options)
+    if (status !== 200) return void cookies.push(cookie)
     const session = { cookie, at: performance.now() }
     closed.push(session)
     await until('it is refused at B', async () => (await askB(session)) === 401)
   }
-  const loop = async () => {
-    const all: Array<Promise<unknown>> = []
-    while (running.isOn) {
-      const cookie = cookies.shift()
-      if (cookie !== undefined) all.push(signOut(cookie))
-      await wait(20)
-    }
-    await Promise.all(all)
+  const all: Array<Promise<unknown>> = []
+  const sign = async () => {
+    const cookie = cookies.shift()
+    if (cookie !== undefined) all.push(signOut(cookie))
+    await wait(20)
   }
   const watch = async () => {
-    while (running.isOn) {
-      const recent = closed.filter(({ at }) => performance.now() - at < watchedMs)
-      for (const session of recent) await askB(session)
-      await wait(10)
-    }
+    const recent = closed.filter(({ at }) => performance.now() - at < watchedMs)
+    for (const session of recent) await askB(session)
+    await wait(10)
   }
-  const loops = [loop(), watch(), watch(), watch()]
+  const ends = [sign, watch, watch, watch].map(again)
   return async () => {
-    running.isOn = false
-    await Promise.all(loops)
+    await Promise.all(ends.map(end => end()))
+    await Promise.all(all)
     return { confirmed: closed.length, left: cookies.length, longestMs }
   }
 }

@@ -72,7 +72,7 @@ export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
     return await Promise.all(
       replicas.map(async replica => {
         await replica.ready()
-        return await atRest(replica, port => `port ${port}`)
+        return await atRest(replica)
       })
     )
   }
@@ -92,7 +92,7 @@ export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
 }
 
 async function startReplica(cleanUp: CleanUp, { folder }: AttackedConfig) {
-  const replica = await startGatewayProcess(cleanUp, { folder })
+  const replica = await startGatewayProcess(cleanUp, folder)
   await replica.ready()
   return replica
 }
@@ -155,7 +155,7 @@ function judgeMemory(judge: Judge, heaps: readonly number[][]): void {
 }
 
 async function judgeReplica(judge: Judge, gateway: GatewayProcess): Promise<void> {
-  for (const { name, labels, value } of await gateway.metrics()) {
+  for (const { name, labels, value } of await gateway.samples()) {
     if (labels.includes('gateway.fault') && value !== 0) {
       judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
     }
