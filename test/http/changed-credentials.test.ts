@@ -40,7 +40,12 @@ const files = (url: string, credential: 'cookies' | 'bearer') => ({
       : { token: 'token', renewedToken: 'authorization' },
   routes: {
     upstreams: { elsewhere: { url, credential: 'none' } },
-    routes: { strict: {}, lenient: {}, elsewhere: { upstream: 'elsewhere' } }
+    routes: {
+      strict: {},
+      lenient: {},
+      elsewhere: { upstream: 'elsewhere' },
+      parts: { parts: { all: { upstream: 'b', rewrite: '/api/lenient' } } }
+    }
   }
 })
 
@@ -57,6 +62,8 @@ for (const credential of ['cookies', 'bearer'] as const) {
     }
     await Promise.all(Array.from({ length: 8 }, () => gateway.call('/api/lenient', { cookie })))
     t.equal(await gateway.status('/api/strict', { cookie }), 200, 'of many at once the last one')
+    await gateway.call('/api/parts', { cookie })
+    t.equal(await gateway.status('/api/strict', { cookie }), 200, 'of a part')
     await gateway.call('/api/elsewhere', { cookie })
     const afterwards = await gateway.call('/api/strict', { cookie })
     t.equal(afterwards.status, 401, 'another upstream changes nothing: its own is unknown here')
