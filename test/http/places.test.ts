@@ -149,6 +149,9 @@ t.test('a redirect to the inside or elsewhere is neither followed nor shown', as
       isEnvelope(t, refused.text)
     }
   }
+  headers = { location: 'http://anna:secret@internal/x?token=1' }
+  await post('/public/x')
+  await gateway.logged(({ reason }) => reason === 'no route leads to "http://internal/x"')
   status = 302
   for (const location of scripts) {
     headers = { location }

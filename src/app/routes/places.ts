@@ -62,8 +62,14 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
       if (place !== undefined) sent[name] = place
     }
     if (isRedirect(status)) {
-      const place = publicPlace(request, typeof location === 'string' ? location : '')
-      if (place === undefined) throw new GatewayError('upstream.redirect')
+      const written = typeof location === 'string' ? location : ''
+      const place = publicPlace(request, written)
+      if (place === undefined) {
+        // Neither a query nor a password: they may open something.
+        const [target = ''] = written.replace(/\/\/[^/?#]*@/, '//').split(/[?#]/, 1)
+        const cause = `no route leads to ${JSON.stringify(target.slice(0, 200))}`
+        throw new GatewayError('upstream.redirect', { cause })
+      }
       sent['location'] = place
     }
     if (link !== undefined) {
