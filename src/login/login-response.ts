@@ -59,7 +59,8 @@ export class LoginResponse {
 
   /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
-    const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
+    const token =
+      typeof path === 'object' ? tokenIn(this.#raw.headers, path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
       throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
@@ -86,13 +87,16 @@ export class LoginResponse {
   #textAt(path: string | undefined): string | undefined {
     return textsOf(this.#valuesAt(path))[0]
   }
+}
 
-  /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
-  #tokenIn(header: string): string | undefined {
-    const value = this.#raw.headers[header]
-    const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
-    return token === '' ? undefined : token
-  }
+/** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
+export function tokenIn(
+  headers: WholeResponse['headers'],
+  name: string | undefined
+): string | undefined {
+  const value = name === undefined ? undefined : headers[name]
+  const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
+  return token === '' ? undefined : token
 }
 
 type Places = Readonly<Partial<Record<'id' | 'username' | 'name' | 'roles', string>>>
@@ -166,11 +170,14 @@ export function cookiesAfter(
   return [...former.filter(pair => !byName.has(cookieName(pair))), ...byName.values()].join('; ')
 }
 
+/** By `Max-Age`, or without it by `Expires`, as Express and ASP.NET do. */
 function deletes(setCookie: string): boolean {
-  return setCookie.split(';').some(attribute => {
+  const attributes = setCookie.split(';').map(attribute => {
     const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
-    return name.toLowerCase() === 'max-age' && value !== '' && Number(value) <= 0
+    return [name.toLowerCase(), value] as const
   })
+  const { 'max-age': age = '', expires = '' } = Object.fromEntries(attributes)
+  return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
 /** A list stands for each of its items, or where a number follows, for one. */

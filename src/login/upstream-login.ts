@@ -40,7 +40,7 @@ const signOutMs = 5000
 const maxPassedLength = 1024
 
 const usualOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201] },
+  { is: 'success', status: [200, 201, 204] },
   { is: 'refused', status: [400, 401, 403, 404, 422] }
 ]
 
@@ -206,7 +206,7 @@ interface ExchangeOptions extends Pick<Options, 'backEnd'> {
 
 /** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
 const exchangeOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201] },
+  { is: 'success', status: [200, 201, 204] },
   { is: 'refused', status: [400, 403, 404, 422] }
 ]
 

@@ -1,6 +1,6 @@
 /** One attempt of a call. Small responses are collected: streams are a proxy's largest cost. */
 import { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, errors } from 'undici'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Recorded, TrailAttempt } from '../observability/trail.ts'
@@ -119,6 +119,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
+    // It is whole, whatever length it tells: undici would fail a 304 with that of the full response.
+    if (status === 204 || status === 304) return this.onResponseEnd()
     this.#startBodyClock()
     if (isEmpty) return
     if (this.#isEvents || Number(length) > collectBytes) this.startStream()
@@ -149,8 +151,11 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: unknown): void {
-    if (this.#state === 'over') this.#settle()
-    else this.#end(error, true, this.#controller === undefined)
+    if (this.#state === 'over') return this.#settle()
+    // The connection was to end with the response, and ended within it.
+    const isShort = this.#status > 0 && error instanceof errors.ResponseContentLengthMismatchError
+    const failure = isShort ? new GatewayError('upstream.reset', { cause: error }) : error
+    this.#end(failure, true, this.#controller === undefined)
   }
 
   onClock(): void {

@@ -38,6 +38,8 @@ const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 interface ResponseHeaderOptions {
   /** Names of cookies that this upstream may set. */
   readonly setCookies: readonly string[]
+  /** Headers that no browser gets: they hold a credential. */
+  readonly credentials: readonly string[]
   /** Whether the upstream may set caching headers; not for personal data. */
   readonly mayCache: boolean
   /** Whether the body is replaced by a shaped one. */
@@ -45,11 +47,17 @@ interface ResponseHeaderOptions {
 }
 
 /** The response headers that the client gets; places and `Vary` are left to the caller. */
-export function responseHeaders({ setCookies, mayCache, shaped }: ResponseHeaderOptions) {
+export function responseHeaders({
+  setCookies,
+  credentials,
+  mayCache,
+  shaped
+}: ResponseHeaderOptions) {
   const crosses = memoized(
     (name: string) =>
       !droppedFromResponses.has(name) &&
       !droppedFamilies.test(name) &&
+      !credentials.includes(name) &&
       (mayCache || !cachingHeaders.has(name)) &&
       !(shaped && bodyHeaders.has(name))
   )

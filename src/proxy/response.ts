@@ -125,12 +125,14 @@ function errorCodeOf(error: unknown): string {
 /** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
-/** Keeps the status, and message and field errors of JSON that was small enough to be collected. */
+/**
+ * Keeps the status, and message and field errors of JSON that was small enough to be collected,
+ * whatever its type is called: `http.Error` of Go makes it text.
+ */
 export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
 ): GatewayError {
-  const isRead = Buffer.isBuffer(body) && isJson(headers)
-  const error = isRead ? tryJson(body, headers, errorBytes) : undefined
+  const error = Buffer.isBuffer(body) ? tryJson(body, headers, errorBytes) : undefined
   return new GatewayError('upstream.error', { status, ...readErrorBody(error, format) })
 }

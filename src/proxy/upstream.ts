@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
-import { type ErrorCode, GatewayError, isOfUpstream } from '../errors/errors.ts'
+import { GatewayError, isOfUpstream } from '../errors/errors.ts'
 import { overloaded, Slots } from '../limits/slots.ts'
 import { safeMethods } from '../observability/failures.ts'
 import { writeContext } from '../observability/traces/context.ts'
@@ -30,8 +30,6 @@ type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 /** A request of the gateway's own; its time is that for the whole response. */
 interface FetchOptions extends Omit<Call, 'totalMs' | 'collectBytes' | 'collectsAll'> {
   readonly maxBytes: number
-  /** The code for a larger response; `upstream.invalid` without it. */
-  readonly tooLarge?: ErrorCode
 }
 
 export interface UpstreamEvents {
@@ -86,7 +84,7 @@ export function createUpstream(config: UpstreamConfig, name = '', events = noEve
 /** A request of the gateway's own. @throws GatewayError `upstream.*`, `overloaded` */
 export async function fetchWhole(
   { base, send }: Pick<Upstream, 'base' | 'send'>,
-  { maxBytes, tooLarge = 'upstream.invalid', ...call }: FetchOptions
+  { maxBytes, ...call }: FetchOptions
 ): Promise<WholeResponse> {
   const response = await send({
     ...call,
@@ -100,7 +98,7 @@ export async function fetchWhole(
   if (Buffer.isBuffer(body)) return { ...response, body }
   discard(response)
   const cause = `the answer is larger than ${maxBytes} bytes`
-  throw new GatewayError(tooLarge, { cause })
+  throw new GatewayError('upstream.invalid', { cause })
 }
 
 type Context = ReturnType<typeof createContext>

@@ -85,6 +85,8 @@ const code = {
   'console/app.js.br': brotliCompressSync(text),
   'console/only-gzip.js': text,
   'console/only-gzip.js.gz': gzipSync(text),
+  'console/main-abc12345.js': text,
+  'console/main-abc12345.js.br': brotliCompressSync(text),
   'console/plain.js': text
 }
 const gateway = await testGateway(t.after, { gateway: { console: { root: 'console' } }, code })
@@ -95,6 +97,7 @@ t.test('case 18: files that are compressed beside the plain ones are used', asyn
     ['/app.js', 'gzip', 'gzip'],
     ['/app.js', 'identity', undefined],
     ['/only-gzip.js', 'br, gzip', 'gzip'],
+    ['/main-abc12345.js', 'br', 'br'],
     ['/plain.js', 'gzip, br', undefined]
   ] as const) {
     const { coding, text: script, headers } = await ask(gateway.url + path, accepted)
@@ -102,7 +105,7 @@ t.test('case 18: files that are compressed beside the plain ones are used', asyn
     t.match(headers, {
       'content-type': /javascript/,
       'vary': /accept-encoding/i,
-      'cache-control': 'no-cache'
+      'cache-control': path.startsWith('/main-') ? /immutable/ : 'no-cache'
     })
   }
 })

@@ -5,6 +5,8 @@ import { json, testUpstream } from '../support/upstream.ts'
 
 const token = 'tok-0123456789abcdef'
 const problem = { title: 'Out of stock', detail: 'Only 3 are left.', status: 409 }
+/** As `http.Error` of Go calls JSON. */
+const text = { 'content-type': 'text/plain; charset=utf-8' }
 const answers: Readonly<Record<string, readonly [status: number, body: object]>> = {
   '/login': [200, { id: 7, token }],
   '/problem': [409, problem],
@@ -14,6 +16,9 @@ const answers: Readonly<Record<string, readonly [status: number, body: object]>>
   '/other': [400, { message: 'Not valid.', errors: { price: ['too low'] } }]
 }
 const { url } = await testUpstream(t.teardown, (request, response, seen) => {
+  if (seen.url === '/text') {
+    return void response.writeHead(409, text).end(JSON.stringify(problem))
+  }
   json(...(answers[seen.url] ?? [404, {}]))(request, response, seen)
 })
 const rewritten = (name: string) => ({ path: `/${name}/*`, rewrite: '/*' })
@@ -34,7 +39,7 @@ const gateway = await testGateway(t.teardown, {
 
 t.test('case U8: `errors` of an upstream holds for routes without a shape', async t => {
   const told = { success: false, message: 'Only 3 are left.', errorCode: 'upstream.error' }
-  for (const path of ['/plain/problem', '/api/parts']) {
+  for (const path of ['/plain/problem', '/plain/text', '/api/parts']) {
     t.match(await gateway.call(path), { status: 409, json: told }, path)
   }
   const untouched = await gateway.call('/untouched/problem')

@@ -150,6 +150,7 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
     ['an end within the fields', ends(`${ok}X-Half: `)],
     ['a reset within the body', resets(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
     ['a body shorter than its length', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`)],
+    ['one that was the last', ends(`${ok}Connection: close\r\nContent-Length: 9\r\n\r\n{}`)],
     ['that, shaped', ends(`${ok}Content-Length: 100\r\n\r\n{"half":`), 'shaped'],
     ['an end within a chunk, shaped', ends(`${chunked}ff\r\n{"half":`), 'shaped']
   ],
@@ -250,12 +251,13 @@ t.test('bytes and trailers behind a response are served to nobody', async t => {
     whole('{}') + poison,
     `${whole('{}')}poison`,
     `HTTP/1.1 204 No Content\r\n\r\n${poison}`,
+    // Django REST framework behind gunicorn writes it so.
     `HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\npoison${poison}`,
     `HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\npoison${poison}`,
     `${chunked}2\r\n{}\r\n0\r\nX-Poison: 1\r\nSet-Cookie: poison=1\r\n\r\n${poison}`
   ]) {
     const result = await when(sends(text))
-    t.ok([200, 204, 304, 502].includes(result.status), `${result.status}`)
+    t.equal(`HTTP/1.1 ${result.status}`, text.slice(0, 12))
     t.notMatch(result.whole, /poison/i)
     await isFineAgain(t)
   }

@@ -21,7 +21,9 @@ const cookies = ['sid', 'cart', '__Host-x', 'other']
 const at = `${backend.url}/app`
 const passes = { redirects: 'pass' }
 const gateway = await testGateway(t.teardown, {
-  gateway: { server: { hosts: ['console.example.com:8443', '127.0.0.1'] } },
+  gateway: {
+    server: { hosts: ['console.example.com:8443', '127.0.0.1'], trustedProxies: ['127.0.0.1'] }
+  },
   backend: at,
   routes: {
     upstreams: { wide: { url: at }, inner: { url: backend.url } },
@@ -41,7 +43,10 @@ const gateway = await testGateway(t.teardown, {
 })
 const bytes = (text: string) => Buffer.from(text).toString('latin1')
 const post = async (path: string, host = 'console.example.com') =>
-  await callOnce(gateway.url + path, { headers: { host }, json: {} })
+  await callOnce(gateway.url + path, {
+    headers: { host, 'x-forwarded-proto': 'https' },
+    json: {}
+  })
 const locationOf = async (path: string, host?: string) =>
   (await post(path, host)).headers['location']
 
@@ -83,6 +88,10 @@ const redirects: ReadonlyArray<readonly [written: string, sent?: string, host?: 
   ['https://console.example.com:8443/app/orders/7', '/api/orders/7', 'console.example.com:8443'],
   ['https://console.example.com/api/orders/7', '/api/orders/7'],
   ['https://console.example.com/login', '/login'],
+  // Django and Rails add the scheme that they were told to their own host, Spring without a port.
+  [at.replace('http:', 'https:') + '/orders/7', '/api/orders/7'],
+  ['https://127.0.0.1/app/orders/7', '/api/orders/7'],
+  ['https://127.0.0.1:9999/app/orders/7'],
   ['https://evil.example/app/orders/7'],
   ['https://console.example.com:9999/app/orders/7'],
   ['https://console.example.com@evil.example/app/orders/7'],
@@ -140,6 +149,9 @@ t.test('a redirect to the inside or elsewhere is neither followed nor shown', as
       isEnvelope(t, refused.text)
     }
   }
+  headers = { location: 'http://anna:secret@internal/x?token=1' }
+  await post('/public/x')
+  await gateway.logged(({ reason }) => reason === 'no route leads to "http://internal/x"')
   status = 302
   for (const location of scripts) {
     headers = { location }

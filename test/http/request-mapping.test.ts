@@ -101,6 +101,7 @@ const bodies: readonly Body[] = [
   ['mapped', ofJson, chinese, '{"order_id":"中"}'],
   ['mapped', `${ofJson}; charset=utf-8`, chinese, '{"order_id":"中"}'],
   ['mapped', `${patch};charset=UTF-8`, chinese, '{"order_id":"中"}', patch],
+  ['mapped', `${patch}; charset=utf-8; ext="a;b"`, '{}', '{}', `${patch}; ext="a;b"`],
   ['mapped', 'Application/Problem+JSON', '{}', '{}', 'application/problem+json'],
   ['mapped', `${ofJson}; charset=GBK`, gbk, '{"order_id":"中"}'],
   ['mapped', form, 'orderId=%E4%B8%AD+%EF%BF%BD', 'order_id=%E4%B8%AD+%EF%BF%BD', form],

@@ -9,7 +9,8 @@ type Fields = ReadonlyArray<readonly [name: string, value: string]>
 
 let fields: Fields = []
 const backend = await testUpstream(t.teardown, (_request, response) => {
-  response.writeHead(200, [['Content-Type', 'application/json'], ...fields].flat()).end('{"a":[1]}')
+  const head = [['Content-Type', 'application/json'], ...fields].flat()
+  response.writeHead(200, head).end(Buffer.from('{"a":[1]}'))
 })
 const origin = 'https://console.example.com'
 const open = { access: 'public' }
@@ -60,7 +61,7 @@ const replaced: Fields = [
 const kept: Fields = [
   ['X-Total-Count', '7'],
   ['Content-Language', 'zh-CN'],
-  ['Content-Disposition', 'attachment'],
+  ['Content-Disposition', Buffer.from('attachment; filename=报表.xlsx').toString('latin1')],
   ['X-Third', '3']
 ]
 

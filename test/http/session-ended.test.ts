@@ -43,7 +43,11 @@ const gateway = await testGateway(t.teardown, {
   routes: {
     upstreams: Object.fromEntries(upstreams),
     shapes: { unwrapped: [{ unwrap: 'data' }] },
-    routes: Object.fromEntries(routes)
+    routes: {
+      ...Object.fromEntries(routes),
+      // Of a part alone, which may even be missing.
+      parts: { parts: { a: { upstream: 'status', rewrite: '/a', required: false } } }
+    }
   }
 })
 const signIn = async () => await gateway.signIn('anna')
@@ -61,6 +65,7 @@ const ended: ReadonlyArray<readonly [name: string, path: string, answer: Answer]
   ['a code as text', '/code', [200, json, '{"code":"EXPIRED"}']],
   ['a code on a shaped route', '/code-shaped', [200, json, '{"code":401}']],
   ['its own 401', '/status', [401, json, '{"message":"Unauthenticated."}']],
+  ['a part’s 401', '/parts', [401, json, '{}']],
   ['a 419 that is a page', '/status-shaped', [419, { 'content-type': 'text/html' }, '<p>expired']],
   ['a redirect to its sign-in page', '/page', [302, { location: '/login?next=/x' }, '']],
   ['one with its own address', '/page-shaped', [302, { location: `${backend.url}/sso/in` }, '']]

@@ -5,9 +5,9 @@ import { oidcPath } from '../../config/schema/login.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 
-/** Build tools put a hash of the content into a file's name. */
+/** Build tools put a hash of the content into a file's name, also where it is compressed. */
 const hashed =
-  /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
+  /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)(?:\.br|\.gz)?$/
 
 const consoleRoute = 'console'
 

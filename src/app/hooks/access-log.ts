@@ -15,6 +15,7 @@ const ofRequests = [
   'clientBody',
   'live',
   'ended',
+  'hasByteHeaders',
   'hasKey',
   'openedId',
   'onResponseClose',

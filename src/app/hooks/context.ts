@@ -66,6 +66,8 @@ declare module 'fastify' {
     ended: { readonly key: string; readonly reason: EndReason } | undefined
     /** Whether it carries a key for scripts, of whatever worth. */
     hasKey: true | undefined
+    /** Whether a header of its response holds bytes above ASCII, such as a file's name. */
+    hasByteHeaders: boolean | undefined
     /** The value of the cookie of a session that this request opened. */
     openedId: string | undefined
     /** The body as the client sent it, where that is not what the upstream gets. */

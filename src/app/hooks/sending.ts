@@ -12,8 +12,12 @@ const oneWriteBytes = 16 * 1024
 const transportHeader = 'strict-transport-security'
 
 export function addSending(app: FastifyInstance): void {
-  app.addHook('onSend', function completeResponse(_request, reply, payload, done) {
+  app.addHook('onSend', function completeResponse(request, reply, payload, done) {
     setStandardHeaders(reply)
+    // With a text Node writes the headers as UTF-8 too, which makes two bytes of one.
+    if (request.hasByteHeaders === true) {
+      return done(null, typeof payload === 'string' ? Buffer.from(payload) : payload)
+    }
     const isSmall = Buffer.isBuffer(payload) && payload.length <= oneWriteBytes
     // perf: Node sends a text together with the headers in one write, and bytes in a second one.
     if (isSmall && isAscii(payload)) return done(null, payload.toString('latin1'))

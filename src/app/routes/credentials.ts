@@ -8,7 +8,7 @@ import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
 import { tryJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
-import { cookiesAfter, matchesTest } from '../../login/login-response.ts'
+import { cookiesAfter, matchesTest, tokenIn } from '../../login/login-response.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { Call } from '../../proxy/receiver.ts'
 import { headerText } from '../../proxy/request-headers.ts'
@@ -198,17 +198,16 @@ function takeCredential(
 ): void {
   const source = config.gateway.login.sources[asked.session.source]
   if (source?.kind !== 'upstream-login' || source.upstream !== upstream) return
-  const { cookies: names, renewedToken = '' } = source
+  const { cookies: names, renewedToken } = source
   const setCookie = headers['set-cookie']
-  const token = headers[renewedToken]
+  const token = tokenIn(headers, renewedToken)
   if (setCookie === undefined && token === undefined) return
   // Another response may have changed it meanwhile: of two at once the later one counts.
   const live = credentials.withHeld(asked)
   const { credential = {} } = live.session
   const before = credential.cookies ?? ''
   const cookies = cookiesAfter(before, setCookie, names)
-  const isNewToken =
-    typeof token === 'string' && headerText.test(token) && token !== credential.token
+  const isNewToken = token !== undefined && headerText.test(token) && token !== credential.token
   const areNewCookies = cookies !== before && headerText.test(cookies)
   if (!isNewToken && !areNewCookies) return
   credentials.take(live, {

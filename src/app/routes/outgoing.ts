@@ -123,12 +123,14 @@ async function mapBody(
 }
 
 function typeOf(contentType: string | string[] | undefined) {
-  const [written = ''] = String(contentType ?? '').split(';', 1)
+  const [written = '', ...parameters] = String(contentType ?? '').split(';')
   const name = written.trim().toLowerCase()
   const isForm = name === contentTypes.form
   const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(name)
   if (!isForm && !isJson) throw new GatewayError('request.type')
-  return { type: isForm ? 'form' : 'json', name } as const
+  // Others say what the body means, as `ext` of JSON:API does.
+  const kept = parameters.filter(each => !/^\s*charset\s*=/i.test(each))
+  return { type: isForm ? 'form' : 'json', name: [name, ...kept].join(';') } as const
 }
 
 function readRequest(bytes: Buffer, headers: Call['headers'], maxBytes: number): Json {

@@ -11,8 +11,8 @@ import { readJson } from '../../json/body.ts'
 import { isRecord, type Json, type JsonRecord } from '../../json/values.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import { hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
-import { fetchWhole } from '../../proxy/upstream.ts'
+import type { Call } from '../../proxy/receiver.ts'
+import { discard, hasNoContent, invalid, isPart, responseError } from '../../proxy/response.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import type { Compiling } from './credentials.ts'
 
@@ -65,29 +65,33 @@ function compileFetch(
     })
   })
   const paths = pathsOf(config.routes, route.path).map(each => mount + each)
-  const { toUpstream } = createRewrite(paths, part.rewrite, '')
+  const { toUpstream } = createRewrite(paths, part.rewrite, upstream.base)
   const maxBytes = config.limits.sizes.shape
-  const { ensure, readOwnToken } = gateway.credentialsOf(part.upstream)
+  const { responseTimeout: timeoutMs } = upstream.config
+  const receiving = { timeoutMs, totalMs: timeoutMs, collectBytes: maxBytes, collectsAll: true }
+  const { ensure, readSession } = gateway.credentialsOf(part.upstream)
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Json> => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
     const live = request.live && (await ensure(request.live, trail))
     const caller = { ...forwardedForOf(request), session: live?.session }
-    const passed = toHeaders(sent, caller, false, true)
-    const ask = (token: Record<string, string> = {}) =>
-      fetchWhole(upstream, {
-        method: 'GET',
-        path: toUpstream(target),
-        headers: { ...passed, ...token },
-        timeoutMs: upstream.config.responseTimeout,
-        maxBytes,
-        tooLarge: 'shape.too-large',
-        signal,
-        recorded: { trail, purpose: 'part', part: name }
-      })
-    const first = await ask()
-    const response = live && readOwnToken ? await readOwnToken(live, trail, first, ask) : first
+    const call: Call = {
+      ...receiving,
+      method: 'GET',
+      path: toUpstream(target),
+      headers: toHeaders(sent, caller, false, true),
+      body: null,
+      isOwn: true,
+      signal,
+      recorded: { trail, purpose: 'part', part: name }
+    }
+    const first = await upstream.send(call)
+    const response = live && readSession ? await readSession(live, call, first) : first
     const { status, headers, body } = response
+    if (!Buffer.isBuffer(body)) {
+      discard(response)
+      throw new GatewayError('shape.too-large')
+    }
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null

@@ -26,7 +26,7 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
     const path = toPublic(request, url.pathname)
     const rest = url.search + url.hash
-    const isWithin = upstream.addresses.some(({ origin }) => origin === url.origin)
+    const isWithin = upstream.addresses.some(({ origin }) => isAt(request, url, origin))
     if (isWithin) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
     const told = request.server.gateway.forwardedHost(request)
@@ -62,8 +62,14 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
       if (place !== undefined) sent[name] = place
     }
     if (isRedirect(status)) {
-      const place = publicPlace(request, typeof location === 'string' ? location : '')
-      if (place === undefined) throw new GatewayError('upstream.redirect')
+      const written = typeof location === 'string' ? location : ''
+      const place = publicPlace(request, written)
+      if (place === undefined) {
+        // Neither a query nor a password: they may open something.
+        const [target = ''] = written.replace(/\/\/[^/?#]*@/, '//').split(/[?#]/, 1)
+        const cause = `no route leads to ${JSON.stringify(target.slice(0, 200))}`
+        throw new GatewayError('upstream.redirect', { cause })
+      }
       sent['location'] = place
     }
     if (link !== undefined) {
@@ -78,6 +84,15 @@ export function createPlaces({ upstream, upstreamName, rewrite, written: { redir
         .map(cookie => publicCookie(cookie, path => toPublic(request, path)))
     }
   }
+}
+
+/** At the address, or as back-ends write it from the scheme that they were told, some with its port. */
+function isAt({ protocol }: FastifyRequest, place: URL, origin: string): boolean {
+  const { host, hostname } = new URL(origin)
+  const hosts = [host, hostname]
+  return (
+    place.origin === origin || (place.protocol === `${protocol}:` && hosts.includes(place.host))
+  )
 }
 
 /** Without its `Domain`, that of the upstream, and with its path as browsers see it. */

@@ -103,8 +103,11 @@ function createDescribing(
 ) {
   const { setCookies = [], framedByConsole, cache } = target.written
   const hasOneSource = shaping?.parts === undefined
+  const sources = Object.values(config.gateway.login.sources)
+  const renewed = sources.map(each => each.kind === 'upstream-login' && each.renewedToken)
   const toClientHeaders = responseHeaders({
     setCookies: plainCookies(setCookies),
+    credentials: renewed.filter(name => typeof name === 'string'),
     mayCache: access === 'public' && hasOneSource,
     shaped: shaping !== undefined
   })
@@ -119,6 +122,7 @@ function createDescribing(
     const { status, headers } = response
     const sent = toClientHeaders(headers)
     mapPlaces(request, response, sent)
+    request.hasByteHeaders = Object.values(sent).some(each => /[^\0-\x7f]/.test(String(each)))
     reply.code(status).headers(sent)
     if (headers['vary'] !== undefined) {
       const names = joinedVary(varyOf(reply), headers['vary'], notVaried)
@@ -182,11 +186,8 @@ async function respondShaped(
     discard(response)
     return void reply.removeHeader('content-type').send()
   }
-  if (isBodiless(status)) {
-    if (parts === undefined) return void reply.send()
-    reply.code(200)
-  }
-  if (status === 206) reply.code(200)
+  // The console reads its envelope, also of a 204 (DELETE of Directus, JSON:API and others).
+  if (isBodiless(status) || status === 206) reply.code(200)
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
   const merge = await parts
