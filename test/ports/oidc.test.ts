@@ -7,7 +7,7 @@ import { callOnce } from '../support/call.ts'
 import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
-import { oidcPath, testProvider } from '../support/oidc-provider.ts'
+import { oidcPath, staffClaim, testProvider } from '../support/oidc-provider.ts'
 import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -28,7 +28,7 @@ const gateway = await testGateway(
       console: { root: 'site', signIn: 'sso' },
       login: {
         sources: {
-          sso: provider.config({ require: { staff: [true] } }),
+          sso: provider.config({ require: { [staffClaim]: [true] } }),
           // The same provider, as another one.
           staff: provider.config({ path: otherPath })
         }
@@ -43,7 +43,7 @@ const gateway = await testGateway(
   },
   provider.environment
 )
-for (const account of Object.values(provider.accounts)) account['staff'] = true
+for (const account of Object.values(provider.accounts)) account[staffClaim] = true
 const visitor = () => oidcVisitor(() => gateway.url, provider)
 const hour = 3_600_000
 
@@ -147,9 +147,10 @@ t.test('a landing is a page of the console: 27 others are its first page', async
 
 t.test('who may not: a claim of `require`, groups by a link, a refusal there', async t => {
   const { bob = {} } = provider.accounts
-  bob['staff'] = false
+  bob[staffClaim] = false
   t.match(await visitor().signIn('bob'), { status: 403, text: 'may not use this console' })
-  bob['staff'] = true
+  // Amazon Cognito tells a flag as text.
+  bob[staffClaim] = 'true'
   t.match(await visitor().signIn('bob'), { status: 303 })
   t.match(await visitor().signIn(''), { status: 401, text: 'not completed' })
   await until('the ledger has all', () => {
@@ -230,7 +231,7 @@ t.test('while the provider is away: 503 only where its token is needed', async t
 t.test('a session ends where the provider refuses its token, or its user', async t => {
   const { alice = {} } = provider.accounts
   const ways = {
-    'a claim of `require` is gone': () => (alice['staff'] = false),
+    'a claim of `require` is gone': () => (alice[staffClaim] = false),
     'its refresh token has expired': () => (provider.clockShift = 25 * hour),
     'it tells of another user': () => (provider.claims = { sub: 'bob' }),
     'it is another issuer': () => (provider.claims = { iss: 'https://sso.example.com' }),
@@ -241,7 +242,7 @@ t.test('a session ends where the provider refuses its token, or its user', async
     change()
     t.match((await call('/api/orders')).json, { errorCode: 'session.upstream' }, way)
     t.match((await call('/api/session')).json, { errorCode: 'session.upstream' }, way)
-    alice['staff'] = true
+    alice[staffClaim] = true
     Object.assign(provider, { clockShift: 0, claims: undefined })
   }
 })

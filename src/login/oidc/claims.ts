@@ -11,7 +11,9 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
 /** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  const at = (path?: string) => (path === undefined ? [] : valuesAt(claims, path.split('.')).flat())
+  // A name may have dots itself: Auth0 wants addresses, such as `https://example.com/roles`.
+  const at = (path = '') =>
+    valuesAt(claims, Object.hasOwn(claims, path) ? [path] : path.split('.')).flat()
   for (const path of [user.roles, ...Object.keys(require)]) {
     if (path !== undefined && isElsewhere(claims, path)) {
       throw invalid(
@@ -21,7 +23,8 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
     }
   }
   for (const [path, values] of Object.entries(require)) {
-    if (at(path).some(value => (values as unknown[]).includes(value))) continue
+    // By text: Amazon Cognito tells `email_verified` as "true".
+    if (at(path).some(value => values.map(String).includes(String(value)))) continue
     const cause = `"${path}" has none of the values of \`require\``
     throw new GatewayError('login.blocked', { message: notAllowed, cause })
   }
