@@ -68,9 +68,11 @@ export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
   })
 }
 
-export function maintenanceOf({ maintenance: record, state }: Desk): ShownMaintenance {
-  const isShared = state().redis !== undefined
-  return { ...(!isShared && { info: inThisProcess }), operators: record.entries() }
+export function maintenanceOf({ maintenance: record }: Desk): ShownMaintenance {
+  return {
+    ...(!record.isShared && { info: inThisProcess }),
+    operators: record.entries()
+  }
 }
 
 export function closableRoutes({ config }: Desk): string[] {

@@ -48,8 +48,7 @@ export async function startGateway(
   }
   const fleet = createFleet({
     id: services.replica,
-    store: services.sessions.store,
-    isShared: services.redis !== undefined,
+    ...services.background,
     seal: createSeal(services.secrets, 'replica'),
     state,
     present,

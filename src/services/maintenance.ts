@@ -1,8 +1,9 @@
-/** What operators closed: a set of the session store, each member sealed. */
+/** What operators closed: a sealed text in Redis, or without it in this process alone. */
 import { GatewayError } from '../errors/errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
-import type { SessionStore } from '../session/store.ts'
 import type { Log } from './logger.ts'
+import type { Background } from './shared.ts'
 
 export interface Closing {
   /** Empty for all, as `methods`. */
@@ -20,58 +21,62 @@ interface Entry extends Closing {
   readonly since: string
 }
 
-interface Options {
-  readonly store: SessionStore
+interface Options extends Background {
   readonly seal: Seal
   readonly log: Pick<Log, 'warn'>
 }
 
-const set = 'maintenance'
 const maxMs = 7 * 86_400_000
 const endHint = 'The end ("until") is a time in the future, at most 7 days ahead.'
 const startHint = 'The start ("from") is a time before the end.'
+const maxLength = 64 * 1024
+const tooLong = 'More than 64 KiB of maintenance. End what is over first.'
 const foreign =
-  'a maintenance in Redis is not sealed with a secret of session.secrets: it is ignored'
+  'the maintenance in Redis is not sealed with a secret of session.secrets: it is ignored, and the ' +
+  'next begin or end replaces it'
+/** Each time that an act at another replica came first. */
+const maxTries = 20
 
-export function createMaintenance({ store, seal, log }: Options) {
-  /** By how the store has them; undefined for what is not ours. */
-  let known: ReadonlyMap<string, Entry | undefined> = new Map()
+const writeScript = `
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return 1`
+
+export function createMaintenance({ redis, prefix, seal, log }: Options) {
+  const key = `${prefix}maintenance`
+  let text = ''
   let current: readonly Entry[] = []
   const entries = () => current.filter(({ until }) => endOf(until) > Date.now())
 
-  async function read(): Promise<void> {
-    const sealed = [...(await store.membersOf(set)).keys()]
-    if (sealed.length === known.size && sealed.every(each => known.has(each))) return
-    // What is known stays the same object, also for an act that is under way.
-    known = new Map(sealed.map(each => [each, known.has(each) ? known.get(each) : opened(each)]))
-    const ours = [...known.values()].filter(each => each !== undefined)
-    current = ours.toSorted((a, b) => a.since.localeCompare(b.since))
+  function take(sealed: string | null): void {
+    if ((sealed ?? '') === text) return
+    text = sealed ?? ''
+    const opened = text === '' ? '[]' : seal.open(key, text)
+    if (opened === undefined) log.warn({ event: 'maintenance.foreign' }, foreign)
+    else current = parseKeepingDigits(opened) as never
   }
 
-  function opened(sealed: string): Entry | undefined {
-    const text = seal.open(set, sealed)
-    if (text !== undefined) return JSON.parse(text) as Entry
-    log.warn({ event: 'maintenance.foreign' }, foreign)
-    return undefined
-  }
-
-  async function change(make: (former: readonly Entry[]) => readonly Entry[]): Promise<void> {
-    await read().catch(throwAway)
-    const former = entries()
-    await replace(former, make(former)).catch(throwAway)
-  }
-
-  /** What begins is written first, so that nothing is open in between. */
-  async function replace(former: readonly Entry[], next: readonly Entry[]): Promise<void> {
-    for (const entry of next.filter(each => !former.includes(each))) {
-      const sealed = seal.close(set, JSON.stringify(entry))
-      await store.addTo(set, sealed, endOf(entry.until) - Date.now())
+  /** An act at another replica in between is not overwritten: the change is made again on top of it. */
+  async function change(make: (former: readonly Entry[]) => Entry[]) {
+    if (redis === undefined) return void (current = make(entries()))
+    try {
+      for (let tries = 0; tries < maxTries; tries++) {
+        const former = (await redis.get(key)) ?? ''
+        take(former)
+        const next = make(entries())
+        const closed = next.length === 0 ? '' : seal.close(key, JSON.stringify(next))
+        if (closed.length > maxLength) throw malformed(tooLong)
+        const ends = next.map(({ until }) => endOf(until))
+        const keepMs = Math.ceil(Math.max(1, ...ends) - Date.now())
+        const isWritten = await redis.eval(writeScript, 1, key, former, closed, keepMs)
+        if (isWritten === 1) return take(closed)
+      }
+      throw new Error(`${maxTries} times an act at another replica came first`)
+    } catch (cause) {
+      if (cause instanceof GatewayError) throw cause
+      throw new GatewayError('ops.redis', { cause })
     }
-    for (const [sealed, entry] of known) {
-      const isOver = entry !== undefined && former.includes(entry) && !next.includes(entry)
-      if (isOver) await store.removeFrom(set, sealed)
-    }
-    await read()
   }
 
   return {
@@ -79,9 +84,9 @@ export function createMaintenance({ store, seal, log }: Options) {
     get current() {
       return current
     },
+    isShared: redis !== undefined,
     entries,
-    /** To be called again and again, since other replicas close and open as well. */
-    read,
+    take,
     /** Adds to what is closed, at other replicas within a second. @throws GatewayError */
     begin: async (maintenance: Closing, author: string): Promise<void> => {
       const { until, from } = maintenance
@@ -95,10 +100,6 @@ export function createMaintenance({ store, seal, log }: Options) {
     end: async (routes: readonly string[]): Promise<void> =>
       await change(former => withoutRoutes(former, routes))
   }
-}
-
-function throwAway(cause: unknown): never {
-  throw new GatewayError('ops.redis', { cause })
 }
 
 function malformed(message: string): GatewayError {
@@ -123,8 +124,8 @@ function withoutRoutes(entries: readonly Entry[], names: readonly string[]): Ent
   }
   return entries.flatMap(entry => {
     const routes = entry.routes.filter(name => !names.includes(name))
-    if (routes.length === entry.routes.length) return [entry]
-    return routes.length === 0 ? [] : [{ ...entry, routes }]
+    const isOver = routes.length === 0 && entry.routes.length > 0
+    return isOver ? [] : [{ ...entry, routes }]
   })
 }
 

@@ -74,7 +74,11 @@ export function createServices(config: Config, log: Log, ownTracer?: Tracer) {
     sessions,
     sourceFaults: new SourceFaults(),
     secrets,
-    maintenance: createMaintenance({ store, seal: createSeal(secrets, 'maintenance'), log }),
+    maintenance: createMaintenance({
+      ...background,
+      seal: createSeal(secrets, 'maintenance'),
+      log
+    }),
     drift: new Drift({ log, metrics }),
     failures,
     ledger,

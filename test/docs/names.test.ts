@@ -75,7 +75,7 @@ function membersOf(value: unknown): string[] {
 
 t.test('the beginnings of keys in Redis', async t => {
   const beginnings = words(`
-    audit-heads f: keys l: locks operator-sign-outs probe: s: set: u: users
+    audit-heads f: keys l: locks maintenance operator-sign-outs probe: replicas s: set: u: users
   `)
   t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), beginnings)
 })

@@ -146,7 +146,7 @@ t.test('keys are listed with their last use, end on time, and survive everyoneâ€
     const nightly = await create('nightly', '--role', 'user', '--for', '1h')
     const short = await create('short', '--for', '1s')
     t.match(await keys('create', 'nightly'), { code: 1, out: '', err: /There is a key "nightly"/ })
-    t.match(await keys('create', 'no name'), { code: 1, out: '', err: /name must match/ })
+    t.match(await keys('create', 'no name'), { code: 2, out: '', err: /name must be valid/ })
     t.match(await keys('create', 'ever', '--for', 'ever'), { code: 2, err: /no duration/ })
     t.match((await keys('list')).out, /^nightly +user +never +20\S+Z +local$/m, kind)
     t.equal(await statusOf(nightly), 200)

@@ -93,10 +93,9 @@ t.test('what somebody else writes there changes nothing', async t => {
   const redis = await testRedis(t.after)
   const { cli } = redis
   const a = await single(t, redis.url)
-  await until('it has told', async () => (await cli('EXISTS', '{cg}:set:replicas')) === '1')
-  const later = String(Date.now() + 60_000)
-  await cli('ZADD', '{cg}:set:replicas', later, '{"id":"evil"}')
-  await cli('ZADD', '{cg}:set:maintenance', later, '{"routes":[]}')
+  await until('it has told', async () => (await cli('EXISTS', '{cg}:replicas')) === '1')
+  await cli('ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
+  await cli('SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
   await a.logged(({ event }) => event === 'maintenance.foreign')
   t.equal((await a.opsJson('replicas')).replicas.length, 1)
   t.same((await a.opsJson('maintenance')).operators, [])

@@ -30,7 +30,9 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
-    const message = `${ops.listen} can be reached from other machines, and ops.secret is empty`
+    const message =
+      `${ops.listen} can be reached from other machines, and ops.secret is empty: ` +
+      'set it, or listen on 127.0.0.1'
     report.warn(['ops', 'listen'], message)
   }
   if (ops.tls !== undefined || ops.trustedProxies.length > 0) return
@@ -64,7 +66,7 @@ const checkConsole: Rule = (config, report) => {
   const root = fileIn(config, pages.root)
   const fromRoot = relative(root, config.folder)
   if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
-    const message = 'contains the config folder: anyone could download its password hashes'
+    const message = 'contains the config folder, whose password hashes anyone could download: name another'
     report(place, message)
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     report.warn(place, `there is no such folder: ${root}`)
@@ -110,7 +112,7 @@ const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
     // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
     const minBits = address.includes(':') ? 7 : 8
     if (bits === undefined || Number(bits) >= minBits) return
-    const message = `${block} is a large part of the internet, which can forge addresses`
+    const message = `${block} is a large part of the internet: name your load balancers alone`
     report.warn(['server', 'trustedProxies', index], message)
   })
 }

@@ -146,7 +146,8 @@ function checkRoutes({ routes }: RoutesConfig, report: Report): void {
       }
     }
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
-      fault.warn(['access'], 'is public, although the path contains /admin')
+      const message = 'is public, although the path contains /admin: `access: session` is safer'
+      fault.warn(['access'], message)
     }
   }
 }
