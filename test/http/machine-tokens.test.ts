@@ -80,7 +80,7 @@ t.test('an upstream that gives tokens of its users gives a machine one, once', a
   }
   const asked = backend.seen.slice(before).filter(({ url }) => url === '/exchange')
   t.same(
-    asked.map(({ body }) => body),
+    asked.map(({ body }) => String(body)),
     ['{"username":"importer"}']
   )
 })
