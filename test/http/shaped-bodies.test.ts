@@ -224,7 +224,7 @@ t.test('ids of more digits than JavaScript holds arrive as they were sent', asyn
   t.match(text, `"data":${sent.replace('subject', 'title')}`)
 })
 
-t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
+t.test('HEAD has no body and no false fields; 204 and 205 have none without a shape', async t => {
   answer = (incoming, response) => {
     const fields = { 'content-encoding': 'gzip', 'accept-ranges': 'bytes', 'etag': '"1"' }
     const status = Number(incoming.headers['x-status'])
@@ -241,11 +241,12 @@ t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
   t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
   t.equal((await head('503')).status, 503)
   for (const status of ['204', '205']) {
-    for (const path of ['/api/list', '/api/plain']) {
-      const asked = request(`GET ${path}`, ['Connection: close', `X-Status: ${status}`])
-      const came = await raw(gateway.url, asked, { enough: () => false })
-      t.same([came.status, came.body, came.closed], [Number(status), '', true], path)
-    }
+    const asked = request('GET /api/plain', ['Connection: close', `X-Status: ${status}`])
+    const came = await raw(gateway.url, asked, { enough: () => false })
+    t.same([came.status, came.body, came.closed], [Number(status), '', true], status)
+    // Django and others answer it to DELETE; consoles would read a failure.
+    const shaped = await gateway.call('/api/list', { headers: { 'x-status': status } })
+    t.match(shaped, { status: 200, json: { success: true, data: [] } }, status)
   }
 })
 

@@ -182,11 +182,7 @@ async function respondShaped(
     discard(response)
     return void reply.removeHeader('content-type').send()
   }
-  if (isBodiless(status)) {
-    if (parts === undefined) return void reply.send()
-    reply.code(200)
-  }
-  if (status === 206) reply.code(200)
+  if (status === 206 || isBodiless(status)) reply.code(200)
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
   const merge = await parts

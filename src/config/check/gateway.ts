@@ -66,7 +66,8 @@ const checkConsole: Rule = (config, report) => {
   const root = fileIn(config, pages.root)
   const fromRoot = relative(root, config.folder)
   if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
-    const message = 'contains the config folder, whose password hashes anyone could download: name another'
+    const message =
+      'contains the config folder, whose password hashes anyone could download: name another'
     report(place, message)
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     report.warn(place, `there is no such folder: ${root}`)
