@@ -148,7 +148,9 @@ t.test('a landing is a page of the console: 27 others are its first page', async
 t.test('who may not: a claim of `require`, groups by a link, a refusal there', async t => {
   const { bob = {} } = provider.accounts
   bob[staffClaim] = false
-  t.match(await visitor().signIn('bob'), { status: 403, text: 'may not use this console' })
+  const browser = visitor()
+  t.match(await browser.signIn('bob'), { status: 403, text: 'may not use this console' })
+  t.match((await browser.start()).next, 'prompt=login', 'another account may')
   // Amazon Cognito tells a flag as text.
   bob[staffClaim] = 'true'
   t.match(await visitor().signIn('bob'), { status: 303 })
