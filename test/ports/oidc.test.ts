@@ -151,6 +151,8 @@ t.test('who may not: a claim of `require`, groups by a link, a refusal there', a
   const browser = visitor()
   t.match(await browser.signIn('bob'), { status: 403, text: 'may not use this console' })
   t.match((await browser.start()).next, 'prompt=login', 'another account may')
+  const line = await gateway.logged(({ code }) => code === 'login.blocked')
+  t.match(line, { reason: `"${staffClaim}" of bob has none` })
   // Amazon Cognito tells a flag as text.
   bob[staffClaim] = 'true'
   t.match(await visitor().signIn('bob'), { status: 303 })

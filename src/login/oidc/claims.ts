@@ -22,14 +22,14 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
       )
     }
   }
+  const told = userFrom(user, path => at(path).filter(isExact))
+  if (told === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
   for (const [path, values] of Object.entries(require)) {
     // By text: Amazon Cognito tells `email_verified` as "true".
     if (at(path).some(value => values.map(String).includes(String(value)))) continue
-    const cause = `"${path}" has none of the values of \`require\``
+    const cause = `"${path}" of ${told.username} has none of the values of \`require\``
     throw new GatewayError('login.blocked', { message: notAllowed, cause })
   }
-  const told = userFrom(user, path => at(path).filter(isExact))
-  if (told === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
   const profile = Object.fromEntries(
     user.profile.flatMap(claim => (Object.hasOwn(claims, claim) ? [[claim, claims[claim]]] : []))
   )
