@@ -164,15 +164,20 @@ t.test('who may not: a claim of `require`, groups by a link, a refusal there', a
   })
 })
 
-t.test('claims: no id that has lost digits, no profile that cannot be written', async t => {
-  const user = { id: 'uid', username: 'uid', name: 'uid', roleMap: {}, profile: ['picture'] }
-  const of = (claims: object) => identityOf({ uid: 7, ...claims }, { user, require: {} })
-  t.match(of({ picture: [1] }), { id: '7', profile: { picture: [1] } })
-  const picture = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as unknown
-  for (const claims of [{ uid: 2 ** 53 }, { uid: true }, { uid: '' }, { picture }]) {
-    t.throws(() => of(claims), { code: 'upstream.invalid' })
+t.test(
+  'claims: names with dots, no id that has lost digits, no profile that cannot be written',
+  async t => {
+    const places = { id: 'uid', username: 'uid', name: 'uid', roles: 'clients.my.app.roles' }
+    const user = { ...places, roleMap: {}, profile: ['picture'] }
+    const of = (claims: object) => identityOf({ uid: 7, ...claims }, { user, require: {} })
+    t.match(of({ picture: [1] }), { id: '7', profile: { picture: [1] }, roles: [] })
+    t.match(of({ clients: { 'my': 1, 'my.app': { roles: ['a'] } } }), { roles: ['a'] })
+    const picture = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as unknown
+    for (const claims of [{ uid: 2 ** 53 }, { uid: true }, { uid: '' }, { picture }]) {
+      t.throws(() => of(claims), { code: 'upstream.invalid' })
+    }
   }
-})
+)
 
 t.test('a provider names only addresses that are safe to open and to read', async t => {
   let settings: object

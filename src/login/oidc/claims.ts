@@ -1,5 +1,6 @@
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { isRecord } from '../../json/values.ts'
 import { invalid } from '../../proxy/response.ts'
 import type { Identity } from '../../session/types.ts'
 import { isWritable, userFrom, valuesAt } from '../login-response.ts'
@@ -11,9 +12,7 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
 /** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  // A name may have dots itself: Auth0 wants addresses, such as `https://example.com/roles`.
-  const at = (path = '') =>
-    valuesAt(claims, Object.hasOwn(claims, path) ? [path] : path.split('.')).flat()
+  const at = (path = '') => valuesAt(claims, namesIn(claims, path)).flat()
   for (const path of [user.roles, ...Object.keys(require)]) {
     if (path !== undefined && isElsewhere(claims, path)) {
       throw invalid(
@@ -35,6 +34,19 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
   )
   if (!isWritable(profile)) throw invalid('a claim of `user.profile` is nested too deeply')
   return { ...told, profile }
+}
+
+/**
+ * Names may have dots themselves: Auth0 wants addresses, such as `https://example.com/roles`, and
+ * Keycloak has the ids of clients, as in `resource_access.console.example.com.roles`.
+ */
+function namesIn(holder: unknown, path: string): string[] {
+  const names = isRecord(holder) ? Object.keys(holder) : []
+  const fitting = names.filter(name => `${path}.`.startsWith(`${name}.`))
+  const [longest] = fitting.toSorted((a, b) => b.length - a.length)
+  if (longest === undefined || !isRecord(holder)) return path.split('.')
+  if (longest === path) return [path]
+  return [longest, ...namesIn(holder[longest], path.slice(longest.length + 1))]
 }
 
 /** Larger ids may have lost digits when they were parsed, and be those of several users. */
