@@ -52,7 +52,7 @@ export const errorFormats = {
 } as const satisfies Readonly<Record<string, ErrorFormat>>
 
 /** Members in which back-ends without a format of their own put a message. */
-const usualMessages = ['errorMessage', 'message', 'msg', 'error']
+const usualMessages = ['errorMessage', 'message', 'msg', 'detail', 'error']
 
 /** Bounds: everything here is the back-end's text, and goes to the browser. */
 const bounds = { fields: 50, textsPerField: 10, text: 500, name: 100, depth: 6 }

@@ -23,12 +23,15 @@ const renewBeforeMs = 60_000
 const lockMs = 15_000
 const lockRetryMs = 25
 const maxPauses = 50_000
+const maxMachines = 1000
 
 export function createTokenRefresh(options: Options) {
   const { sessions, sources, onFailed } = options
   const running = new Map<string, Promise<Live>>()
   /** By upstream and key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
+  /** With the token of an upstream, by the same: those of machines, which no store has. */
+  const machines = new BoundedMap<Live>(maxMachines)
 
   /** @throws GatewayError `session.upstream` when the back-end refuses; `upstream.*` when away */
   async function ensureFresh(lookedUp: Live, trail?: Trail, exchange?: CredentialSource) {
@@ -47,17 +50,26 @@ export function createTokenRefresh(options: Options) {
     trail?: Trail,
     refused?: string
   ) {
-    const live = sessions.credentials.withHeld(lookedUp)
+    const key = `${issuer.upstream ?? ''} ${lookedUp.key}`
+    const live = machines.peek(key) ?? sessions.credentials.withHeld(lookedUp)
     const credential = credentialIn(live.session, issuer.upstream)
     const isRefused = refused !== undefined && credential?.token === refused
     const isOver = credential === undefined || isRefused
     const end = isOver ? 0 : (credential.expiresAt ?? Infinity)
     if (Date.now() < end - renewBeforeMs) return live
-    const key = `${issuer.upstream ?? ''} ${live.key}`
     if (Date.now() < end && steadyNow() < (pauses.peek(key) ?? 0)) return live
+    const getToken = async () => {
+      const got = await issuer.renew?.(live.session, trail)
+      if (got === undefined) throw new GatewayError('session.upstream')
+      const session = withCredential(live.session, got.credential, issuer.upstream)
+      machines.set(key, { ...live, session })
+      return { ...live, session }
+    }
     let renewal = running.get(key)
     if (renewal === undefined) {
-      renewal = renewOnce(options, live, issuer, trail).finally(() => {
+      const isStored = live.sealed !== ''
+      const renewing = isStored ? renewOnce(options, live, issuer, trail) : getToken()
+      renewal = renewing.finally(() => {
         running.delete(key)
         pauses.set(key, steadyNow() + renewBeforeMs / 4)
       })

@@ -140,9 +140,13 @@ function compileSession({ identity, upstream, credentialFor }: RequestHeaderOpti
     // The token of one back-end must not be sent to another.
     if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
     if (as === 'none') return
-    const credential = credentialFor(session) ?? {}
-    const { token, cookies } = credential
-    if (csrf !== undefined) Object.assign(sent, csrfHeader(credential, csrf))
+    const credential = credentialFor(session)
+    // A machine that calls with a token of `from` has no session there.
+    if (credential === undefined && session.key !== undefined) {
+      throw new GatewayError('route.credential')
+    }
+    const { token, cookies } = credential ?? {}
+    if (csrf !== undefined) Object.assign(sent, csrfHeader(credential ?? {}, csrf))
     if (as === 'cookies') {
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')

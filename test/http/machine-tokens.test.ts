@@ -21,7 +21,15 @@ const gatewayWith = async (after: (undo: () => unknown) => void, clientId = 'con
   }
   const access = { roles: ['user'] }
   const orders = { path: '/api/orders/*', keys: true, access, passHeaders: ['authorization'] }
-  const files = { gateway, backend: backend.url, routes: { routes: { orders, closed: {} } } }
+  const exchange = { path: '/exchange', token: 'ok' }
+  const upstreams = {
+    shop: { url: backend.url, credential: { exchange } },
+    sso: { url: backend.url, credential: { as: 'bearer', from: 'sso' } }
+  }
+  const shop = { upstream: 'shop', keys: true }
+  const own = { upstream: 'sso', keys: true }
+  const routes = { upstreams, routes: { orders, closed: {}, shop, own } }
+  const files = { gateway, backend: backend.url, routes }
   return await testGateway(after, files, provider.environment)
 }
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -40,6 +48,7 @@ t.test('a machine calls with a token of the right audience, and nothing else pas
     [token, '/api/orders/1', 200],
     [token, '/api/account/profile', 200],
     [token, '/api/closed', 403, 'route.keys'],
+    [token, '/api/own', 403, 'route.credential'],
     [strangers, '/api/orders/1', 401, 'key.invalid'],
     [strangers, '/api/orders/1', 401, 'key.invalid', true],
     [`${none}.${claims}.`, '/api/orders/1', 401, 'key.invalid'],
@@ -59,6 +68,21 @@ t.test('a machine calls with a token of the right audience, and nothing else pas
   t.match(headers, { 'x-user-id': 'importer', 'x-user-roles': 'user', 'x-user-source': 'sso' })
   t.equal(headers?.authorization, undefined)
   t.notMatch(JSON.stringify(gateway.log), signature)
+})
+
+t.test('an upstream that gives tokens of its users gives a machine one, once', async t => {
+  const gateway = await gatewayWith(t.after)
+  const headers = bearer(await provider.machineToken(audience))
+  const before = backend.seen.length
+  for (const round of [1, 2]) {
+    t.match(await gateway.call('/api/shop', { headers }), { status: 200 }, `${round}`)
+    t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer 1')
+  }
+  const asked = backend.seen.slice(before).filter(({ url }) => url === '/exchange')
+  t.same(
+    asked.map(({ body }) => String(body)),
+    ['{"username":"importer"}']
+  )
 })
 
 t.test('a token ends with its time, and for whom is blocked; its streams do too', async t => {

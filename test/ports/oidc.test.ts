@@ -7,7 +7,7 @@ import { callOnce } from '../support/call.ts'
 import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
-import { oidcPath, testProvider } from '../support/oidc-provider.ts'
+import { oidcPath, staffClaim, testProvider } from '../support/oidc-provider.ts'
 import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -28,7 +28,7 @@ const gateway = await testGateway(
       console: { root: 'site', signIn: 'sso' },
       login: {
         sources: {
-          sso: provider.config({ require: { staff: [true] } }),
+          sso: provider.config({ require: { [staffClaim]: [true] } }),
           // The same provider, as another one.
           staff: provider.config({ path: otherPath })
         }
@@ -43,7 +43,7 @@ const gateway = await testGateway(
   },
   provider.environment
 )
-for (const account of Object.values(provider.accounts)) account['staff'] = true
+for (const account of Object.values(provider.accounts)) account[staffClaim] = true
 const visitor = () => oidcVisitor(() => gateway.url, provider)
 const hour = 3_600_000
 
@@ -147,9 +147,14 @@ t.test('a landing is a page of the console: 27 others are its first page', async
 
 t.test('who may not: a claim of `require`, groups by a link, a refusal there', async t => {
   const { bob = {} } = provider.accounts
-  bob['staff'] = false
-  t.match(await visitor().signIn('bob'), { status: 403, text: 'may not use this console' })
-  bob['staff'] = true
+  bob[staffClaim] = false
+  const browser = visitor()
+  t.match(await browser.signIn('bob'), { status: 403, text: 'may not use this console' })
+  t.match((await browser.start()).next, 'prompt=login', 'another account may')
+  const line = await gateway.logged(({ code }) => code === 'login.blocked')
+  t.match(line, { reason: `"${staffClaim}" of bob has none` })
+  // Amazon Cognito tells a flag as text.
+  bob[staffClaim] = 'true'
   t.match(await visitor().signIn('bob'), { status: 303 })
   t.match(await visitor().signIn(''), { status: 401, text: 'not completed' })
   await until('the ledger has all', () => {
@@ -159,15 +164,20 @@ t.test('who may not: a claim of `require`, groups by a link, a refusal there', a
   })
 })
 
-t.test('claims: no id that has lost digits, no profile that cannot be written', async t => {
-  const user = { id: 'uid', username: 'uid', name: 'uid', roleMap: {}, profile: ['picture'] }
-  const of = (claims: object) => identityOf({ uid: 7, ...claims }, { user, require: {} })
-  t.match(of({ picture: [1] }), { id: '7', profile: { picture: [1] } })
-  const picture = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as unknown
-  for (const claims of [{ uid: 2 ** 53 }, { uid: true }, { uid: '' }, { picture }]) {
-    t.throws(() => of(claims), { code: 'upstream.invalid' })
+t.test(
+  'claims: names with dots, no id that has lost digits, no profile that cannot be written',
+  async t => {
+    const places = { id: 'uid', username: 'uid', name: 'uid', roles: 'clients.my.app.roles' }
+    const user = { ...places, roleMap: {}, profile: ['picture'] }
+    const of = (claims: object) => identityOf({ uid: 7, ...claims }, { user, require: {} })
+    t.match(of({ picture: [1] }), { id: '7', profile: { picture: [1] }, roles: [] })
+    t.match(of({ clients: { 'my': 1, 'my.app': { roles: ['a'] } } }), { roles: ['a'] })
+    const picture = JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as unknown
+    for (const claims of [{ uid: 2 ** 53 }, { uid: true }, { uid: '' }, { picture }]) {
+      t.throws(() => of(claims), { code: 'upstream.invalid' })
+    }
   }
-})
+)
 
 t.test('a provider names only addresses that are safe to open and to read', async t => {
   let settings: object
@@ -230,7 +240,7 @@ t.test('while the provider is away: 503 only where its token is needed', async t
 t.test('a session ends where the provider refuses its token, or its user', async t => {
   const { alice = {} } = provider.accounts
   const ways = {
-    'a claim of `require` is gone': () => (alice['staff'] = false),
+    'a claim of `require` is gone': () => (alice[staffClaim] = false),
     'its refresh token has expired': () => (provider.clockShift = 25 * hour),
     'it tells of another user': () => (provider.claims = { sub: 'bob' }),
     'it is another issuer': () => (provider.claims = { iss: 'https://sso.example.com' }),
@@ -241,7 +251,7 @@ t.test('a session ends where the provider refuses its token, or its user', async
     change()
     t.match((await call('/api/orders')).json, { errorCode: 'session.upstream' }, way)
     t.match((await call('/api/session')).json, { errorCode: 'session.upstream' }, way)
-    alice['staff'] = true
+    alice[staffClaim] = true
     Object.assign(provider, { clockShift: 0, claims: undefined })
   }
 })

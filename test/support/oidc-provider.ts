@@ -21,6 +21,9 @@ export const oidcPath = `/api/auth/oidc/${oidcSource}`
 /** And that of operators. */
 export const opsOidcPath = `/ops/sign-in/${oidcSource}`
 
+/** A claim that `require` may name, as Auth0 wants them. */
+export const staffClaim = 'https://example.com/staff'
+
 type Claims = Record<string, unknown>
 /** It breaks connections off, never answers, answers with a page, or with a status. */
 type Fault = 'broken' | 'silent' | 'page' | number
@@ -188,7 +191,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       kind === 'ClientCredentials' ? { groups: ['importers'] } : undefined,
     scopes: ['openid', 'offline_access', 'profile', 'email'],
     claims: {
-      openid: ['sub', 'groups', 'staff'],
+      openid: ['sub', 'groups', staffClaim],
       profile: ['name', 'preferred_username'],
       email: ['email']
     },

@@ -151,7 +151,12 @@ export function clearSessionCookie(reply: FastifyReply): void {
   const { cookie, sources } = reply.server.gateway
   const { name, options } = cookie
   reply.clearCookie(name, options)
-  if (!sources.some(each => each instanceof OidcSource)) return
+  if (sources.some(each => each instanceof OidcSource)) askAgain(reply)
+}
+
+/** At the browser's next sign-in a provider asks for the password, though it knows the user. */
+export function askAgain(reply: FastifyReply): void {
+  const { options } = reply.server.gateway.cookie
   reply.setCookie(signedOutCookie, '1', { ...options, sameSite: 'lax', partitioned: false })
 }
 

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
 import { createSeal } from '../../session/seal.ts'
 import { lock } from '../../session/store.ts'
@@ -14,6 +14,7 @@ import { clientAddress, publicOrigin } from '../hooks/address.ts'
 import { sendHop } from '../hooks/pages.ts'
 import { isCrossSite } from '../hooks/same-origin.ts'
 import { leavingOf } from '../hooks/sending.ts'
+import { askAgain } from '../hooks/session.ts'
 import { signedOutCookie } from '../hooks/session-cookie.ts'
 import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
@@ -165,7 +166,11 @@ export function addOidc(scope: FastifyInstance, isEndpoint: (path: string) => bo
     scope.get(`${path}/finish`, signingIn, async (request, reply) => {
       request.trail.source = source.name
       const finishing = finish(request, reply, source, flows)
-      const landing = await finishing.catch(error => refuse(request, error))
+      const landing = await finishing.catch(error => {
+        // Else the provider would name the same account again, and never another one.
+        if (toGatewayError(error).code.startsWith('login.blocked')) askAgain(reply)
+        return refuse(request, error)
+      })
       return reply.redirect(landing ?? toLanding(undefined), 303)
     })
   }

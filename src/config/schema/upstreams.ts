@@ -104,7 +104,7 @@ const errorNames = Object.keys(errorFormats)
 const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
   s.either(
     'Where its JSON errors have their message and those of single fields. Without it ' +
-      'routes with a shape take `errorMessage`, `message`, `msg` or `error`.',
+      'routes with a shape take `errorMessage`, `message`, `msg`, `detail` or `error`.',
     [Type.String({ enum: errorNames }), ownErrors],
     {
       expected:

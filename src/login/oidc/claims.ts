@@ -1,5 +1,6 @@
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { isRecord } from '../../json/values.ts'
 import { invalid } from '../../proxy/response.ts'
 import type { Identity } from '../../session/types.ts'
 import { isWritable, userFrom, valuesAt } from '../login-response.ts'
@@ -11,7 +12,7 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
 /** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  const at = (path?: string) => (path === undefined ? [] : valuesAt(claims, path.split('.')).flat())
+  const at = (path = '') => valuesAt(claims, namesIn(claims, path)).flat()
   for (const path of [user.roles, ...Object.keys(require)]) {
     if (path !== undefined && isElsewhere(claims, path)) {
       throw invalid(
@@ -20,18 +21,32 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
       )
     }
   }
-  for (const [path, values] of Object.entries(require)) {
-    if (at(path).some(value => (values as unknown[]).includes(value))) continue
-    const cause = `"${path}" has none of the values of \`require\``
-    throw new GatewayError('login.blocked', { message: notAllowed, cause })
-  }
   const told = userFrom(user, path => at(path).filter(isExact))
   if (told === undefined) throw invalid(`the provider tells no "${user.id}", or no exact one`)
+  for (const [path, values] of Object.entries(require)) {
+    // By text: Amazon Cognito tells `email_verified` as "true".
+    if (at(path).some(value => values.map(String).includes(String(value)))) continue
+    const cause = `"${path}" of ${told.username} has none of the values of \`require\``
+    throw new GatewayError('login.blocked', { message: notAllowed, cause })
+  }
   const profile = Object.fromEntries(
     user.profile.flatMap(claim => (Object.hasOwn(claims, claim) ? [[claim, claims[claim]]] : []))
   )
   if (!isWritable(profile)) throw invalid('a claim of `user.profile` is nested too deeply')
   return { ...told, profile }
+}
+
+/**
+ * Names may have dots themselves: Auth0 wants addresses, such as `https://example.com/roles`, and
+ * Keycloak has the ids of clients, as in `resource_access.console.example.com.roles`.
+ */
+function namesIn(holder: unknown, path: string): string[] {
+  const names = isRecord(holder) ? Object.keys(holder) : []
+  const fitting = names.filter(name => `${path}.`.startsWith(`${name}.`))
+  const [longest] = fitting.toSorted((a, b) => b.length - a.length)
+  if (longest === undefined || !isRecord(holder)) return path.split('.')
+  if (longest === path) return [path]
+  return [longest, ...namesIn(holder[longest], path.slice(longest.length + 1))]
 }
 
 /** Larger ids may have lost digits when they were parsed, and be those of several users. */
