@@ -7,6 +7,7 @@ import { splitPublicHost } from '../../config/schema/host-port.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
+import { originOf } from './address.ts'
 import type { RequestHook } from './context.ts'
 import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 
@@ -112,7 +113,10 @@ export function isRedirected({ raw }: FastifyRequest): boolean {
 }
 
 export function redirectToHttps({ config }: Gateway): RequestHook {
-  const origins = new Map(config.gateway.server.hosts.map(originOf))
+  const { hosts } = config.gateway.server
+  const origins = new Map(
+    hosts.map(host => [splitPublicHost(host.toLowerCase()).name, originOf('https', host)])
+  )
   return function toHttps(request, reply, done) {
     if (!isRedirected(request)) return done()
     const { name } = splitPublicHost((request.headers.host ?? '').toLowerCase())
@@ -122,11 +126,6 @@ export function redirectToHttps({ config }: Gateway): RequestHook {
     }
     reply.header('connection', 'close').redirect(`${origins.get(name)}${request.raw.url}`, 308)
   }
-}
-
-function originOf(host: string): [name: string, origin: string] {
-  const { name, port = 443 } = splitPublicHost(host.toLowerCase())
-  return [name, `https://${name}${port === 443 ? '' : `:${port}`}`]
 }
 
 /** In the mean of a sample. */
