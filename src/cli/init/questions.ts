@@ -40,8 +40,8 @@ export function callOf(text: string) {
 
 /** @param text `PATH` or `METHOD PATH` */
 export function logoutOf(text: string) {
-  const [path = '', method = 'POST'] = text.split(' ', 2).toReversed()
-  return { path, method }
+  const [place = '', method = 'POST'] = text.split(' ', 2).toReversed()
+  return { ...callOf(place), method }
 }
 
 export async function askSignIn(answers: Answers) {

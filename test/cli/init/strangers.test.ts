@@ -200,6 +200,22 @@ const strangers: Readonly<Record<string, Stranger>> = {
     message: 'Wrong password.',
     notes: [/`roles`/]
   },
+  'a sign-in and a sign-out with a query, as of Drupal': {
+    options: '--route /orders --logout-path /user/logout?_format=json',
+    signIn: '/user/login?_format=json',
+    isIn: bearer,
+    granted: { json: { token, user: { id: 5, name: 'dora' } } },
+    refused: { status: 400, json: { message: 'Wrong password.' } },
+    calls: {
+      'POST /user/logout?_format=json': { status: 204 },
+      'GET /orders': { json: { rows, total: 57 } }
+    },
+    list: { data: rows, total: 57 },
+    user: { id: '5' },
+    signOut: 'POST /user/logout?_format=json',
+    message: 'Wrong password.',
+    notes: [/`roles`/]
+  },
   'words as codes, and the token in the place of data': {
     options: '--route /orders',
     signIn: '/api/signin',
