@@ -112,7 +112,7 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
 
 type Sent = 'cookie' | 'token'
 
-/** What an upstream gets of a source: nothing where it has a token of its own. */
+/** An upstream with a token of its own gets nothing of a source; others its cookie or token. */
 export function sentBy({ as, hasOwnToken, csrf }: ReturnType<typeof credentialOf>): Sent[] {
   if (as === 'none' || hasOwnToken) return []
   if (as !== 'cookies') return ['token']

@@ -36,7 +36,7 @@ interface ReadContext {
   /** Reports an unreadable file where another file names it: there it is mended. */
   readonly namedBy?: ((message: string) => void) | undefined
   readonly preset?: string
-  /** Whose bounds may be rounded, as the console's numbers are. */
+  /** A JSON Schema: its bounds may be rounded, as the console's numbers are. */
   readonly isJsonSchema?: boolean
 }
 

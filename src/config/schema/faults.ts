@@ -40,7 +40,7 @@ export function reasonOf(error: unknown): string {
   return code ?? message
 }
 
-/** What users of other gateways look for. */
+/** Keys of other gateways, with what stands for them here. */
 const otherGateways: Readonly<Record<string, string>> = {
   workers: 'A process is a replica: start several.',
   retries: 'GET, HEAD and OPTIONS are tried once more by themselves.',
@@ -54,7 +54,7 @@ const otherGateways: Readonly<Record<string, string>> = {
   plugins: 'Own code is a step `module` of a shape.'
 }
 
-/** What to write in the place of a key that there is not. @param elsewhere a place of its name */
+/** Advice for an unknown key. @param elsewhere a place where a key of this name stands */
 export function insteadOf(key: string, keys: Iterable<string>, elsewhere?: string): string {
   const advice = Object.hasOwn(otherGateways, key) ? otherGateways[key] : undefined
   if (advice !== undefined) return ` ${advice}`

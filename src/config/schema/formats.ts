@@ -1,4 +1,4 @@
-/** What patterns cannot say of a text. */
+/** Formats of texts, for what a pattern cannot say. */
 import { isIP } from 'node:net'
 import { splitHostPort } from './host-port.ts'
 
