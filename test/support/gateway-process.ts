@@ -51,8 +51,6 @@ export async function startGatewayProcess(
     ...clientOf(addresses),
     folder,
     ask,
-    ready: async () =>
-      await until('the gateway is ready', async () => (await ask('/readyz')).status === 200),
     /** Log lines with a stack. */
     faults: () =>
       gateway

@@ -1,20 +1,13 @@
-/**
- * A preload (`--import`): shifts this process's wall clock by CLOCK_SHIFT_MS, or by what the file CLOCK_SHIFT_FILE
- * says at the moment; monotonic clocks stay.
- */
-import { readFileSync } from 'node:fs'
-
-const { CLOCK_SHIFT_MS = 0, CLOCK_SHIFT_FILE } = process.env
-const shift = () =>
-  Number(CLOCK_SHIFT_FILE === undefined ? CLOCK_SHIFT_MS : readFileSync(CLOCK_SHIFT_FILE, 'utf8'))
+/** A preload (`--import`): shifts this process's wall clock by CLOCK_SHIFT_MS; monotonic clocks stay. */
 const { now } = Date
+const shifted = () => now() + Number(process.env['CLOCK_SHIFT_MS'])
 
 class ShiftedDate extends Date {
   constructor(...given: unknown[]) {
-    super(...((given.length === 0 ? [now() + shift()] : given) as [number]))
+    super(...((given.length === 0 ? [shifted()] : given) as [number]))
   }
 
-  static override now = () => now() + shift()
+  static override now = shifted
 }
 
 Object.assign(globalThis, { Date: ShiftedDate })

@@ -86,10 +86,10 @@ const mutations: ReadonlyArray<(random: Random, bytes: Buffer) => Buffer> = [
 
 const rules: readonly Rule[] = [
   ...Array.from({ length: 8 }, () => proxied),
-  ...[webSocket, ownEndpoint].flatMap(rule => [rule, rule]),
-  signIn,
-  consoleFile,
-  unknown
+  ...[webSocket, other].flatMap(rule => [rule, rule]),
+  other,
+  other,
+  signIn
 ]
 
 const nothing = Buffer.alloc(0)
@@ -163,68 +163,30 @@ function signIn(random: Random, cookies: readonly string[]): Draft {
   }
 }
 
-const ownEndpoints = [
+/** What is not proxied: own endpoints, files of the console, and what is nowhere. */
+const elsewhere = [
   ...['GET /api/account/profile', 'GET /api/account/profile', 'POST /api/account/logout'],
   ...['GET /api/session', 'GET /api/session/list'],
-  ...['POST /api/session/extend', 'POST /api/session/close']
+  ...['POST /api/session/extend', 'POST /api/session/close', 'POST /api/session/close'],
+  ...['GET /', 'GET /index.html', 'GET /large.bin', 'GET /large.bin', 'GET /a/page'],
+  ...['GET /missing.js', 'GET /api', 'GET /api/', 'GET *', 'GET ', 'GET //other.example/'],
+  ...['GET /%', 'GET /%zz', 'GET /api/%2e%2e/x', 'GET /api/account/profile;x=1'],
+  ...['GET /API/account/profile', 'GET http://other.example/api/account/profile']
 ]
 
-function ownEndpoint(random: Random, cookies: readonly string[]): Draft {
-  const [method = '', target = ''] = random.pick(ownEndpoints).split(' ')
-  const id = random.chance(0.5)
-    ? word(random)
-    : random.bytes(random.integer(1, 200)).toString('base64')
-  const hasBody = method === 'POST' && random.chance(0.7)
+function other(random: Random, cookies: readonly string[]): Draft {
+  const long = random.pick(['/nope/'.padEnd(6000, 'a/'), `/${'x'.repeat(9000)}`])
+  const [method = '', target = ''] = random.chance(0.9)
+    ? random.pick(elsewhere).split(' ')
+    : ['GET', long.slice(0, random.integer(1, long.length))]
+  const id = random.chance(0.5) ? word(random) : random.bytes(150).toString('base64')
+  const hasBody = random.chance(method === 'POST' ? 0.7 : 0.1)
+  const body = random.chance(0.5) ? Buffer.from(JSON.stringify({ id })) : someBody(random)
   return {
-    method: random.chance(0.9) ? method : methodOf(random),
+    method: random.chance(0.8) ? method : random.pick([...methods, ...oddMethods]),
     target: mangledTarget(random, target),
     fields: [...cookieFields(random, cookies), ...(hasBody ? [jsonType] : [])],
-    body: hasBody
-      ? random.chance(0.5)
-        ? Buffer.from(JSON.stringify({ id }))
-        : someBody(random)
-      : nothing
-  }
-}
-
-function consoleFile(random: Random): Draft {
-  const file = random.pick('/ /index.html /large.bin /large.bin /a/page /missing.js'.split(' '))
-  const ranges = ['bytes=0-10', 'bytes=-5', 'bytes=5-1', 'bytes=0-0,2-3', 'bytes=99999999999-', 'x']
-  return {
-    method: random.chance(0.8) ? 'GET' : methodOf(random),
-    target: mangledTarget(random, file),
-    fields: [
-      'Accept: text/html',
-      ...(random.chance(0.3) ? [`Range: ${random.pick(ranges)}`] : []),
-      ...(random.chance(0.2) ? [`If-None-Match: ${random.pick(['*', 'W/"1"', '"'])}`] : []),
-      ...(random.chance(0.2) ? ['Accept-Encoding: gzip, br'] : [])
-    ],
-    body: nothing
-  }
-}
-
-function unknown(random: Random, cookies: readonly string[]): Draft {
-  const targets = [
-    `/${word(random)}`,
-    '/api',
-    '/api/',
-    `/nope${'/a'.repeat(random.integer(1, 3000))}`,
-    '*',
-    '',
-    'http://other.example/api/account/profile',
-    '//other.example/',
-    '/%',
-    '/%zz',
-    '/api/%2e%2e/x',
-    '/api/account/profile;x=1',
-    '/API/account/profile',
-    `/${'x'.repeat(random.integer(1, 9000))}`
-  ]
-  return {
-    method: random.chance(0.5) ? methodOf(random) : random.pick(oddMethods),
-    target: random.pick(targets),
-    fields: cookieFields(random, cookies),
-    body: random.chance(0.3) ? someBody(random) : nothing
+    body: hasBody ? body : nothing
   }
 }
 
@@ -273,6 +235,8 @@ const extraLines = [
   'X-Forwarded-For: 1.2.3.4, unknown|X-Forwarded-Proto: https|X-Request-Id: a-given-id-0001',
   'Authorization: Bearer x|Accept-Encoding: gzip|Content-Encoding: gzip|Keep-Alive: timeout=1',
   'Access-Control-Request-Method: POST|TE: trailers|Max-Forwards: 0|Trailer: x-end',
+  'Range: bytes=0-10|Range: bytes=-5|Range: bytes=5-1|Range: bytes=0-0,2-3|If-None-Match: "',
+  'Range: bytes=99999999999-|Range: x|If-None-Match: *|If-None-Match: W/"1"|Accept: text/html',
   ' X-Folded: 1|X-Empty:|: nameless|X Space: 1|Proxy-Connection: close|HTTP2-Settings: x'
 ].flatMap(lines => lines.split('|'))
 

@@ -143,7 +143,7 @@ const sized = (body: string | Buffer, fields = '') =>
 /** Answers as bytes. */
 const bytesOf: ReadonlyArray<(random: Random) => string | Buffer> = [
   function halfHead(random) {
-    return json.slice(0, random.integer(1, 40))
+    return json.slice(0, random.chance(0.5) ? 0 : random.integer(1, 40))
   },
   function halfBody(random) {
     return sized(rows).subarray(0, json.length + random.integer(20, 60))
@@ -236,13 +236,6 @@ const answers: readonly Answer[] = [
       'location': random.pick(['/elsewhere', 'http://evil.example/', '//x', '%'])
     })
     response.end(status === 204 || status === 304 ? undefined : rows)
-  },
-  function never() {},
-  function reset(_random, { socket }) {
-    socket.resetAndDestroy()
-  },
-  function goneQuietly(_random, { socket }) {
-    socket.end()
   },
   async function trickle(random, { socket }) {
     const bytes = sized(rows)

@@ -34,8 +34,6 @@ const acl = {
 type Shape = (t: Test) => Promise<Partial<RedisConfig>>
 
 const shapes: Record<string, Shape> = {
-  'one server': async t => ({ url: (await testRedis(t.after)).url }),
-
   'one server, another database': async t => ({ url: `${(await testRedis(t.after)).url}/3` }),
 
   'a primary that Sentinels know': async t => {
