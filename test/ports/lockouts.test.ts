@@ -1,7 +1,6 @@
 /** Failures of sign-in: in memory, in Redis, and while Redis is away. */
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { type Bucket, createMemoryLockouts } from '../../src/limits/lockouts.ts'
+import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { createRedisLockouts, lockoutsWithFallback } from '../../src/limits/redis-lockouts.ts'
 import { createRedisDialler } from '../../src/services/redis.ts'
 import { bucketOf, lockoutsContract } from './lockouts.ts'
@@ -33,49 +32,6 @@ t.test('in Redis, with rights to its own keys alone', async t => {
   const { redis } = await connected(t)
   await redis.call('ACL', 'SETUSER', 'default', 'resetkeys', '~{cg}:*')
   lockoutsContract(t, createRedisLockouts(redis, '{cg}:'), ms => passTime(redis, ms))
-})
-
-t.test('Redis decides as memory does', async t => {
-  const { redis } = await connected(t)
-  const passHere = stopClock(t.after)
-  const both = [createMemoryLockouts(), createRedisLockouts(redis, '{cg}:')] as const
-  const hour = 60 * minute
-  const buckets = [
-    bucketOf('address 192.0.2.1', 4, hour),
-    bucketOf('account alice', 2, 3 * hour),
-    bucketOf('account bob', 3, 5 * hour)
-  ]
-  const of = fc.uniqueArray(fc.nat(2), { minLength: 1 }).map(all => all.map(at => buckets[at]))
-  const step = fc.oneof(
-    fc.record({ take: of }),
-    fc.record({ giveBack: of }),
-    // Never near to an edge: real time passes in Redis too.
-    fc.record({ pass: fc.integer({ min: 1, max: 10 }).map(units => units * 33 * minute + minute) })
-  ) as fc.Arbitrary<{ take?: Bucket[]; giveBack?: Bucket[]; pass?: number }>
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
-      await redis.flushall()
-      for (const { key } of buckets) await both[0].lift([key])
-      for (const { take, giveBack, pass: ms } of steps) {
-        if (ms !== undefined) {
-          passHere(ms)
-          await passTime(redis, ms)
-        }
-        if (giveBack !== undefined) {
-          for (const each of both) await each.giveBack(giveBack, { isTaken: true, waitMs: [] })
-        }
-        if (take === undefined) continue
-        const [memory, shared] = [await both[0].take(take), await both[1].take(take)]
-        const isNear = memory.waitMs.every(
-          (wait, index) => Math.abs(wait - (shared.waitMs[index] ?? -1e9)) < minute
-        )
-        if (memory.isTaken !== shared.isTaken || !isNear) return false
-      }
-      const keys = async (index: 0 | 1) => (await both[index].list()).map(({ key }) => key)
-      return (await keys(0)).toSorted().join() === (await keys(1)).toSorted().join()
-    }),
-    { numRuns: 60 }
-  )
 })
 
 t.test('a flood of made-up names does not push out who is locked', async t => {
