@@ -73,19 +73,6 @@ t.test('what differs is told by kind and path, each once', t => {
   t.end()
 })
 
-t.test('only what the schema refuses is a refusal: a new member is none', t => {
-  const { refusal } = compileContract(notices)
-  for (const [items, kind, path] of [
-    [[{ id: '1', fresh: 1 }, { at: null }], 'missing', '[].id'],
-    [[{ id: '1', parent: { at: null } }], 'missing', '[].parent.id'],
-    [[{ id: '1', sealed: { anything: 1 } }], 'new', '[].sealed.anything']
-  ] as const) {
-    t.same(refusal(items), { kind, path })
-  }
-  t.equal(refusal([{ id: '1', fresh: 1 }]), undefined)
-  t.end()
-})
-
 t.test('of a long list the first items are looked at, unless the schema counts them', t => {
   const row = { a: 1, author: 'ann' }
   const rows = [...Array.from({ length: 4999 }, () => row), { ...row, b: 1 }]

@@ -85,10 +85,6 @@ const tables: Record<string, readonly [map: (query: string) => string, rows: Row
       '?current=&pageSize=': '',
       '?skip=7&limit=9': ''
     }
-  ],
-  'a page number counts from the upstream’s first page': [
-    toPage,
-    { '?page=1&size=10': '?pageNo=0&per_page=10', '?page=7': '?pageNo=6' }
   ]
 }
 
