@@ -7,10 +7,10 @@ import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { visit } from './visit.ts'
 
-const browser = await testBrowser(t.after)
-const provider = await testProvider(t.after)
+const browser = await testBrowser(t.teardown)
+const provider = await testProvider(t.teardown)
 const gateway = await testGateway(
-  t.after,
+  t.teardown,
   {
     gateway: {
       console: { root: 'site', signIn: 'sso' },
@@ -36,7 +36,7 @@ const opsUrl = gateway.opsUrl.replace('127.0.0.1', 'localhost')
 provider.register(consoleUrl, opsUrl)
 
 /** Links to the console from another site, as a mail has them. */
-const { url: mailUrl } = await testUpstream(t.after, (_request, response) => {
+const { url: mailUrl } = await testUpstream(t.teardown, (_request, response) => {
   response.setHeader('content-type', 'text/html').end(`<a href="${consoleUrl}/orders">orders</a>`)
 })
 
@@ -107,5 +107,3 @@ t.test('a link from another site to the first page begins a sign-in, too', async
   await page.waitForSelector(shown('bob'))
   t.equal(page.url(), `${consoleUrl}/orders`)
 })
-
-t.end()

@@ -9,7 +9,7 @@ type Tree = Record<string, any>
 /** Labels that Prometheus adds, and those of buckets. */
 const added = ['job', 'instance', 'le']
 
-const text = await scrapeUsed(t.after)
+const text = await scrapeUsed(t.teardown)
 const exposed = metricsIn(text)
 
 /** The metrics of a PromQL expression, and the labels that it selects or groups by. */
@@ -100,5 +100,3 @@ t.test('each alert says what to do, and links to its place in the documents', as
     t.ok(read(page).includes(`<a id="${anchor}"></a>**${alert}**: `), page)
   }
 })
-
-t.end()

@@ -15,7 +15,7 @@ const audit = {
   fields: { orders: { 'amount': 'plain', 'customer.iban': 'last4', 'note': 'hash' } }
 }
 const held: Array<() => void> = []
-const backend = await testUpstream(t.after, (_request, response, { url }) => {
+const backend = await testUpstream(t.teardown, (_request, response, { url }) => {
   if (url === '/api/held') held.push(() => response.end('ok'))
   else response.end('{"ok":true}')
 })
@@ -256,5 +256,3 @@ t.test('while Redis hangs the ledger is written, and its head stands there after
   t.equal(ledgerFiles(folder).length, 1)
   t.notOk(gateway.log.some(({ event }) => event === 'audit.unwritable'))
 })
-
-t.end()

@@ -11,10 +11,10 @@ import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
-const redis = await testRedis(t.after)
+const redis = await testRedis(t.teardown)
 /** The back-end knows each user by one password, and counts those that it is asked about. */
 let asked = 0
-const backend = await testUpstream(t.after, (_request, response, { url, body }) => {
+const backend = await testUpstream(t.teardown, (_request, response, { url, body }) => {
   if (url !== '/login') return response.end('{}')
   asked++
   const { username: id, password: typed } = JSON.parse(body.toString()) as Record<string, string>
@@ -35,7 +35,7 @@ const files = {
   routes: { routes: { many: { access: 'public' }, few: { access: 'public' } } },
   limits: { limits: { many: limit(400, 'many'), few: limit(30, 'few') }, lockout: {} }
 }
-const all = await Promise.all([1, 2, 3].map(() => testGateway(t.after, files)))
+const all = await Promise.all([1, 2, 3].map(() => testGateway(t.teardown, files)))
 
 /** A call of a client at this address, at one of the three. */
 const call = (index: number, address: string, path: string, options: CallOptions = {}) =>
@@ -138,5 +138,3 @@ t.test('Redis killed in between: no more pass than each knew to be left', async 
   await countInRedis('again')
   t.ok((await passes(150)) <= 30)
 })
-
-t.end()

@@ -6,7 +6,7 @@ import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 const profile = '/api/account/profile'
-const backend = await testUpstream(t.after)
+const backend = await testUpstream(t.teardown)
 
 /** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
 async function gatewayWith(t: Test, redis: object): Promise<TestGateway> {
@@ -67,5 +67,3 @@ t.test('Redis killed under traffic: 503 with the cookie kept, public routes go o
   t.equal(await gateway.status(logout), 200, 'without a session nothing is asked')
   t.equal((await gateway.ops('/readyz')).status, 200, 'the replicas next door have the same Redis')
 })
-
-t.end()

@@ -5,7 +5,7 @@ import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
 
-const redis = await testRedis(t.after)
+const redis = await testRedis(t.teardown)
 const client = redis.client()
 const gateway = await replica(t, { url: redis.url, commandTimeout: '20s' })
 
@@ -90,5 +90,3 @@ for (const [what, damage] of Object.entries(others)) {
     }
   })
 }
-
-t.end()

@@ -7,10 +7,10 @@ import { oidcVisitor } from '../support/oidc-visitor.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-const passTime = wallClock(t.after)
-const redis = await testRedis(t.after)
-const provider = await testProvider(t.after)
-const backend = await testUpstream(t.after)
+const passTime = wallClock(t.teardown)
+const redis = await testRedis(t.teardown)
+const provider = await testProvider(t.teardown)
+const backend = await testUpstream(t.teardown)
 const files = {
   gateway: {
     console: { root: 'site', signIn: 'sso' },
@@ -22,7 +22,7 @@ const files = {
   code: { 'site/index.html': '<title>console</title>' }
 }
 const replicas = await Promise.all(
-  [1, 2, 3].map(() => testGateway(t.after, files, provider.environment))
+  [1, 2, 3].map(() => testGateway(t.teardown, files, provider.environment))
 )
 provider.register(...replicas.map(({ url }) => url))
 
@@ -66,5 +66,3 @@ t.test('without the store no sign-in is begun for a page, and `finish` is 503', 
   t.match(await browser.comeBack(callback), { status: 503 })
   t.equal(provider.grants.length, grants + 1, 'the code was not exchanged')
 })
-
-t.end()

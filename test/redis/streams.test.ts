@@ -135,5 +135,3 @@ t.test('while Redis is away streams and WebSockets go on; they end soon after it
   t.same(await howOf(streams), ['whole', 'cut'])
   t.match(await ended, { code: 4401 })
 })
-
-t.end()

@@ -24,7 +24,7 @@ for (const scene of casesIn<Scene>('test/process/reload/reload.transcript.yaml')
 
 type Tree = Record<string, unknown>
 
-const { url } = await testUpstream(t.after)
+const { url } = await testUpstream(t.teardown)
 const watching = { reload: { watch: true } }
 const event = (name: string) => (line: Tree) => line['event'] === name
 const limits = (max: number) => ({
@@ -208,5 +208,3 @@ t.test('files that changed between being read and being watched are taken up too
   t.after(() => gateway.stop({ noticeMs: 0 }))
   await reloaded.promise
 })
-
-t.end()

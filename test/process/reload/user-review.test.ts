@@ -53,7 +53,7 @@ async function onRedis(t: Test) {
 }
 
 const files = { gateway: { audit: { key: 'file:session-secret' } }, users: { users: both } }
-const single = await testGateway(t.after, files)
+const single = await testGateway(t.teardown, files)
 t.beforeEach(async () => void (await take(single, both)))
 
 for (const [change, bobs, told] of [
@@ -192,5 +192,3 @@ t.test('a session of a source that config no longer names is over', async t => {
   t.same(await seen(after, cookie), [revoked])
   t.match(await seen(after, await after.signIn('bob')), [admin])
 })
-
-t.end()

@@ -16,8 +16,8 @@ import { until } from '../../support/until.ts'
 import { testUpstream } from '../../support/upstream.ts'
 import { message, webSocketUpstream } from '../../support/websocket.ts'
 
-const first = testAuthority(t.after)
-const second = testAuthority(t.after)
+const first = testAuthority(t.teardown)
+const second = testAuthority(t.teardown)
 const trusted = [first, second].map(({ certificate }) => readFileSync(certificate, 'utf8'))
 
 /** What a TLS client agrees on with the gateway. @throws where they do not agree */
@@ -51,10 +51,10 @@ function pemFiles(folder: string) {
 
 const renewed = ['server.tls.certificate has other content', 'server.tls.key changed']
 const secure = { session: { cookie: { secure: true } } }
-const backend = await testUpstream(t.after)
-const chat = await webSocketUpstream(t.after)
+const backend = await testUpstream(t.teardown)
+const chat = await webSocketUpstream(t.teardown)
 const { tls: ofFirst } = pemFiles(t.testdir({}))
-const gateway = await testGateway(t.after, {
+const gateway = await testGateway(t.teardown, {
   gateway: { server: { tls: ofFirst }, ...secure },
   backend: backend.url,
   routes: {
@@ -202,5 +202,3 @@ t.test('clients that never agree on keys do not hold a stop for longer than its 
   await gateway.stop({ noticeMs: 0 })
   t.ok(performance.now() - startedAt < 8000, 'before the time of a handshake')
 })
-
-t.end()
