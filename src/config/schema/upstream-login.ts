@@ -67,6 +67,8 @@ const refresh = s.optional('Renews the token a minute before it ends. Refusal en
 export const logout = s.optional('The back-end’s sign-out, with the last session of a token.', {
   path: s.path('The sign-out call.'),
   method: s.choice('The method.', ['POST', 'GET', 'DELETE']),
+  format: bodyFormat,
+  headers: s.pairs(`Headers of the request. ${placeholders}`, s.headerValue()),
   query: s.may.pairs(`Members of the query. ${placeholders}`, Type.String()),
   body: s.may.pairs(`The request body. ${placeholders} Default: none.`, Type.Unknown(), {
     examples: [{ refresh_token: '{refreshToken}' }]
