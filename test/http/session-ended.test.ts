@@ -93,6 +93,11 @@ t.test('case 8: a response that is contradicted ends nothing', async t => {
     answers = [gone, fine]
     t.match(await calls('/status', cookie), { ...kept, asked: 2 })
   }
+  // As of a back-end that cannot look up its sessions for a moment, while a page makes many calls.
+  answers = [gone]
+  t.match(await calls('/status', cookie, 'POST'), { status: 503, asked: 1 })
+  answers = [gone, fine]
+  t.match(await calls('/status', cookie), { ...kept, asked: 2 })
 })
 
 t.test('case 8: what may not be sent twice is not: the second such response counts', async t => {

@@ -152,7 +152,7 @@ function createSessionReader(
  * source renews is renewed first: back-ends end the former one while its renewal is under way.
  */
 function createJudge({ sessions, sources, tokenRefresh }: Gateway, upstream: Upstream) {
-  /** Keys of sessions of which one response said so. */
+  /** Keys of sessions of which one response said so, to a request that may not be repeated. */
   const suspects = new BoundedMap<true>(maxSuspects)
   let failedAt = -Infinity
   const { config } = upstream
@@ -184,10 +184,8 @@ function createJudge({ sessions, sources, tokenRefresh }: Gateway, upstream: Ups
     const { session } = await withLatestToken(live, call)
     const { token, cookies } = session.credential ?? {}
     const isRenewed = token !== undefined && token !== credential.token
-    if (isRenewed || !suspects.has(live.key)) {
-      suspects.set(live.key, true)
-      const isSafe = call.method === 'GET' && call.body === null
-      if (isRenewed ? call.body instanceof Readable : !isSafe) throw unconfirmed()
+    const mayRepeat = call.method === 'GET' && call.body === null
+    if (isRenewed ? !(call.body instanceof Readable) : mayRepeat) {
       const headers = { ...call.headers, ...(isRenewed && headersFor(token)) }
       const second = await upstream.send({ ...call, headers })
       if (!saysEnded(test, second)) {
@@ -195,6 +193,9 @@ function createJudge({ sessions, sources, tokenRefresh }: Gateway, upstream: Ups
         return second
       }
       discard(second)
+    } else if (!suspects.has(live.key)) {
+      suspects.set(live.key, true)
+      throw unconfirmed()
     }
     suspects.delete(live.key)
     const current = await sessions.read(live.key)
