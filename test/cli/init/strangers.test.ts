@@ -107,7 +107,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     notes: [/`roles`/, /`logout`/]
   },
   'the token in a header of the response': {
-    options: '--route /items',
+    options: '--route /items:list',
     signIn: '/auth/login',
     isIn: bearer,
     granted: {
@@ -344,7 +344,8 @@ for (const [title, stranger] of Object.entries(strangers)) {
 }
 
 function publicPath(options: string): string {
-  const [, path = ''] = /--route (\S+?)\/?(?= |$)/.exec(options) ?? []
+  const [, route = ''] = /--route (\S+?)\/?(?= |$)/.exec(options) ?? []
+  const path = route.replace(':', '-')
   return path.startsWith('/api/') ? path : `/api${path}`
 }
 
