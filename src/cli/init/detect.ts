@@ -66,7 +66,8 @@ const kinds = {
   login: ['username loginname account accountname login email mail', isText],
   name: ['nickname displayname realname fullname name firstname', isText],
   roles: [
-    'roles role rolekeys rolekey rolecodes rolecode rolenames rolename authorities authority groups',
+    'roles role rolelist rolekeys rolekey rolecodes rolecode rolenames rolename ' +
+      'authorities authority groups',
     value => roleIn(value) !== undefined
   ],
   role: ['rolekey key rolecode code rolevalue value rolename authorityname name type', isScalar],
@@ -84,7 +85,7 @@ const kinds = {
 } satisfies Record<string, readonly [names: string, fits: (value: Json) => boolean]>
 
 function isNamed(name: string, pattern: string): boolean {
-  const plain = name.toLowerCase().replaceAll('_', '')
+  const plain = name.toLowerCase().replaceAll(/[_$]/g, '')
   return pattern.startsWith('*') ? plain.endsWith(pattern.slice(1)) : plain === pattern
 }
 
@@ -170,7 +171,8 @@ interface Seen {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
+const totalHeaders =
+  'x-total-count x-total x-wp-total x-pagination-total-count content-range'.split(' ')
 
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
 export function shapeOf({ body, headers }: Seen, messageOfErrors?: string) {

@@ -61,7 +61,7 @@ const form: Stranger = {
   refused: { status: 302, headers: { location: '/login?error' } },
   calls: {
     'GET /me': { json: { id: 5, username: 'dora', roles: ['admin'] } },
-    'GET /orders': { json: rows },
+    'GET /orders': { json: rows, headers: { 'x-wp-total': '57' } },
     'POST /logout': { status: 302, headers: { location: '/login?logout' } }
   },
   out: {
@@ -70,7 +70,7 @@ const form: Stranger = {
       return { location: `/login?next=${++count}` }
     }
   },
-  list,
+  list: { data: rows, total: 57 },
   user: { id: '5' },
   signOut: 'POST /logout',
   notes: []
@@ -100,7 +100,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     isIn: ({ cookie }) => cookie === `sid=${token}`,
     granted: { status: 204, headers: { 'set-cookie': `sid=${token}; Path=/; HttpOnly` } },
     refused: { status: 401, html: 'No.' },
-    calls: { 'GET /list': { json: rows }, 'GET /whoami': { json: { name: 'dora', uid: 'u-5' } } },
+    calls: { 'GET /list': { json: rows }, 'GET /whoami': { json: { name: 'dora', $id: 'u-5' } } },
     out: { status: 401, html: 'Sign in.' },
     list,
     user: { id: 'u-5' },
@@ -122,7 +122,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     notes: []
   },
   'a session cookie, and a token against forged requests that a call before the sign-in sets': {
-    options: '--user-path /api/user --route /api/orders',
+    options: '--route /api/orders',
     signIn: '/login',
     isIn: ({ cookie }) => cookie?.includes(`sid=${token}`) === true,
     mustHave: ({ cookie, ...headers }) =>
@@ -151,13 +151,14 @@ const strangers: Readonly<Record<string, Stranger>> = {
     notes: [/`sessionEnded`/]
   },
   'a form, the scheme Token, and the user at /users/me': {
-    options: '--login-format form --route /api/things/',
+    options: '--login-format form --route /api/things',
     signIn: '/api-token/',
     isIn: ({ authorization }) => authorization === `Token ${token}`,
     granted: { json: { token } },
     refused: { status: 400, json: { non_field_errors: ['No.'] } },
     calls: {
       'GET /users/me/': { json: { pk: 5, email: 'd@x.example', username: 'dora' } },
+      'GET /api/things': { status: 307, headers: { location: '/api/things/' } },
       'GET /api/things/': { json: { results: rows, count: 3 } }
     },
     list: { data: rows, total: 3 },
@@ -225,7 +226,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     calls: {
       'POST /api/signout': { json: { status: 'SUCCESS' } },
       'GET /api/info': {
-        json: { status: 'SUCCESS', data: { uid: 5, username: 'dora', role: 'x' } }
+        json: { status: 'SUCCESS', data: { uid: 5, username: 'dora', roleList: ['x'] } }
       },
       'GET /orders': { json: { status: 'SUCCESS', data: rows, count: 57 } }
     },
@@ -239,7 +240,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
   'states that are no codes': {
     options: '--route /orders',
     signIn: '/auth/login',
-    isIn: bearer,
+    isIn: ({ authorization }) => authorization === `JWT ${token}`,
     granted: { json: { token } },
     refused: { status: 401, json: { message: 'No.' } },
     calls: {
