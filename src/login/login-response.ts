@@ -2,7 +2,7 @@
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { tryJson } from '../json/body.ts'
-import { isRawNumber, isRecord, type JsonRecord } from '../json/values.ts'
+import { isRawNumber, isRecord, type Json, type JsonRecord } from '../json/values.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { cookieName } from '../session/cookie-header.ts'
 import type { Credential, Identity } from '../session/types.ts'
@@ -22,13 +22,19 @@ export class LoginResponse {
   readonly #raw: WholeResponse
   readonly #content: unknown
 
-  constructor(config: ResponseConfig, raw: WholeResponse) {
+  /** Not verified: the back-end itself has just given it. */
+  static ofClaims(config: ResponseConfig, raw: WholeResponse, { token }: Credential) {
+    return new LoginResponse(config, raw, claimsIn(token) ?? {})
+  }
+
+  constructor(config: ResponseConfig, raw: WholeResponse, content?: unknown) {
     this.#config = config
     this.#raw = raw
     const { body, headers } = raw
     // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
     // not JSON has no members: the tests of config decide by the status alone.
-    this.#content = tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
+    this.#content =
+      content ?? tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
   }
 
   matches(test: AnswerTest): boolean {
@@ -59,8 +65,7 @@ export class LoginResponse {
 
   /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
-    const token =
-      typeof path === 'object' ? tokenIn(this.#raw.headers, path.header) : this.#textAt(path)
+    const token = this.#tokenAt(path)
     if (path !== undefined && token === undefined) {
       throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
@@ -72,6 +77,13 @@ export class LoginResponse {
       ...(expiresAt !== undefined && { expiresAt }),
       ...this.cookies(former)
     }
+  }
+
+  #tokenAt(path: TokenPlaces['token']): string | undefined {
+    const { headers, body } = this.#raw
+    if (typeof path === 'object') return tokenIn(headers, path.header)
+    if (path !== '.') return this.#textAt(path)
+    return textsOf([this.#content ?? body.toString('utf8').trim()])[0]
   }
 
   cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
@@ -87,6 +99,12 @@ export class LoginResponse {
   #textAt(path: string | undefined): string | undefined {
     return textsOf(this.#valuesAt(path))[0]
   }
+}
+
+/** Of a JWT; undefined for other tokens. */
+export function claimsIn(token = ''): Json {
+  const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url')
+  return tryJson(claims, {}, maxResponseBytes)
 }
 
 /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */

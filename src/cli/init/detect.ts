@@ -130,9 +130,12 @@ export function messageOf(body: Json): string | undefined {
 /** The profile is stored in the session, and the console gets it: it must hold no credential. */
 const secretName = /token|password|passwd|secret|salt|hash|credential/i
 
-/** In the object with the typed name, else one named as a user is, else one with an id and a name. */
-export function userOf(body: Json, username: string) {
-  const whole = { path: '', name: '', value: body }
+/**
+ * In the object with the typed name, else one named as a user is, else one with an id and a name.
+ * @param wholeName of what is not in an object
+ */
+export function userOf(body: Json, username: string, wholeName = '') {
+  const whole = { path: '', name: wholeName, value: body }
   const holders = [whole, ...membersOf(body)].map(({ path, name, value }) => {
     const typed = membersOf(value, 1).find(each => each.value === username)
     const login = typed ?? find(value, 'login', 1)

@@ -10,6 +10,7 @@ import {
 } from './client.ts'
 import { codeOf, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
 import type { DraftRoute } from './files.ts'
+import { claimsIn } from '../../login/login-response.ts'
 import { callOf, logoutOf } from './questions.ts'
 import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
@@ -123,14 +124,15 @@ async function userFrom(look: SignedInLook, access: Access) {
   // One that showed how the token is taken, first.
   const known = likely.filter(path => path === access.path)
   for (const path of told === undefined ? new Set([...known, ...likely]) : [told]) {
-    if (client.remaining() < reserved) return undefined
+    if (client.remaining() < reserved) break
     const reply = await client.get(path, access)
     const code = envelopeCodeOf(reply.body)
     const success = code && { path: code.path, in: [code.value] }
     const found = isSuccess(reply, like) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
-  return undefined
+  const claims = userOf(claimsIn(session.token), username, 'user')
+  return claims && { claims: true, ...claims }
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {

@@ -83,9 +83,12 @@ function checkTokens(source: UpstreamLogin, report: Report): void {
       'Set `sessionEnded` of the upstream, or `session.absolute` below it'
     report.warn(['expires'], message)
   }
-  const { roleMap: _, from, ...members } = user
-  // The response of `from` is another one than that with the token.
-  const secrets = from === undefined ? [token, refreshToken] : []
+  const { roleMap: _, from, claims, ...members } = user
+  if (claims && (token === undefined || from !== undefined)) {
+    report(['user', 'claims'], 'needs `token`, and no `from`')
+  }
+  // What tells the user is another text than that with the token.
+  const secrets = from === undefined && !claims ? [token, refreshToken] : []
   for (const [key, path = ''] of Object.entries(members)) {
     const isWithin = secrets.some(
       secret => typeof secret === 'string' && `${secret}.`.startsWith(`${path}.`)

@@ -27,6 +27,7 @@ const userCall = s.optional('A second call, of which the other paths of `user` a
 
 const user = s.closed('Who signed in.', {
   from: userCall,
+  claims: s.flag('Whether the paths of `user` are of the claims of the token, a JWT.'),
   id: s.dotted('The user’s id.'),
   username: s.may.dotted('The user name. Default: the name that the user typed.'),
   name: s.may.dotted('The display name. Default: the user name.'),
@@ -42,9 +43,9 @@ const tokenHeader = s.closed('A header. A scheme before the token, as `Bearer`, 
 })
 export const token = s.either(
   'Where the response has the back-end’s token. The browser never sees it.',
-  [s.dotted(), tokenHeader],
+  [s.dotted(undefined, { pattern: '^(\\.|[^.\\s]+(\\.[^.\\s]+)*)$' }), tokenHeader],
   {
-    expected: 'a path such as data.token, or { header: authorization }',
+    expected: 'a path such as data.token, . for all of it, or { header: authorization }',
     examples: ['data.token', { header: 'authorization' }]
   }
 )

@@ -49,6 +49,9 @@ const isRight = ({ body }: Seen) => body.includes(account.username) && body.incl
 const page404 = { status: 404, html: '<h1>Not found</h1>' }
 const own = (status: number) => ({ status, json: { err: { id: 'E1', text: 'No.' } } })
 const coded = (code: number, data: unknown) => ({ json: { code, msg: 'text', data } })
+const jwt = ['{}', '{"sub":5,"role":"x"}', token].map(each =>
+  Buffer.from(each).toString('base64url')
+)
 const bearer = ({ authorization }: IncomingHttpHeaders) => authorization === `Bearer ${token}`
 
 let count = 0
@@ -268,6 +271,17 @@ const strangers: Readonly<Record<string, Stranger>> = {
     unknown: { json: { list: rows } },
     list,
     notes: [/`roles`/, /`shape`: GET \/slow gave no data \(no response/, /`logout`/]
+  },
+  'a JWT that is the whole response, and alone tells the user': {
+    options: '--route /orders',
+    signIn: '/login',
+    isIn: ({ authorization }) => authorization === `Bearer ${jwt.join('.')}`,
+    granted: { html: jwt.join('.') },
+    calls: { 'GET /orders': { json: { rows, total: 57 } }, 'POST /logout': { status: 204 } },
+    list: { data: rows, total: 57 },
+    user: { id: '5', username: 'dora' },
+    signOut: 'POST /logout',
+    notes: []
   },
   'nothing that tells who the user is': {
     options: '--route /list',
