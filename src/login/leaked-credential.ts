@@ -13,7 +13,7 @@ export function refuseLeak(value: unknown, session: Holder | undefined, place: s
   })
 }
 
-type Holder = Pick<Session, 'credential' | 'tokens'>
+type Holder = Partial<Pick<Session, 'credential' | 'tokens' | 'identity'>>
 
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */
 const minContained = 16
@@ -25,10 +25,11 @@ export function holdsCredential(value: unknown, session: Holder = {}): boolean {
     .flatMap(({ token, refreshToken, idToken }) => [token ?? '', refreshToken ?? '', idToken ?? ''])
     .filter(each => each !== '')
   const longTokens = tokens.filter(each => each.length >= minContained)
-  const texts = new Set([
-    ...tokens,
-    ...credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
-  ])
+  const { username, name, roles = [] } = session.identity ?? {}
+  const ofCookies = credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
+  // Some back-ends set cookies that tell pages who is signed in, as Frappe's `user_id`.
+  const texts = new Set(ofCookies).difference(new Set([username, name, ...roles]))
+  for (const token of tokens) texts.add(token)
   if (texts.size === 0) return false
   const isSecret = (text: string) => texts.has(text) || longTokens.some(each => text.includes(each))
   // A list of its own, no recursion: the value may come from a back-end.
