@@ -192,7 +192,7 @@ export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownS
   const listed = await sessions.list(of)
   return listed.map(live => {
     const { id: userId, username } = live.session.identity
-    return { userId, user: username, ...describeSession(live, sessions.now()) }
+    return { userId, user: username, ...describeSession(live) }
   })
 }
 

@@ -27,14 +27,14 @@ export function addSession(scope: FastifyInstance): void {
   const config = { touch: false, maxBody }
   addOwn(scope, 'session', {
     config,
-    handler: async request => envelope.success(timeLeft(mustLive(request), sessions.now()))
+    handler: async request => envelope.success(timeLeft(mustLive(request)))
   })
   addOwn(scope, 'extend', {
     config,
     handler: async (request, reply) => {
       const live = liveIn(await sessions.extend(mustLive(request)))
-      setTimeLeft(reply, live, sessions.now())
-      return envelope.success(timeLeft(live, sessions.now()))
+      setTimeLeft(reply, live)
+      return envelope.success(timeLeft(live))
     }
   })
   addOwn(scope, 'list', {
@@ -43,7 +43,7 @@ export function addSession(scope: FastifyInstance): void {
       const { session } = mustLive(request)
       const listed = await sessions.list(signedInOf(session))
       const described = listed.map(each => ({
-        ...describeSession(each, sessions.now()),
+        ...describeSession(each),
         current: each.session.id === session.id
       }))
       return envelope.success(described, { total: listed.length })
@@ -92,10 +92,9 @@ export function addRefresh(scope: FastifyInstance): void {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
       const live = liveIn(await sessions.read(mustLive(request).key))
-      const now = sessions.now()
-      setTimeLeft(reply, live, now)
-      if (answer === undefined) return envelope.success(timeLeft(live, now))
-      const value = answer.render({ ...live, now })
+      setTimeLeft(reply, live)
+      if (answer === undefined) return envelope.success(timeLeft(live))
+      const value = answer.render(live)
       refuseLeak(value, live.session, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }

@@ -35,7 +35,7 @@ export function addLogin(scope: FastifyInstance): void {
 async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignInGuard) {
   const { trail } = request
   const { gateway } = request.server
-  const { envelope, sessions, sourceFaults } = gateway
+  const { envelope, sourceFaults } = gateway
   // No coding is decoded here, and a coded body must not be read as it is.
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
@@ -64,7 +64,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignI
   recordSignedIn(request, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
-    const value = answer.render({ ...opened, now: sessions.now() })
+    const value = answer.render(opened)
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)

@@ -101,8 +101,7 @@ export async function open(request: FastifyRequest, session: Session, leaving: A
   let opened: Opened | undefined
   try {
     leaving.throwIfAborted()
-    const now = sessions.now()
-    const facts = { session, idleEnd: now, absoluteEnd: now, now }
+    const facts = { session, idleEnd: 0, absoluteEnd: 0 }
     refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
