@@ -2,7 +2,7 @@
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
@@ -194,8 +194,7 @@ function passedOn(
 
 function bounded(what: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= maxPassedLength) return value
-  const message = `The ${what} of the sign-in must be one text of at most ${maxPassedLength} characters.`
-  throw new GatewayError('request.malformed', { message })
+  throw malformed(`The ${what} must be one text of at most ${maxPassedLength} characters.`)
 }
 
 interface ExchangeOptions extends Pick<Options, 'backEnd'> {

@@ -1,5 +1,5 @@
 /** What operators closed: a sealed text in Redis, or without it in this process alone. */
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
@@ -100,10 +100,6 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     end: async (routes: readonly string[]): Promise<void> =>
       await change(former => withoutRoutes(former, routes))
   }
-}
-
-function malformed(message: string): GatewayError {
-  return new GatewayError('request.malformed', { message })
 }
 
 /** Closings add up; one of the same routes and methods takes the place of the former. */

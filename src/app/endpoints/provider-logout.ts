@@ -3,7 +3,7 @@
  * stands in no address; the provider posts logout tokens (Back-Channel Logout 1.0 §2.5).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
+import { malformed } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { logoutTokenMs, readLogout } from '../../login/oidc/logout-token.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
@@ -107,7 +107,7 @@ async function logout(request: FastifyRequest, source: OidcSource): Promise<Sess
   const { store } = sessions
   // Not used before its ends are confirmed: else the provider could not send it again.
   if ((await store.addTo(id, 'seen', logoutTokenMs)).has('used')) {
-    throw new GatewayError('request.malformed', { message: 'The logout token was used before.' })
+    throw malformed('The logout token was used before.')
   }
   const by = { by: 'upstream', address: clientAddress(request), requestId: request.id } as const
   const ended = await endByProvider(sessions, name, issuedAt, by)

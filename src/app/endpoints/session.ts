@@ -1,7 +1,7 @@
 /** The session: what is left of it, refresh, extension, end, the list, the check of proxies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/own-endpoints.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
@@ -63,8 +63,7 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const { session } = mustLive(request)
   const { validationError, body } = request
   if (validationError !== undefined) {
-    const message = 'Say which: {"id": "…"}, {"others": true} or {"all": true}.'
-    throw new GatewayError('request.malformed', { message, cause: validationError })
+    throw malformed('Say which: {"id": "…"}, {"others": true} or {"all": true}.', validationError)
   }
   const { id, others } = body as { readonly id?: unknown; readonly others?: unknown }
   const one = typeof id === 'string' && id !== '' ? id : undefined

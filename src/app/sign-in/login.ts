@@ -1,7 +1,7 @@
 /** `POST` sign-in: asks the sources, opens the session, and answers in the console's dialect. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loginBody } from '../../config/schema/own-endpoints.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { Live } from '../../session/types.ts'
@@ -79,10 +79,10 @@ function readBody({ body, validationError, server }: FastifyRequest) {
   const { config, tokenNames } = server.gateway
   const { fields } = config.gateway.login
   if (validationError !== undefined) {
-    const message =
+    throw malformed(
       `Sign-in needs a JSON object with "${fields.username}", a text of 1 to 255 characters, and ` +
-      `"${fields.password}", one of 1 to 1024; "${fields.remember}" is true or false.`
-    throw new GatewayError('request.malformed', { message })
+        `"${fields.password}", one of 1 to 1024; "${fields.remember}" is true or false.`
+    )
   }
   const {
     [fields.username]: username,
