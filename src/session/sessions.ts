@@ -2,7 +2,6 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { RecentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { Credentials } from './credentials.ts'
 import { addToProvider } from './provider-sessions.ts'
@@ -85,8 +84,7 @@ export class Sessions {
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const text = this.#options.seal.open(key, stored.sealed)
-    const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
+    const opened = this.#options.seal.open(key, stored.sealed) as Session | undefined
     if (!opened?.identity) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return { ended: 'absolute' }
     if (stored.idleMs <= 0) return { ended: 'idle' }
@@ -96,7 +94,7 @@ export class Sessions {
   }
 
   #close(key: string, session: Session): string {
-    return this.#options.seal.close(key, JSON.stringify(session))
+    return this.#options.seal.close(key, session)
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {

@@ -25,11 +25,12 @@ function createTickets({ secrets, sessions }: Gateway) {
   const seal = createSeal(secrets, 'provider-logout')
   return {
     make: ({ id, source, credential: { idToken = '' } = {} }: Session): string =>
-      seal.close(source, `${Date.now()} ${id} ${idToken.length > maxIdToken ? '' : idToken}`),
+      seal.close(source, [Date.now(), id, idToken.length > maxIdToken ? '' : idToken]),
     /** @returns the ID token, maybe empty; undefined for a ticket that is not good any more */
     use: async (source: string, ticket: string): Promise<string | undefined> => {
-      const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
-      if (Date.now() - Number(madeAt) > ticketMs) return undefined
+      const opened = seal.open(source, ticket) as [number, string, string] | undefined
+      const [madeAt = 0, id, idToken] = opened ?? []
+      if (Date.now() - madeAt > ticketMs) return undefined
       // Not by its text: another one may be decoded to the same.
       return (await lock(sessions.store, `logout:${id}`, 2 * ticketMs)) ? idToken : undefined
     }

@@ -20,7 +20,6 @@ import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
 const flowMs = 600_000
 const maxFlows = 8
-const maxSealed = 1200
 
 const stranger =
   'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
@@ -48,10 +47,8 @@ export function createFlows({ secrets, takeOnce, secure, of, sourceFaults }: Opt
     if (typeof state !== 'string') return undefined
     const name = prefix + idOf(state)
     const { [name]: sealed = '' } = request.cookies
-    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
-    if (text === undefined) return undefined
-    const flow = JSON.parse(text) as Flow & { readonly until: number }
-    if (flow.source !== source || flow.until < Date.now()) return undefined
+    const flow = seal.open(name, sealed) as (Flow & { readonly until: number }) | undefined
+    if (flow?.source !== source || flow.until < Date.now()) return undefined
     return { ...flow, isFirst: await takeOnce(`flow:${idOf(state)}`, flowMs) }
   }
 
@@ -73,7 +70,7 @@ export function createFlows({ secrets, takeOnce, secure, of, sourceFaults }: Opt
       const others = Object.keys(request.cookies).filter(name => name.startsWith(prefix))
       for (const name of others.slice(0, -(maxFlows - 1))) reply.clearCookie(name, options)
       const name = prefix + idOf(flow.state)
-      const sealed = seal.close(name, JSON.stringify({ ...flow, until: Date.now() + flowMs }))
+      const sealed = seal.close(name, { ...flow, until: Date.now() + flowMs })
       reply.setCookie(name, sealed, { ...options, maxAge: flowMs / 1000 })
       return url
     },
