@@ -38,12 +38,6 @@ const contentTypes = {
 
 type Format = keyof typeof contentTypes
 
-/** A header must replace one of the same name in another case, and not stand beside it. */
-export function withLowerNames(headers: Texts): Record<string, string> {
-  const pairs = Object.entries(headers)
-  return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
-}
-
 export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
   const { method, path, query, format = 'json', body, headers, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
@@ -79,7 +73,8 @@ export function callWith(
     headers: {
       ...fixedHeaders,
       ...(sendCredential && credentialHeaders(credential, backEnd.config)),
-      ...withLowerNames(filled.headers)
+      // With lower names: one must replace, and not stand beside, one in another case.
+      ...Object.fromEntries(new Headers(filled.headers))
     }
   })
 }

@@ -7,14 +7,7 @@ import type { Trail } from '../observability/trail.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
-import {
-  ask,
-  type BackEnd,
-  callWith,
-  credentialHeaders,
-  fill,
-  withLowerNames
-} from './back-end-call.ts'
+import { ask, type BackEnd, callWith, credentialHeaders, fill } from './back-end-call.ts'
 import type {
   ConsoleRequest,
   CredentialSource,
@@ -39,13 +32,8 @@ const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
 
-const usualOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201, 204] },
-  { is: 'refused', status: [400, 401, 403, 404, 422] }
-]
-
 export function createUpstreamLogin({ config, ...others }: Options): PasswordSource {
-  const outcomes = withUsualOutcomes(config.outcomes, usualOutcomes)
+  const outcomes = withUsual(config.outcomes, [400, 401, 403, 404, 422])
   const options = { ...others, config: { ...config, outcomes } }
   const { name } = others
   const { refresh, logout } = config
@@ -62,8 +50,12 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
   }
 }
 
-/** @param usual for outcomes that config does not name */
-function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly OutcomeTest[]) {
+/** For outcomes that config does not name. */
+function withUsual(outcomes: readonly OutcomeTest[], refused: number[]): OutcomeTest[] {
+  const usual: OutcomeTest[] = [
+    { is: 'success', status: [200, 201, 204] },
+    { is: 'refused', status: refused }
+  ]
   return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 
@@ -82,7 +74,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     headers: {
       ...headers,
       ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
-      ...withLowerNames(config.headers)
+      ...Object.fromEntries(new Headers(config.headers))
     },
     purpose: 'sign-in',
     trail
@@ -203,16 +195,11 @@ interface ExchangeOptions extends Pick<Options, 'backEnd'> {
   readonly bodyOf: (session: Session) => object
 }
 
-/** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
-const exchangeOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201, 204] },
-  { is: 'refused', status: [400, 403, 404, 422] }
-]
-
 export function createTokenExchange(options: ExchangeOptions): CredentialSource {
   const { upstream, config } = options
   const { path, format, headers, logout } = config
-  const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
+  // Not 401: the back-end refuses the gateway then, and says nothing of the user.
+  const outcomes = withUsual(config.outcomes, [400, 403, 404, 422])
   return {
     name: upstream,
     upstream,
@@ -222,7 +209,7 @@ export function createTokenExchange(options: ExchangeOptions): CredentialSource 
         path,
         format,
         body: options.bodyOf(session),
-        headers: withLowerNames(headers),
+        headers: Object.fromEntries(new Headers(headers)),
         purpose: 'renewal',
         trail
       })
