@@ -50,10 +50,8 @@ export interface GatewayServices extends Omit<Services, 'failures'> {
 export type Gateway = ReturnType<typeof createGateway>
 
 const ambiguous = 'sign-in refused: several entries of the directory have this user name'
-const notEnded =
-  'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
-const notRenewed =
-  'could not renew a back-end’s token; the current one is valid for a short time still'
+const notEnded = 'a sign-in failed, and its session at the back-end could not be ended'
+const notRenewed = 'could not renew a back-end’s token, which is valid for a short time still'
 
 declare module 'fastify' {
   interface FastifyInstance {

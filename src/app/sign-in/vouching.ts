@@ -83,9 +83,8 @@ export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequ
 }
 
 const insecure =
-  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
+  'a sign-in seems to have come over plain http, where browsers drop its cookie: serve https, and ' +
+  'name the proxy that ends TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /**
  * In the place of the browser's former session. Where none is opened, the back-end's ends as well.
