@@ -108,7 +108,7 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
     }
     return liveIn(renewed)
   } finally {
-    await sessions.store.removeFrom(name, owner).catch(onFailed)
+    await sessions.store.addTo(name, owner, 0).catch(onFailed)
   }
 }
 
