@@ -7,7 +7,7 @@ import type { Trail } from '../observability/trail.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
-import { ask, type BackEnd, callWith, credentialHeaders, fill } from './back-end-call.ts'
+import { ask, type BackEnd, callWith, fill } from './back-end-call.ts'
 import type {
   ConsoleRequest,
   CredentialSource,
@@ -63,22 +63,13 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const { config, onFailed = () => {} } = options
   const { username, password, extra, address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
-  const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
-  const raw = await ask(options.backEnd, {
-    method: 'POST',
-    path: config.path,
-    query: config.query,
-    format: config.format,
-    body: { ...(config.passExtra && extra), ...fill(config.body, { username, password }) },
-    headers: {
-      ...headers,
-      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
-      ...Object.fromEntries(new Headers(config.headers))
-    },
-    purpose: 'sign-in',
-    trail
-  })
+  const fixedHeaders = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
+  const asking = { fixedHeaders, trail, purpose: 'sign-in' } as const
+  const cookies = await cookiesBefore(options, asking, passedCookies)
+  const { path, query, format, headers } = config
+  const body = { ...(config.passExtra && extra), ...fill(config.body, { username, password }) }
+  const call = { ...asking, method: 'POST', path, query, format, headers, body }
+  const raw = await ask(options.backEnd, call, cookies === '' ? {} : { cookies })
   const response = new LoginResponse(config, raw)
   const outcome = response.outcome()
   if (outcome === undefined) {
@@ -89,7 +80,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const credential = response.credential({ cookies })
   try {
     const { from } = config.user
-    const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
+    const telling = from ? await askUser(options, from, asking, credential) : response
     const identity = telling.identity(config.user, username)
     return {
       vouched: true,
@@ -113,16 +104,13 @@ function throttled({ headers }: WholeResponse): GatewayError {
   return new GatewayError('limit.exceeded', { cause, ...more })
 }
 
-interface Asking {
-  readonly headers: Readonly<Record<string, string>>
-  readonly trail: Trail | undefined
-}
+type Asking = Pick<Parameters<typeof ask>[1], 'fixedHeaders' | 'trail' | 'purpose'>
 
 /** With those of a first call, by which back-ends know that the sign-in is of the same browser. */
 async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
   const { before: path, cookies: names, passCookies } = options.config
   if (path === undefined) return passed
-  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path, purpose: 'sign-in' })
+  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path })
   if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
   return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
@@ -130,11 +118,11 @@ async function cookiesBefore(options: Options, asking: Asking, passed: string): 
 async function askUser(
   options: Options,
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
-  { headers, credential, trail }: Asking & { readonly credential: Credential }
+  asking: Asking,
+  credential: Credential
 ): Promise<LoginResponse> {
-  const { path, method, query, success } = from
-  const call = { path, method, query, fixedHeaders: headers, trail }
-  const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
+  const { success, ...call } = from
+  const raw = await callWith(options.backEnd, { ...asking, ...call }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
@@ -209,7 +197,7 @@ export function createTokenExchange(options: ExchangeOptions): CredentialSource 
         path,
         format,
         body: options.bodyOf(session),
-        headers: Object.fromEntries(new Headers(headers)),
+        headers,
         purpose: 'renewal',
         trail
       })
