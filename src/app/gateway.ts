@@ -50,8 +50,6 @@ export interface GatewayServices extends Omit<Services, 'failures'> {
 export type Gateway = ReturnType<typeof createGateway>
 
 const ambiguous = 'sign-in refused: several entries of the directory have this user name'
-const notEnded = 'a sign-in failed, and its session at the back-end could not be ended'
-const notRenewed = 'could not renew a back-end’s token, which is valid for a short time still'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -90,12 +88,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     tokenNames: tokenNamesOf(envelope),
     sources,
     ...tokens,
-    tokenRefresh: createTokenRefresh({
-      sessions,
-      sources,
-      exchanges,
-      onFailed: err => log.warn({ err }, notRenewed)
-    }),
+    tokenRefresh: createTokenRefresh({ sessions, sources, exchanges, log }),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
     warnOnce: createWarnOnce(log),
@@ -128,12 +121,7 @@ function createSource(
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
     case 'upstream-login':
-      return createUpstreamLogin({
-        name,
-        config: source,
-        backEnd: upstream(source.upstream),
-        onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
-      })
+      return createUpstreamLogin({ name, config: source, backEnd: upstream(source.upstream), log })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Sources by calls of config: a back-end's sign-in, and tokens (`exchange`) for other users. */
+import type { Logger } from 'pino'
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
@@ -21,14 +22,14 @@ interface Options {
   readonly name: string
   readonly backEnd: BackEnd
   readonly config: UpstreamLoginConfig
-  /** For a sign-in that failed after the back-end's, whose session could not be ended. */
-  readonly onFailed?: (error: unknown) => void
+  readonly log?: Pick<Logger, 'warn'>
 }
 
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
 const signOutMs = 5000
+const notEnded = 'a sign-in failed, and its session at the back-end could not be ended'
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
 
@@ -60,7 +61,7 @@ function withUsual(outcomes: readonly OutcomeTest[], refused: number[]): Outcome
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
-  const { config, onFailed = () => {} } = options
+  const { name: source, config, log } = options
   const { username, password, extra, address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
   const fixedHeaders = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
@@ -90,7 +91,9 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
     if (config.logout !== undefined) {
-      signOut(options, config.logout, credential, trail).catch(onFailed)
+      signOut(options, config.logout, credential, trail).catch((err: unknown) =>
+        log?.warn({ event: 'logout.source', source, err }, notEnded)
+      )
     }
     throw error
   }
