@@ -7,6 +7,7 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
+import { checkTarget } from '../../proxy/path.ts'
 import { createSeal } from '../../session/seal.ts'
 import { lock } from '../../session/store.ts'
 import type { Gateway } from '../gateway.ts'
@@ -105,30 +106,23 @@ const misread = /[\\\u0000-\u001f\u007f-\u009f]/
 export function createLanding(mount: string, isEndpoint: (path: string) => boolean) {
   const first = `${mount}/`
   return (written: unknown): string => {
-    if (typeof written !== 'string') return first
-    if (misread.test(written) || !URL.canParse(written, 'http://console')) return first
-    const url = new URL(written, 'http://console')
-    const { origin, pathname } = url
-    const path = decodedOnce(pathname)
-    const address = pathname + url.search + url.hash
+    if (typeof written !== 'string' || misread.test(written)) return first
+    const url = URL.parse(written, 'http://console')
+    if (url?.origin !== 'http://console' || !written.startsWith(first)) return first
+    const { pathname, search, hash } = url
+    try {
+      checkTarget(pathname + search)
+    } catch {
+      return first
+    }
+    const path = decodeURIComponent(pathname)
+    const address = pathname + search + hash
     const isPage =
-      origin === 'http://console' &&
-      path !== undefined &&
       address.length <= maxLength &&
-      written.startsWith(first) &&
-      [pathname, path].every(each => each.startsWith(first) && !each.includes('//')) &&
-      !misread.test(path) &&
+      pathname.startsWith(first) &&
       !/^\/api(?:\/|$)/.test(path.slice(mount.length)) &&
       !isEndpoint(path)
     return isPage ? address : first
-  }
-}
-
-function decodedOnce(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return undefined
   }
 }
 
