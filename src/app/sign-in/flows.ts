@@ -22,7 +22,8 @@ import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 const flowMs = 600_000
 const maxFlows = 8
 
-const stranger = 'This sign-in was begun in another browser, or is over. Please begin again.'
+const stranger =
+  'This sign-in was begun in another browser, or is complete already. Please begin again.'
 
 interface Options extends Pick<Gateway, 'secrets' | 'sourceFaults'> {
   readonly takeOnce: (name: string, ttlMs: number) => Promise<boolean>
