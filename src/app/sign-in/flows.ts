@@ -110,14 +110,14 @@ export function createLanding(mount: string, isEndpoint: (path: string) => boole
     if (typeof written !== 'string' || misread.test(written)) return first
     const url = URL.parse(written, 'http://console')
     if (url?.origin !== 'http://console' || !written.startsWith(first)) return first
-    const { pathname, search, hash } = url
+    const { pathname, search } = url
     try {
       checkTarget(pathname + search)
     } catch {
       return first
     }
     const path = decodeURIComponent(pathname)
-    const address = pathname + search + hash
+    const address = pathname + search + url.hash
     const isPage =
       address.length <= maxLength &&
       pathname.startsWith(first) &&
