@@ -181,12 +181,9 @@ export function cookiesAfter(
 
 /** By `Max-Age`, or without it by `Expires`, as Express and ASP.NET do. */
 function deletes(setCookie: string): boolean {
-  const attributes = setCookie.split(';').map(attribute => {
-    const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
-    return [name.toLowerCase(), value] as const
-  })
-  const { 'max-age': age = '', expires = '' } = Object.fromEntries(attributes)
-  return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
+  const [, age] = /; *max-age *= *(-?\d+)/i.exec(setCookie) ?? []
+  const [, expires = ''] = /; *expires *=([^;]*)/i.exec(setCookie) ?? []
+  return age === undefined ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
 /**
