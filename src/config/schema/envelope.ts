@@ -62,7 +62,7 @@ const errors = s.byErrorCode(
 
 const customEnvelope = s.optional('The envelope of `dialect: custom`.', {
   members,
-  successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
+  successMessage: s.anyText('The message of a success.', { default: 'OK' }),
   alsoSuccess: s.list('Other codes of success; no error carries one.', responseCode('A code.')),
   refreshCodes: s.list('Codes on which the console refreshes its token.', responseCode('A code.')),
   errors

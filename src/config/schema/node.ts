@@ -22,6 +22,8 @@ type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, numbe
 
 /** A schema: keywords of JSON Schema and our own. */
 export interface Node extends Plain {
+  /** What a text that fits the pattern lacks, in words. */
+  readonly alsoExpected?: (written: string) => string | undefined
   /** What to write instead of an invalid text, which is `VALUE` there. */
   readonly instead?: string
   readonly examples?: readonly unknown[]
