@@ -11,7 +11,7 @@ import {
   type Path,
   placeOfKey
 } from '../schema/node.ts'
-import { amountOf, isMeasure, isOneOrMany } from '../schema/primitives.ts'
+import { amountOf, brokenBound, isMeasure, isOneOrMany } from '../schema/primitives.ts'
 import { filledIn, type References, unusable } from './references.ts'
 
 export interface Reading extends References {
@@ -112,6 +112,8 @@ function expectationAt(branch: Node, value: unknown): string | undefined {
   if (isAnything(branch)) return undefined
   if (branch.type === 'object') return isRecord(value) ? undefined : 'a mapping'
   if (branch.type === 'array') return Array.isArray(value) ? undefined : 'a list'
+  const bound = brokenBound(branch, value)
+  if (bound !== undefined) return bound
   if (!fits(branch, value)) return branch.expected ?? show(branch.const)
   return typeof value === 'string' ? branch.alsoExpected?.(value) : undefined
 }

@@ -66,15 +66,21 @@ export const size = (description: string, more: Keywords = {}) =>
   measure('x-size', { maximum: maxBytes, description, ...more })
 
 /** 0 often means "no bound": it is taken where the description says what it means. */
-function measure(format: MeasureName, { minimum = 1, maximum = Infinity, ...more }: Keywords) {
+function measure(format: MeasureName, { minimum = 1, ...more }: Keywords) {
   const { pattern, expected } = measures[format]
-  const alsoExpected = (written: string) => {
-    const value = amountOf(format, written)
-    if (value < minimum) return `at least ${inUnits(format, minimum)}`
-    return unless(value <= maximum, `at most ${inUnits(format, maximum)}`)
-  }
-  const keywords = { pattern, format, minimum, maximum, expected, alsoExpected }
-  return Type.Unsafe<number>(Type.String({ ...keywords, ...more }))
+  // Also for editors, which know no bounds of a text.
+  const ofMinimum = minimum === 0 ? pattern : pattern.replace('0|', '')
+  return Type.Unsafe<number>(
+    Type.String({ pattern: ofMinimum, format, minimum, expected, ...more })
+  )
+}
+
+/** The bound that a written duration or size is beyond, in words. */
+export function brokenBound({ format, minimum = 0, maximum = Infinity }: Node, written: unknown) {
+  if (typeof written !== 'string' || !isMeasure(format)) return undefined
+  const value = amountOf(format, written)
+  if (value < minimum) return `at least ${inUnits(format, minimum)}`
+  return value > maximum ? `at most ${inUnits(format, maximum)}` : undefined
 }
 
 export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
