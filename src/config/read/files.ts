@@ -3,29 +3,20 @@ import type { TSchema, Static } from 'typebox'
 import type { Named, Report } from '../schema/config.ts'
 import { ConfigError, reasonOf } from '../schema/faults.ts'
 import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
-import { asNode, type Node } from '../schema/node.ts'
+import { asNode, type Node, type Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, type Tree, treeOf } from './document.ts'
-import { type FolderReading, openFolder } from './inputs.ts'
+import { type Environment, type FolderReading, openFolder } from './inputs.ts'
 import { folderSteps, mergedTree } from './presets.ts'
 import { read } from './read.ts'
-import type { Environment } from './references.ts'
 
 /** A config folder, or several of which a later one wins. */
 export type Folders = string | readonly string[]
 
 export function readTree(schema: Node, tree: Tree, reading: FolderReading, named: Named[] = []) {
-  const { environment, inputs, faults } = reading
-  return read(schema, tree.value, {
-    environment,
-    fileOf: name => fileIn(reading, name),
-    readText: inputs.read,
-    // The text around certificates may have any encoding.
-    readPem: file => inputs.readBytes(file).toString('utf8'),
-    report: (path, message) => faults.push(faultAt(tree, path, message)),
-    named
-  })
+  const report = (path: Path, message: string) => reading.faults.push(faultAt(tree, path, message))
+  return read(schema, tree.value, { ...reading, report, named })
 }
 
 /** Each file once, by its name. One with faults is left out. */
@@ -35,14 +26,13 @@ export function* readMappings<T extends TSchema>(
   reading: FolderReading,
   report: Report
 ): Steps<Record<string, { readonly tree: Tree; readonly value: Static<T> }>> {
-  const { inputs, faults } = reading
+  const { faults } = reading
   const files: Record<string, { readonly tree: Tree; readonly value: Static<T> }> = {}
   for (const { what, name, path } of named) {
     if (Object.hasOwn(files, name)) continue
     const before = faults.length
     const layer = yield* documentSteps(fileIn(reading, name), name, {
-      inputs,
-      faults,
+      ...reading,
       isJsonSchema: what === 'contract file',
       namedBy: message => report(path, message)
     })

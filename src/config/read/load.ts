@@ -22,9 +22,8 @@ import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
 import { type Folders, readMappings, readTexts, readTree } from './files.ts'
-import { type FolderReading, type Inputs, openFolder } from './inputs.ts'
+import { type Environment, type FolderReading, type Inputs, openFolder } from './inputs.ts'
 import { folderSteps, sectionsOf } from './presets.ts'
-import type { Environment } from './references.ts'
 
 interface Options {
   /** Its install config is used; that of the files must be valid all the same. */

@@ -21,6 +21,7 @@ const measures = {
   }
 }
 type MeasureName = keyof typeof measures
+export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)
 
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
@@ -311,5 +312,3 @@ export const may = {
   upstreamName: orNone(upstreamName),
   upstreamPathTemplate: orNone(upstreamPathTemplate)
 }
-
-export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)
