@@ -88,10 +88,10 @@ export class Reloader {
       const steps = loadSteps([...bases, folder], { ...environment }, { inputs, running })
       let step = steps.next()
       for (; step.done !== true; step = steps.next()) await requestsInBetween()
-      const { fault, named, ...config } = step.value
+      const { fault, ...config } = step.value
       configHash(config)
       await requestsInBetween()
-      faults = await tryConfig({ ...config, fault, named })
+      faults = await tryConfig({ ...config, fault })
       if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error

@@ -57,27 +57,23 @@ export function* loadSteps(
   const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
   const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
   const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
-  const config = { folder, bases, named, ...sections, users: ofUsers }
-  const contracts = yield* contractSteps(config.routes, schemas, file =>
+  const written = { folder, bases, named, ...sections, users: ofUsers }
+  const contracts = yield* contractSteps(written.routes, schemas, file =>
     reporterOf(file.tree, faults)
   )
   for (const file of Object.values(users)) checkUsers(file.value, reporterOf(file.tree, faults))
-  checkConfig(config, report)
+  checkConfig(written, report)
   throwFaults(faults)
   yield
-  const gateway = running
-    ? (withLive(schemaOf.gateway, running.gateway, config.gateway) as GatewayConfig)
-    : config.gateway
-  const restartNeeded = running ? checkForRunning(config, gateway, tree, faults) : []
+  const config = running ? forRunning(written, running) : written
+  const restartNeeded = checkForRunning(config, written, tree, faults)
   throwFaults(faults)
   return deepFreeze({
     ...config,
-    users: { ...runningUsers(running), ...config.users },
     contracts,
     modules,
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
-    gateway,
     restartNeeded,
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
@@ -96,15 +92,22 @@ function* readNamedFiles(named: readonly Named[], reading: FolderReading, report
   return { users, schemas, modules: readTexts(of('module'), reading, report) }
 }
 
-/** Of the running process, whatever the files name now. */
-function runningUsers(running: Config | undefined): Config['users'] {
-  const sources = Object.values(running?.gateway.login.sources ?? {})
-  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
-  const usersOf = (file: string) => [file, running?.users[file] ?? { users: {} }] as const
-  return Object.fromEntries(files.map(usersOf))
+/** With the install config of the process, and the users files that it names. */
+function forRunning(written: CheckedConfig, running: Config): CheckedConfig {
+  const isOfGateway = ({ path: [key = ''] }: Named) => fileOfKey(String(key)) === 'gateway'
+  const named = running.named.filter(isOfGateway)
+  const users = named.flatMap(({ what, name }) =>
+    what === 'users file' ? [[name, running.users[name] ?? { users: {} }] as const] : []
+  )
+  return {
+    ...written,
+    named: [...named, ...written.named.filter(each => !isOfGateway(each))],
+    users: { ...Object.fromEntries(users), ...written.users },
+    gateway: withLive(schemaOf.gateway, running.gateway, written.gateway) as GatewayConfig
+  }
 }
 
-/** The install config of the process, with what needs no restart. */
+/** Of the files only what needs no restart. */
 function withLive(schema: Node, running: unknown, files: unknown): unknown {
   if (schema.restart === false) return files ?? running
   if (!isRecord(running) || !isRecord(files)) return running
@@ -138,11 +141,11 @@ function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): R
 
 function checkForRunning(
   config: CheckedConfig,
-  running: GatewayConfig,
+  written: CheckedConfig,
   tree: Tree,
   faults: Fault[]
 ): string[] {
-  const restartNeeded = gatewayChanges(running, config.gateway)
+  const restartNeeded = gatewayChanges(config.gateway, written.gateway)
     .filter(({ restart }) => restart)
     .map(({ path }) => path)
   for (const key of Object.values(presetKeys).filter(each => restartNeeded.includes(each))) {
@@ -150,21 +153,9 @@ function checkForRunning(
   }
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
-    const named = [
-      ...config.named.filter(({ path: [key = ''] }) => fileOfKey(String(key)) !== 'gateway'),
-      ...upstreamsOfSources(running)
-    ]
-    checkConfig({ ...config, named, gateway: running }, reporterOf(tree, faults, note))
+    checkConfig(config, reporterOf(tree, faults, note))
   }
   return restartNeeded
-}
-
-function upstreamsOfSources({ login }: GatewayConfig): Named[] {
-  return Object.entries(login.sources).flatMap(([name, source]): Named[] => {
-    if (source.kind !== 'upstream-login') return []
-    const path = ['login', 'sources', name, 'upstream']
-    return [{ what: 'upstream', name: source.upstream, path }]
-  })
 }
 
 function deepFreeze<T>(value: T): T {
