@@ -28,10 +28,7 @@ export function filledIn(
   const isNeeded = branchOf(schema, written).format === 'x-secret'
   const isSecret = isNeeded || (schema.format === 'x-maybe-secret' && isReference(written))
   if (isNeeded && !isReference(written)) {
-    report(
-      'a secret never stands in the file itself: ' +
-        'write ${NAME} for an environment variable, or file:PATH'
-    )
+    report('a secret never stands in the file itself: write ${NAME} or file:PATH')
     return unusable
   }
   const filled = fill(written, references.environment, report)

@@ -75,8 +75,7 @@ const plainName = Type.String({
 
 export const envelope = s.section('The format of responses.', {
   dialect: s.choice(
-    'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
-      '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
+    '`dual` fits both kinds of console. `problem`: RFC 9457, bare successes. `none`: all is bare.',
     dialects
   ),
   successCode: responseCode('The `code` of a success, as the console checks for.', {

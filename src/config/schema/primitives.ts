@@ -164,8 +164,7 @@ export const path = textOf({
 })
 const template = {
   expected:
-    'a path that begins with /, with :name as a whole segment, /* at its end at most, and no ' +
-    'empty or dot segments'
+    'a path that begins with /, :name a whole segment, /* at its end, no empty or dot segments'
 }
 export const publicTemplate = { ...template, pattern: `^/$|^(?=/)(?:/${anySegment})*(?:/\\*)?$` }
 export const publicPathTemplate = textOf(publicTemplate)

@@ -77,8 +77,7 @@ const expectation = s.closed('One case.', {
 })
 
 const expectSchema = s.named(
-  'Tests of this config. One that fails refuses it, at `check`, starts and reloads. Upstreams ' +
-    'are stand-ins, stores empty, and sign-ins refused.',
+  'Tests: one that fails refuses the config. Upstreams are stand-ins, sign-ins are refused.',
   expectation,
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )

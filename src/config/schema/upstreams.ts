@@ -107,9 +107,7 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
       'routes with a shape take `errorMessage`, `message`, `msg`, `detail` or `error`.',
     [Type.String({ enum: errorNames }), ownErrors],
     {
-      expected:
-        `one of ${errorNames.join(', ')}, or ` +
-        '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+      expected: `one of ${errorNames.join(', ')}, or { message: [PATH], fields: { at: [PATH] } }`,
       examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
     }
   )
