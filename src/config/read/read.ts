@@ -159,9 +159,7 @@ function suggestion(schema: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
   const near = nearest(value, values.map(String))
-  if (near !== '') return `.${near}`
-  if (schema.instead === undefined) return ''
-  return `. Write ${schema.instead.replace('VALUE', value)} for that.`
+  return near === '' ? '' : `.${near}`
 }
 
 function faultOfKey(schema: Node, path: Path, root: Node = schema): string {

@@ -24,8 +24,6 @@ type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, numbe
 export interface Node extends Plain {
   /** What a text that fits the pattern lacks, in words. */
   readonly alsoExpected?: (written: string) => string | undefined
-  /** What to write instead of an invalid text, which is `VALUE` there. */
-  readonly instead?: string
   readonly examples?: readonly unknown[]
   readonly default?: unknown
   readonly const?: unknown
