@@ -1,7 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
-import { contractSteps } from '../check/parts.ts'
+import { checkSchema } from '../check/parts.ts'
 import { gatewayChanges } from '../diff.ts'
 import {
   type Config,
@@ -10,8 +10,7 @@ import {
   schemaOf,
   type LoadedConfig,
   type Named,
-  type CheckedConfig,
-  type Report
+  type CheckedConfig
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -20,9 +19,9 @@ import { branchOf, memberSchema, type Node, ownMember, type Path } from '../sche
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
-import { faultAt, placeAt, type Tree } from './document.ts'
-import { type Folders, readMappings, readTexts, readTree } from './files.ts'
-import { type Environment, type FolderReading, type Inputs, openFolder } from './inputs.ts'
+import { faultAt, type Tree } from './document.ts'
+import { type Folders, readMappings, readTexts, readTree, reporterOf } from './files.ts'
+import { type Environment, type Inputs, openFolder } from './inputs.ts'
 import { folderSteps, sectionsOf } from './presets.ts'
 
 interface Options {
@@ -47,7 +46,10 @@ export function* loadSteps(
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
   const report = reporterOf(tree, faults)
-  const { users, schemas, modules } = yield* readNamedFiles(named, reading, report)
+  const naming = { ...reading, named, report }
+  const users = yield* readMappings('users file', usersSchema, checkUsers, naming)
+  const contracts = yield* readMappings('contract file', schemaFile, checkSchema, naming)
+  const modules = readTexts('module', naming)
   // Only values that fit their schema are checked further.
   if (faults.length > 0) {
     checkNamed(named, namesIn(tree.value), report)
@@ -55,13 +57,7 @@ export function* loadSteps(
   }
   const { folder, bases } = reading
   const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-  const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
-  const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
-  const written = { folder, bases, named, ...sections, users: ofUsers }
-  const contracts = yield* contractSteps(written.routes, schemas, file =>
-    reporterOf(file.tree, faults)
-  )
-  for (const file of Object.values(users)) checkUsers(file.value, reporterOf(file.tree, faults))
+  const written = { folder, bases, named, ...sections, users }
   checkConfig(written, report)
   throwFaults(faults)
   yield
@@ -83,13 +79,6 @@ export function* loadSteps(
 /** @throws ConfigError when a fault is more than a warning */
 function throwFaults(faults: readonly Fault[]): void {
   if (faults.some(({ severity }) => severity === 'fault')) throw new ConfigError(faults)
-}
-
-function* readNamedFiles(named: readonly Named[], reading: FolderReading, report: Report) {
-  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
-  const users = yield* readMappings(of('users file'), usersSchema, reading, report)
-  const schemas = yield* readMappings(of('contract file'), schemaFile, reading, report)
-  return { users, schemas, modules: readTexts(of('module'), reading, report) }
 }
 
 /** With the install config of the process, and the users files that it names. */
@@ -117,26 +106,6 @@ function withLive(schema: Node, running: unknown, files: unknown): unknown {
     return [key, withLive(member, value, ownMember(files, key))]
   })
   return Object.fromEntries(members) as unknown
-}
-
-function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
-  const report = (path: Path, message: string, also?: Path) => {
-    const other = also && placeAt(tree, [...place, ...also])
-    const isOwn = other !== undefined && other.preset === undefined
-    const otherPlace = isOwn ? ` (line ${other.line})` : ''
-    faults.push(faultAt(tree, [...place, ...path], message + otherPlace + note))
-  }
-  return Object.assign(report, {
-    warn: (path: Path, message: string) => {
-      const where = [...place, ...path]
-      // A warning is for the author of the key, or of the route that lacks it: operators cannot
-      // mend a preset.
-      const written = placeAt(tree, where) ?? placeAt(tree, where.slice(0, 2))
-      if (note !== '' || written?.preset !== undefined) return
-      faults.push(faultAt(tree, where, message, 'warning'))
-    },
-    at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
-  })
 }
 
 function checkForRunning(
