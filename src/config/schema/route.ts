@@ -20,10 +20,6 @@ type SetCookie = Static<typeof setCookie>
 export const nameOfCookie = (each: SetCookie): string =>
   typeof each === 'string' ? each : each.name
 
-export function plainCookies(setCookies: readonly SetCookie[]): string[] {
-  return setCookies.filter(each => typeof each === 'string')
-}
-
 export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
   return setCookies.flatMap(each => (typeof each === 'string' ? [] : [each.name]))
 }

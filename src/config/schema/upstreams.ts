@@ -124,6 +124,7 @@ const tls = s.optional('TLS of an https upstream. Files are read again when they
 })
 
 export const upstream = s.closed('A back-end.', {
+  // That there is one is a rule: a preset may have none.
   url: s.maybe(
     s.oneOrMany<string>(
       'Its address, with the path before all of its paths. Of several the least busy is asked.',
@@ -158,8 +159,3 @@ export const upstream = s.closed('A back-end.', {
   paging: upstreamPaging,
   tls
 })
-
-/** That there is one is a rule: a preset may have none. */
-export function urlsOf({ url = [] }: { readonly url?: readonly string[] }): readonly string[] {
-  return url
-}
