@@ -136,15 +136,14 @@ async function userFrom(look: SignedInLook, access: Access) {
 
 /** By paths that go on in the claims of a JSON Web Token. */
 function userInToken({ token = '', source, reply, username }: BackendSession) {
-  const { token: place } = source
-  const isWhole = place === '.' || (typeof place === 'object' && reply.body === undefined)
-  if (!isWhole && typeof place !== 'string') return undefined
+  const isAll =
+    source.token === '.' || (typeof source.token === 'object' && reply.body === undefined)
+  const place = typeof source.token === 'string' ? `${source.token}.` : undefined
+  const start = isAll ? '' : place
   const { profile: _, ...members } = userOf(claimsOf(token), username, 'user') ?? {}
   const paths = Object.entries(members).filter(([, path]) => path !== undefined)
-  if (paths.length === 0) return undefined
-  return Object.fromEntries(
-    paths.map(([name, path]) => [name, isWhole ? path : `${place}.${path}`])
-  )
+  if (start === undefined || paths.length === 0) return undefined
+  return Object.fromEntries(paths.map(([name, path]) => [name, `${start}${path}`]))
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {
