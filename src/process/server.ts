@@ -171,7 +171,7 @@ async function createGeneration(
  * the next, hold on to all their members until the next full garbage collection.
  * perf: signed-in −36 % (−31 to −43; `npm run bench -- --against`, by turns); without it: a Set.
  */
-export function createActiveRequests<T>(onEmpty = () => {}) {
+function createActiveRequests<T>(onEmpty = () => {}) {
   const places: Array<{ readonly member: T; at: number }> = []
   return {
     /** @returns a function to call once when the request has ended */

@@ -3,7 +3,6 @@ import t from 'tap'
 import { inStep } from '../support/failover.ts'
 import type { Mode } from '../support/faulty-proxy.ts'
 import { behindProxy, networkFault } from '../support/network-fault.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { startTrial } from '../support/trial.ts'
 import { until } from '../support/until.ts'
@@ -26,14 +25,14 @@ t.test('the address leads to another server, whose replica the old one is: it fo
   const follow = ['--repl-diskless-sync-delay', '0', '--replicaof', `127.0.0.1 ${redis.port}`]
   const heir = await testRedis(t.after, follow)
   await until('in step', async () =>
-    (await redisCli(heir.port, 'INFO', 'replication')).includes('master_link_status:up')
+    (await heir.cli('INFO', 'replication')).includes('master_link_status:up')
   )
   const trial = await startTrial(t, both, { name: 'the address leads to another server' })
-  await inStep(redis.port, heir.port)
+  await inStep(redis, heir)
   await trial.during(async () => {
     proxy.aim(heir.port)
-    await redisCli(heir.port, 'REPLICAOF', 'NO', 'ONE')
-    await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', String(heir.port))
+    await heir.cli('REPLICAOF', 'NO', 'ONE')
+    await redis.cli('REPLICAOF', '127.0.0.1', String(heir.port))
   })
   await trial.over()
 })

@@ -3,7 +3,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { TestGateway } from './gateway.ts'
 import { createJudge, judgedUsers } from './judge.ts'
-import { redisCli } from './redis-cli.ts'
 import { testSentinel } from './sentinel.ts'
 import { replicas } from './trial.ts'
 import { again, until } from './until.ts'
@@ -54,7 +53,7 @@ export async function keepsAcknowledged(t: Test, how: 'planned' | 'killed', repl
   // Only once the old primary follows the new one is everything gone that only the old one had.
   if (how === 'killed') await primary.start()
   await until('the old primary is a replica', async () =>
-    (await redisCli(primary.port, 'ROLE')).startsWith('slave')
+    (await primary.cli('ROLE')).startsWith('slave')
   )
   await sentinel.settled()
 

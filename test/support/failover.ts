@@ -1,5 +1,4 @@
 /** A primary is lost; a replica that has all of it. */
-import { redisCli } from './redis-cli.ts'
 import type { TestRedis } from './redis.ts'
 import { until } from './until.ts'
 
@@ -11,11 +10,9 @@ export async function lose(server: TestRedis, how: Loss): Promise<void> {
 }
 
 /** Resolves once the replica has all that the primary had when asked. */
-export async function inStep(primary: number, replica: number): Promise<void> {
-  const offset = async (port: number, field: string) =>
-    Number(
-      new RegExp(`${field}:(\\d+)`).exec(await redisCli(port, 'INFO', 'replication'))?.[1] ?? 0
-    )
+export async function inStep(primary: TestRedis, replica: TestRedis): Promise<void> {
+  const offset = async ({ cli }: TestRedis, field: string) =>
+    Number(new RegExp(`${field}:(\\d+)`).exec(await cli('INFO', 'replication'))?.[1])
   const wanted = await offset(primary, 'master_repl_offset')
   await until(
     'the replica has it all',

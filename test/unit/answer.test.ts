@@ -36,19 +36,10 @@ const render = (json: unknown, given = facts) => createAnswer(config, { json }).
 
 t.test('a text that is exactly {name} becomes the value, with its type', async t => {
   for (const [name, value] of Object.entries({
-    'id': '9007199254740993',
-    'username': 'alice',
     'name': 'Alice',
-    'roles': ['user', 'admin', 'toString'],
     'role': 'admin',
     'access': 'admin',
-    'permissions': ['order:read', 'me', 'order:write'],
-    'token': 'inert',
     'refreshToken': 'inert',
-    'issuedAt': 1_000_000,
-    'idleEndsAt': 1_200_000,
-    'absoluteEndsAt': 1_500_999,
-    'expiresIn': 500,
     'profile.age': 5,
     // What was filled in is not expanded again.
     'profile.text': '{username}',

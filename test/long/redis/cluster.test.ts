@@ -2,7 +2,6 @@ import t, { type Test } from 'tap'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { look, sessionsOver, signIn, storeAt } from '../../support/sessions.ts'
-import { redisCli } from '../../support/redis-cli.ts'
 import { flags, testRedis } from '../../support/redis.ts'
 import { profile } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
@@ -34,16 +33,16 @@ t.test('a primary that hangs: what is remembered goes on, what is not is 503', a
 
 t.test('a gateway that starts while a Cluster is being set up waits for all slots', async t => {
   const options = flags({ 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' })
-  const { port } = await testRedis(t.after, options)
-  await redisCli(port, 'CLUSTER', 'ADDSLOTSRANGE', '100', '16383')
+  const { port, cli } = await testRedis(t.after, options)
+  await cli('CLUSTER', 'ADDSLOTSRANGE', '100', '16383')
   const redis = { cluster: [`127.0.0.1:${port}`] }
   const gateway = await testGateway(t.after, { redis })
   const attempts = async () =>
-    Number(/cmdstat_cluster\|slots:calls=(\d+)/.exec(await redisCli(port, 'INFO', 'all'))?.[1] ?? 0)
+    Number(/cmdstat_cluster\|slots:calls=(\d+)/.exec(await cli('INFO', 'all'))?.[1] ?? 0)
   await until('it has asked for the slots twice', async () => (await attempts()) >= 2)
   t.equal((await gateway.ops('/readyz')).status, 503)
   t.equal((await gateway.ops('/healthz')).status, 200)
-  await redisCli(port, 'CLUSTER', 'ADDSLOTSRANGE', '0', '99')
+  await cli('CLUSTER', 'ADDSLOTSRANGE', '0', '99')
   await gateway.ready()
   t.equal(await gateway.status(profile, { cookie: await gateway.signIn() }), 200)
 })

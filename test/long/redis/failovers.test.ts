@@ -3,7 +3,7 @@ import t from 'tap'
 import { testCluster } from '../../support/cluster.ts'
 import { inStep, lose } from '../../support/failover.ts'
 import type { TestGateway } from '../../support/gateway.ts'
-import { redisCli } from '../../support/redis-cli.ts'
+import type { TestRedis } from '../../support/redis.ts'
 import { patientMs, testSentinel } from '../../support/sentinel.ts'
 import { profile, replicas, startTrial } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
@@ -32,7 +32,7 @@ t.test(
       if (primary === undefined || heir === undefined) throw new Error('there is no primary')
       const trial = await startTrial(t, both, { name: `failover ${n}, the primary ${how}` })
       // Right after it came back a replica lags behind: what it has not heard is lost with the primary.
-      await inStep(primary.port, heir.port)
+      await inStep(primary, heir)
       await trial.during(async () => {
         await lose(primary, how)
         await sentinel.downAfter(500)
@@ -61,10 +61,10 @@ for (const how of ['killed', 'frozen'] as const) {
     const lost = await cluster.primaryOf('{cg}:s:epoch')
     const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}` })
     await cluster.settled()
-    const follows = async ({ port }: { readonly port: number }) =>
-      (await redisCli(port, 'INFO', 'replication')).includes(`master_port:${lost.port}\r`)
+    const follows = async ({ cli }: TestRedis) =>
+      (await cli('INFO', 'replication')).includes(`master_port:${lost.port}\r`)
     for (const server of cluster.servers) {
-      if (await follows(server)) await inStep(lost.port, server.port)
+      if (await follows(server)) await inStep(lost, server)
     }
     await trial.during(async () => {
       await lose(lost, how)

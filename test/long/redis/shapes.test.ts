@@ -8,7 +8,6 @@ import { sessionStoreContract } from '../../ports/session-store.ts'
 import { testAuthority } from '../../support/authority.ts'
 import { passTime } from '../../support/clock.ts'
 import { testCluster } from '../../support/cluster.ts'
-import { redisCli } from '../../support/redis-cli.ts'
 import { until } from '../../support/until.ts'
 import { freePort } from '../../support/ports.ts'
 import { flags, testRedis, tlsOptions } from '../../support/redis.ts'
@@ -70,9 +69,9 @@ const shapes: Record<string, Shape> = {
 
   'an ACL user with no more rights than the documents say, in a Cluster': async t => {
     const { nodes, servers } = await testCluster(t.after)
-    for (const { port } of servers) {
+    for (const { cli } of servers) {
       for (const [name, rights] of Object.entries(acl)) {
-        await redisCli(port, 'ACL', 'SETUSER', name, ...rights)
+        await cli('ACL', 'SETUSER', name, ...rights)
       }
     }
     return { cluster: nodes, username: 'gateway', password: 'gateway-password' }

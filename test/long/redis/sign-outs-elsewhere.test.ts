@@ -5,7 +5,6 @@ import { lose } from '../../support/failover.ts'
 import { configFolder } from '../../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { standstill } from '../../support/machine.ts'
-import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
 import { profile } from '../../support/trial.ts'
 import { again, until } from '../../support/until.ts'
@@ -90,7 +89,7 @@ const causes: Record<string, Cause> = {
   'killed, its replica half a second behind': {
     begin: async ({ servers: [primary, heir] }) => {
       heir.signal('SIGSTOP')
-      await redisCli(primary.port, 'CLIENT', 'KILL', 'TYPE', 'replica')
+      await primary.cli('CLIENT', 'KILL', 'TYPE', 'replica')
       await wait(500)
       await lose(primary, 'killed')
       heir.signal('SIGCONT')
@@ -124,7 +123,7 @@ for (const [cause, { begin, boundMs }] of Object.entries(causes)) {
       if (cause.startsWith('killed')) await primary.start()
       if (cause === 'frozen') primary.signal('SIGCONT')
       await until('the old primary follows', async () =>
-        (await redisCli(primary.port, 'ROLE')).startsWith('slave')
+        (await primary.cli('ROLE')).startsWith('slave')
       )
       await wait(1000)
       const measured = await end()

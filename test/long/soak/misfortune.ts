@@ -2,7 +2,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FaultyProxy, Mode } from '../../support/faulty-proxy.ts'
 import type { Random } from '../../support/random.ts'
-import { redisCli } from '../../support/redis-cli.ts'
 import type { TestRedis } from '../../support/redis.ts'
 
 /** Nobody listens on it. */
@@ -15,7 +14,7 @@ export async function misfortune(
   proxy: FaultyProxy
 ): Promise<string> {
   const ms = random.integer(100, 2500)
-  const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
+  const { cli } = redis
   const modes: readonly Mode[] = [
     'lose-answers',
     'swallow',
