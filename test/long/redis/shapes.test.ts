@@ -35,18 +35,11 @@ type Shape = (t: Test) => Promise<Partial<RedisConfig>>
 const shapes: Record<string, Shape> = {
   'one server, another database': async t => ({ url: `${(await testRedis(t.after)).url}/3` }),
 
-  'a primary that Sentinels know': async t => {
-    const { sentinels, name } = await testSentinel(t.after)
-    return { sentinels, primary: name }
-  },
-
   'a primary that Sentinels know, all with TLS': async t => {
     const authority = testAuthority(t.after)
     const { sentinels, name } = await testSentinel(t.after, { tls: authority })
     return { sentinels, primary: name, tls: true, ca: authority.certificate }
   },
-
-  'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
 
   'one server with TLS': async t => {
     const authority = testAuthority(t.after)
