@@ -206,8 +206,8 @@ export class Sessions {
     return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
   }
 
-  async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
-    return (await this.#end(signedInOf(session), [key], reason, end)).closed === 1
+  async end({ session, key }: Live, reason: EndReason, end: End = {}) {
+    return await this.#end(signedInOf(session), [key], reason, end)
   }
 
   /** @param isMeant gets the public id of each */
