@@ -13,7 +13,7 @@ export function refuseLeak(value: unknown, session: Holder | undefined, place: s
   })
 }
 
-type Holder = Pick<Session, 'credential' | 'tokens'>
+type Holder = Partial<Pick<Session, 'credential' | 'tokens' | 'identity'>>
 
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */
 const minContained = 16
@@ -22,12 +22,19 @@ const minContained = 16
  * Whether it has a secret, however deep: a token, a long one also within a text, or a cookie.
  * @throws GatewayError `shape.not-json` for what is nested too deeply to be written
  */
-export function holdsCredential(value: unknown, { credential, tokens }: Holder = {}): boolean {
+export function holdsCredential(
+  value: unknown,
+  { credential, tokens, identity }: Holder = {}
+): boolean {
   const credentials = [credential ?? {}, ...Object.values(tokens ?? {})]
   const ofTokens = credentials
     .flatMap(({ token, refreshToken, idToken }) => [token ?? '', refreshToken ?? '', idToken ?? ''])
     .filter(each => each !== '')
-  const ofCookies = credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
+  const { username, name, roles = [] } = identity ?? {}
+  // Some back-ends set cookies that tell pages who is signed in, as Frappe's `user_id`.
+  const shown = new Set([username, name, ...roles])
+  const texts = credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
+  const ofCookies = texts.filter(each => !shown.has(each))
   const secrets = [
     ...[...ofTokens, ...ofCookies].map(each => JSON.stringify(each)),
     ...ofTokens

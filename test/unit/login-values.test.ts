@@ -107,9 +107,11 @@ t.test('a credential is found wherever it stands; other values are none', async 
     [others, credential],
     [{ a: 'refresh' }, undefined],
     [{ id: '1', lang: 'zh' }, { cookies: 'tenant=1; lang=zh' }],
+    [{ who: 'Administrator' }, { cookies: 'sid=0123456789; user_id=Administrator' }],
     [{ a: '', b: 'undefined' }, { cookies: '' }]
   ] as const) {
-    t.notOk(holdsCredential(value, of && { credential: of }), JSON.stringify(value))
+    const identity = { id: '1', username: 'Administrator', name: 'Ann', roles: [], profile: {} }
+    t.notOk(holdsCredential(value, of && { credential: of, identity }), JSON.stringify(value))
   }
 })
 
