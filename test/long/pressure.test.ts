@@ -3,7 +3,7 @@ import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
-const gateway = await testGateway(t.after, {})
+const gateway = await testGateway(t.teardown)
 const cookie = await gateway.signIn()
 const profile = '/api/account/profile'
 const still = new Int32Array(new SharedArrayBuffer(4))
@@ -42,5 +42,3 @@ t.test('beyond a second only users who are signed in are answered, and probes', 
   })
   await until('all are answered', async () => (await gateway.call('/api/nothing')).status === 404)
 })
-
-t.end()
