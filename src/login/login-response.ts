@@ -22,19 +22,16 @@ export class LoginResponse {
   readonly #raw: WholeResponse
   readonly #content: unknown
 
-  /** Not verified: the back-end itself has just given it. */
-  static ofClaims(config: ResponseConfig, raw: WholeResponse, { token }: Credential) {
-    return new LoginResponse(config, raw, claimsIn(token) ?? {})
-  }
-
-  constructor(config: ResponseConfig, raw: WholeResponse, content?: unknown) {
+  constructor(config: ResponseConfig, raw: WholeResponse) {
     this.#config = config
     this.#raw = raw
     const { body, headers } = raw
     // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
     // not JSON has no members: the tests of config decide by the status alone.
     this.#content =
-      content ?? tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
+      tryJson(body, headers, maxResponseBytes) ??
+      tryJson(body, {}, maxResponseBytes) ??
+      (config.token === '.' ? body.toString('utf8').trim() : undefined)
   }
 
   matches(test: AnswerTest): boolean {
@@ -80,10 +77,8 @@ export class LoginResponse {
   }
 
   #tokenAt(path: TokenPlaces['token']): string | undefined {
-    const { headers, body } = this.#raw
-    if (typeof path === 'object') return tokenIn(headers, path.header)
-    if (path !== '.') return this.#textAt(path)
-    return textsOf([this.#content ?? body.toString('utf8').trim()])[0]
+    if (typeof path === 'object') return tokenIn(this.#raw.headers, path.header)
+    return path === '.' ? textsOf([this.#content])[0] : this.#textAt(path)
   }
 
   cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
@@ -99,12 +94,6 @@ export class LoginResponse {
   #textAt(path: string | undefined): string | undefined {
     return textsOf(this.#valuesAt(path))[0]
   }
-}
-
-/** Of a JWT; undefined for other tokens. */
-export function claimsIn(token = ''): Json {
-  const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url')
-  return tryJson(claims, {}, maxResponseBytes)
 }
 
 /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
@@ -130,7 +119,9 @@ export function userFrom(
   const [username = typed ?? id] = textsOf(read(user.username))
   const [name = username] = textsOf(read(user.name))
   const roleMap = new Map(Object.entries(user.roleMap))
-  const roles = textsOf(read(user.roles).flat()).map(role => roleMap.get(role) ?? role)
+  // Zitadel has them as the names of an object.
+  const told = read(user.roles).flatMap(each => (isRecord(each) ? Object.keys(each) : each))
+  const roles = textsOf(told).map(role => roleMap.get(role) ?? role)
   return { id, username, name, roles }
 }
 
@@ -198,17 +189,31 @@ function deletes(setCookie: string): boolean {
   return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
-/** A list stands for each of its items, or where a number follows, for one. */
+/**
+ * A list stands for each of its items, or where a number follows, for one; a JSON Web Token for its
+ * claims. Names may have dots themselves, as those of Auth0, ASP.NET, and clients of Keycloak.
+ */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
-  let values = [content]
-  for (const name of path) {
-    const isIndex = /^\d+$/.test(name)
-    values = (isIndex ? values : values.flat()).flatMap(each => {
-      const mayHold = isRecord(each) || (isIndex && Array.isArray(each))
-      return mayHold && Object.hasOwn(each, name) ? [(each as JsonRecord)[name]] : []
-    })
+  const [name] = path
+  if (name === undefined) return [content]
+  if (Array.isArray(content) && !/^\d+$/.test(name)) {
+    return content.flatMap(each => (Array.isArray(each) ? [] : valuesAt(each, path)))
   }
-  return values
+  const holder = typeof content === 'string' ? claimsOf(content) : content
+  if (!isRecord(holder) && !Array.isArray(holder)) return []
+  for (let length = path.length; length > 0; length--) {
+    const key = path.slice(0, length).join('.')
+    if (!Object.hasOwn(holder, key)) continue
+    return valuesAt((holder as JsonRecord)[key], path.slice(length))
+  }
+  return []
+}
+
+/** Undefined for what is none. The back-end itself gave it: its signature tells no more. */
+export function claimsOf(token: string): Json {
+  const [, claims = '', signature] = token.split('.')
+  const bytes = Buffer.from(signature === undefined ? '' : claims, 'base64url')
+  return tryJson(bytes, {}, maxResponseBytes)
 }
 
 export function matchesTest(

@@ -96,9 +96,8 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   if (outcome !== 'success') return response.refusal(outcome)
   const credential = response.credential({ cookies })
   try {
-    const { from, claims } = config.user
-    const own = claims ? LoginResponse.ofClaims(config, raw, credential) : response
-    const telling = from ? await askUser(options, from, { headers, credential, trail }) : own
+    const { from } = config.user
+    const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
     const identity = telling.identity(config.user, username)
     return {
       vouched: true,

@@ -58,12 +58,14 @@ export class MemoryStore implements SessionStore {
     const blocked = this.#endsIn(blocks)
     if (blocksOf(user).some(each => blocked.has(each))) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
-    if (this.#entries.has(key)) return []
+    if (this.#entries.has(key)) return new Map<string, string>()
     const others = this.#keysOf(user).filter(other => other !== former?.key)
     const excess = Math.max(0, others.length + 1 - max)
     if (excess > 0 && refuse) return 'full'
     const leaving = [former?.key ?? '', ...others.slice(0, excess)]
-    const ended = leaving.filter(other => this.#end(other, 'replaced'))
+    const sealedOf = (other: string) => this.#entries.get(other)?.sealed ?? ''
+    const gone = leaving.map(other => [other, sealedOf(other)] as const)
+    const ended = new Map(gone.filter(([other]) => this.#end(other, 'replaced')))
     const { sealed, idleMs, absoluteMs } = stored
     this.#entries.set(key, { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs })
     return ended

@@ -88,14 +88,19 @@ export class Sessions {
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const text = this.#options.seal.open(key, stored.sealed)
-    const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
-    if (!opened?.identity) return { ended: 'unknown' }
+    const opened = this.#opened(key, stored.sealed)
+    if (opened === undefined) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return { ended: 'absolute' }
     if (stored.idleMs <= 0) return { ended: 'idle' }
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
+  }
+
+  #opened(key: string, sealed: string): Session | undefined {
+    const text = this.#options.seal.open(key, sealed)
+    const session = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
+    return session?.identity ? session : undefined
   }
 
   #close(key: string, session: Session): string {
@@ -131,7 +136,6 @@ export class Sessions {
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
     if (provider !== undefined) await addToProvider(this.store, key, provider, absoluteMs)
-    const leaving = await this.#mayLeave(user, max, former)
     const ended = await this.store.open({
       key,
       stored,
@@ -142,27 +146,19 @@ export class Sessions {
     })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
-    for (const each of ended) {
+    const replaced = [...ended].flatMap(([each, sealed]) => {
       this.#drop(each)
-      const whose = signedInOf(each === former?.key ? former.session : session)
+      const gone = this.#opened(each, sealed) ?? (each === former?.key ? former.session : undefined)
+      const whose = signedInOf(gone ?? session)
       this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
-    }
-    const replaced = leaving.filter(live => ended.includes(live.key)).map(this.#latestOf)
+      return gone === undefined ? [] : [this.#latestOf({ key: each, session: gone })]
+    })
     return { ...this.#liveFor(key, session, stored), replaced }
   }
 
-  /** Those that may have to give way: once they have, nobody can read their credentials. */
-  async #mayLeave(user: SignedIn, max: number, former: Live | undefined): Promise<Live[]> {
-    // The first to be idle stand first.
-    const keys = await this.store.keysOf(user)
-    const first = keys.slice(0, Math.max(0, keys.length + 1 - max))
-    const asked = new Set(former === undefined ? first : [...first, former.key])
-    const evaluations = await Promise.all([...asked].map(key => this.#evaluate(key)))
-    return evaluations.flatMap(evaluation => ('live' in evaluation ? [evaluation.live] : []))
-  }
-
   /** With what its back-end changed a moment ago. */
-  readonly #latestOf = (live: Live): Session => this.credentials.withHeld(live).session
+  readonly #latestOf = (live: Pick<Live, 'key' | 'session'>): Session =>
+    this.credentials.withHeld(live).session
 
   /** How long a session may live, and how many its user may have. Each name has one key. */
   #boundsOf({ key, remembered }: NewSession) {

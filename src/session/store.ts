@@ -38,9 +38,10 @@ export interface Opening {
 export interface SessionStore {
   /**
    * Opens a session in one step: no number of sign-ins at once leaves more than `max`.
-   * @returns the keys of sessions that gave way: the former, and those that would be idle first
+   * @returns sessions that gave way, the former and those that would be idle first, by their keys
+   * what was sealed; of a former one of another user an empty text
    */
-  open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'>
+  open(opening: Opening): Promise<ReadonlyMap<string, string> | 'full' | 'blocked'>
   read(key: string): Promise<Stored | Ended | undefined>
   /** Sets the idle end of a live session, announced to nobody. @returns whether it lives */
   touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>

@@ -10,7 +10,7 @@ import {
 } from './client.ts'
 import { codeOf, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
 import type { DraftRoute } from './files.ts'
-import { claimsIn } from '../../login/login-response.ts'
+import { claimsOf } from '../../login/login-response.ts'
 import { callOf, logoutOf } from './questions.ts'
 import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
@@ -131,8 +131,12 @@ async function userFrom(look: SignedInLook, access: Access) {
     const found = isSuccess(reply, like) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
-  const claims = userOf(claimsIn(session.token), username, 'user')
-  return claims && { claims: true, ...claims }
+  const { token } = session.source
+  const claims = userOf(claimsOf(session.token ?? ''), username, 'user')
+  if (claims === undefined || typeof token !== 'string') return undefined
+  const ofClaim = (path: string | undefined) => path && (token === '.' ? path : `${token}.${path}`)
+  const { id, username: login, name, roles } = claims
+  return { id: ofClaim(id), username: ofClaim(login), name: ofClaim(name), roles: ofClaim(roles) }
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {

@@ -79,16 +79,16 @@ const rows: readonly Row[] = [
   { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
   { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
   { at: 'routes.*.query.rename.*', of: 'parameter', takes: [] },
-  ...['', 'refresh.'].map((call): Row => ({
+  ...['', 'refresh.', 'logout.'].map((call): Row => ({
     at: `login.sources.*.${call}headers.KEY`,
     of: 'header',
     takes: [...chosen, 'gateway', 'identity', 'tokenHeader', ...sent]
   })),
-  {
-    at: 'upstreams.*.credential.exchange.headers.KEY',
+  ...['', 'logout.'].map((call): Row => ({
+    at: `upstreams.*.credential.exchange.${call}headers.KEY`,
     of: 'header',
     takes: [...chosen, 'gateway', 'tokenHeader', 'credential']
-  },
+  })),
   { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
   { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
 ]

@@ -13,7 +13,10 @@ export const checkSources: Rule = (config, report) => {
     if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
-    if (source.kind === 'upstream-login') checkTokens(source, ofSource)
+    if (source.kind === 'upstream-login') {
+      const { sessionEnded } = config.routes.upstreams[source.upstream] ?? {}
+      checkTokens(source, sessionEnded !== undefined, ofSource)
+    }
   }
   checkUnused(config, report)
   checkShown(config, report)
@@ -69,10 +72,13 @@ type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams. */
-function checkTokens(source: UpstreamLogin, report: Report): void {
+function checkTokens(source: UpstreamLogin, tellsEnd: boolean, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
-  if (refresh !== undefined && expires === undefined) {
-    report(['refresh'], 'needs `expires`, the time when the token is renewed')
+  if (refresh !== undefined && expires === undefined && !(refreshToken && tellsEnd)) {
+    const message =
+      'needs `expires`, the time when the token is renewed, or `refreshToken`, and ' +
+      '`sessionEnded` of the upstream, which tells that it is over'
+    report(['refresh'], message)
   }
   if (refresh !== undefined && token === undefined) {
     report(['refresh'], 'needs `token`, the token to renew')
@@ -83,12 +89,9 @@ function checkTokens(source: UpstreamLogin, report: Report): void {
       'Set `sessionEnded` of the upstream, or `session.absolute` below it'
     report.warn(['expires'], message)
   }
-  const { roleMap: _, from, claims, ...members } = user
-  if (claims && (token === undefined || from !== undefined)) {
-    report(['user', 'claims'], 'needs `token`, and no `from`')
-  }
-  // What tells the user is another text than that with the token.
-  const secrets = from === undefined && !claims ? [token, refreshToken] : []
+  const { roleMap: _, from, ...members } = user
+  // The response of `from` is another one than that with the token.
+  const secrets = from === undefined ? [token, refreshToken] : []
   for (const [key, path = ''] of Object.entries(members)) {
     const isWithin = secrets.some(
       secret => typeof secret === 'string' && `${secret}.`.startsWith(`${path}.`)

@@ -8,7 +8,7 @@ export const bodyFormat = s.choice('The format of the body.', ['json', 'form'])
 const sendCredential = s.flag('Whether the session’s credential is sent too.', { default: true })
 
 export const expires = s.optional('When the token expires.', {
-  path: s.dotted('The member that tells it.'),
+  path: s.dotted('The member that tells it, such as `access_token.exp`.'),
   as: s.choice('Its unit: from now, or from 1970 (`epoch-…`). Negative or empty: never.', [
     'seconds',
     'milliseconds',
@@ -25,9 +25,8 @@ const userCall = s.optional('A second call, of which the other paths of `user` a
   success: answerTest('How to recognise that it told the user.', { default: { status: [200] } })
 })
 
-const user = s.closed('Who signed in.', {
+const user = s.closed('Who signed in. A path may go on in a JSON Web Token: `token.sub`.', {
   from: userCall,
-  claims: s.flag('Whether the paths of `user` are of the claims of the token, a JWT.'),
   id: s.dotted('The user’s id.'),
   username: s.may.dotted('The user name. Default: the name that the user typed.'),
   name: s.may.dotted('The display name. Default: the user name.'),
@@ -68,6 +67,8 @@ const refresh = s.optional('Renews the token a minute before it ends. Refusal en
 export const logout = s.optional('The back-end’s sign-out, with the last session of a token.', {
   path: s.path('The sign-out call.'),
   method: s.choice('The method.', ['POST', 'GET', 'DELETE']),
+  format: bodyFormat,
+  headers: s.pairs(`Headers of the request. ${placeholders}`, s.headerValue()),
   query: s.may.pairs(`Members of the query. ${placeholders}`, Type.String()),
   body: s.may.pairs(`The request body. ${placeholders} Default: none.`, Type.Unknown(), {
     examples: [{ refresh_token: '{refreshToken}' }]
