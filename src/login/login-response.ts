@@ -2,7 +2,7 @@
 import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { tryJson } from '../json/body.ts'
-import { isRawNumber, isRecord, type Json, type JsonRecord } from '../json/values.ts'
+import { isRawNumber, isRecord, type JsonRecord } from '../json/values.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { cookieName } from '../session/cookie-header.ts'
 import type { Credential, Identity } from '../session/types.ts'
@@ -27,11 +27,11 @@ export class LoginResponse {
     this.#raw = raw
     const { body, headers } = raw
     // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
-    // not JSON has no members: the tests of config decide by the status alone.
+    // not JSON has no members, unless it is a token: the tests of config decide by the status alone.
     this.#content =
       tryJson(body, headers, maxResponseBytes) ??
       tryJson(body, {}, maxResponseBytes) ??
-      (config.token === '.' ? body.toString('utf8').trim() : undefined)
+      (config.token === '.' ? body.toString('utf8').trim() : this.#tokenInHeader(config.token))
   }
 
   matches(test: AnswerTest): boolean {
@@ -62,7 +62,7 @@ export class LoginResponse {
 
   /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
-    const token = this.#tokenAt(path)
+    const token = typeof path === 'object' ? this.#tokenInHeader(path) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
       throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
@@ -76,9 +76,8 @@ export class LoginResponse {
     }
   }
 
-  #tokenAt(path: TokenPlaces['token']): string | undefined {
-    if (typeof path === 'object') return tokenIn(this.#raw.headers, path.header)
-    return path === '.' ? textsOf([this.#content])[0] : this.#textAt(path)
+  #tokenInHeader(place: TokenPlaces['token']): string | undefined {
+    return typeof place === 'object' ? tokenIn(this.#raw.headers, place.header) : undefined
   }
 
   cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
@@ -88,7 +87,8 @@ export class LoginResponse {
   }
 
   #valuesAt(path: string | undefined): unknown[] {
-    return path === undefined ? [] : valuesAt(this.#content, path.split('.'))
+    if (path === undefined) return []
+    return path === '.' ? [this.#content] : valuesAt(this.#content, path.split('.'))
   }
 
   #textAt(path: string | undefined): string | undefined {
@@ -181,12 +181,9 @@ export function cookiesAfter(
 
 /** By `Max-Age`, or without it by `Expires`, as Express and ASP.NET do. */
 function deletes(setCookie: string): boolean {
-  const attributes = setCookie.split(';').map(attribute => {
-    const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
-    return [name.toLowerCase(), value] as const
-  })
-  const { 'max-age': age = '', expires = '' } = Object.fromEntries(attributes)
-  return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
+  const [, age] = /; *max-age *= *(-?\d+)/i.exec(setCookie) ?? []
+  const [, expires = ''] = /; *expires *=([^;]*)/i.exec(setCookie) ?? []
+  return age === undefined ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
 /**
@@ -210,7 +207,7 @@ export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
 }
 
 /** Undefined for what is none. The back-end itself gave it: its signature tells no more. */
-export function claimsOf(token: string): Json {
+export function claimsOf(token: string): unknown {
   const [, claims = '', signature] = token.split('.')
   const bytes = Buffer.from(signature === undefined ? '' : claims, 'base64url')
   return tryJson(bytes, {}, maxResponseBytes)

@@ -99,7 +99,9 @@ t.test('a credential is found wherever it stands; other values are none', async 
   for (const value of [...hidden, { a: `Bearer ${long}` }, { a: { [long]: 1 } }]) {
     t.ok(holdsCredential(value, { credential }), JSON.stringify(value))
   }
-  t.ok(holdsCredential(deep, { tokens: { other: credential } }))
+  const holder = { tokens: { other: credential } }
+  t.ok(holdsCredential([['refresh']], holder))
+  t.throws(() => holdsCredential(deep, holder), { code: 'shape.not-json' })
   const others = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   for (const [value, of] of [
     [others, credential],

@@ -131,12 +131,19 @@ async function userFrom(look: SignedInLook, access: Access) {
     const found = isSuccess(reply, like) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
-  const { token } = session.source
-  const claims = userOf(claimsOf(session.token ?? ''), username, 'user')
-  if (claims === undefined || typeof token !== 'string') return undefined
-  const ofClaim = (path: string | undefined) => path && (token === '.' ? path : `${token}.${path}`)
-  const { id, username: login, name, roles } = claims
-  return { id: ofClaim(id), username: ofClaim(login), name: ofClaim(name), roles: ofClaim(roles) }
+  return userInToken(session)
+}
+
+/** By paths that go on in the claims of a JSON Web Token. */
+function userInToken({ token = '', source, reply, username }: BackendSession) {
+  const isAll =
+    source.token === '.' || (typeof source.token === 'object' && reply.body === undefined)
+  const place = typeof source.token === 'string' ? `${source.token}.` : undefined
+  const start = isAll ? '' : place
+  const { profile: _, ...members } = userOf(claimsOf(token), username, 'user') ?? {}
+  const paths = Object.entries(members).filter(([, path]) => path !== undefined)
+  if (start === undefined || paths.length === 0) return undefined
+  return Object.fromEntries(paths.map(([name, path]) => [name, `${start}${path}`]))
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {

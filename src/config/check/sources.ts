@@ -2,7 +2,6 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { plainCookies } from '../schema/route.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 export const checkSources: Rule = (config, report) => {
@@ -153,7 +152,7 @@ function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void 
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
-      const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
+      const shown = source.cookies.find(each => setCookies.includes(each))
       if (shown === undefined) continue
       const message =
         `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +

@@ -4,7 +4,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ConfigError, type Fault, faultOfFile, reasonOf } from '../schema/faults.ts'
-import type { Environment } from './references.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const maxFileBytes = 1024 * 1024
 

@@ -96,25 +96,18 @@ function* ownFiles(
   return layers
 }
 
-function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading): Steps<Layer[]> {
+function* readPresets(own: Tree, reading: FolderReading): Steps<Layer[]> {
   const layers: Layer[] = []
-  const silent = {
-    environment,
-    fileOf: String,
-    readText: String,
-    readPem: String,
-    report: () => {}
-  }
   for (const kind of presetKinds) {
     const key = presetKeys[kind]
     // A wrong key is reported when the whole folder is read.
-    const name = read(asNode(presetChoice[key]), own.value[key], silent)
+    const name = read(asNode(presetChoice[key]), own.value[key], { ...reading, report: () => {} })
     if (typeof name !== 'string') continue
     const layer = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
-      inputs,
-      faults,
+      ...reading,
       preset: name,
-      namedBy: message => faults.push(faultAt(own, [key], `${message}: install the gateway again`))
+      namedBy: message =>
+        reading.faults.push(faultAt(own, [key], `${message}: install the gateway again`))
     })
     // A preset has a member for each file.
     for (const [part, value] of Object.entries(layer?.value ?? {})) {
