@@ -59,6 +59,8 @@ function wider([name, now]: Answering, path: string, olds: RouteConfig[]): strin
     .map(risk => `routes.${name} (${path}) ${risk}`)
 }
 
+const placeOf = ({ path, upstream = '', rewrite = path }: RouteConfig) => `${upstream}${rewrite}`
+
 /** A path of a back-end that roles held, to which another public path now leads. */
 const rewrites: RiskRule = ({ routes: before }, { routes: after }) =>
   Object.entries(after.routes).map(([name, now]) => {
@@ -68,8 +70,6 @@ const rewrites: RiskRule = ({ routes: before }, { routes: after }) =>
     const isHeld = now.rewrite !== undefined && risks.every(each => each !== false)
     return isHeld && risk !== undefined && `routes.${name} (${placeOf(now)}) ${risk}`
   })
-
-const placeOf = ({ path, upstream = '', rewrite = path }: RouteConfig) => `${upstream}${rewrite}`
 
 type Access = RouteConfig['access']
 
