@@ -43,6 +43,9 @@ type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
 const unbounded = 1_000_000
 
+/** What ends so soon, as locks do, is not worth to be written again. */
+const shortMs = 15_000
+
 /** Redis looks through so many in a millisecond, and other commands wait. */
 const scannedAtOnce = 2000
 
@@ -210,6 +213,7 @@ export class RedisStore implements SessionStore {
     const key = this.#names.set(set)
     const callFor = (ms: number): Call => ['sessionSet', [key], [member, Math.ceil(ms)]]
     const reply = await this.#run(...callFor(ttlMs))
+    if (ttlMs <= shortMs) return numbersOf(reply)
     this.#journal.add(`${key} ${member}`, async ageMs => {
       if (ttlMs > ageMs) await this.#runAgain(...callFor(ttlMs - ageMs))
     })

@@ -2,7 +2,6 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { RecentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { Credentials } from './credentials.ts'
 import { addToProvider } from './provider-sessions.ts'
@@ -30,7 +29,6 @@ interface Options {
   readonly config: Pick<GatewayConfig['session'], 'idle' | 'absolute' | 'remembered' | 'perUser'>
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
-  readonly now?: () => number
   /** For sessions that were ended, except by sign-outs, operators and their own time. */
   readonly onRevoked?: (revoked: Revoked) => void
 }
@@ -57,12 +55,10 @@ export class Sessions {
   /** The latest read of each key, until the record changes: then its result is not kept. */
   readonly #reading = new Map<string, Promise<Evaluation>>()
   readonly credentials: Credentials
-  readonly now: () => number
 
   constructor(options: Options) {
     this.#options = options
     this.store = options.store
-    this.now = options.now ?? steadyNow
     this.store.follow({ onChanged: key => this.#drop(key), onReset: () => this.forget() })
     this.credentials = new Credentials(this)
   }
@@ -98,17 +94,16 @@ export class Sessions {
   }
 
   #opened(key: string, sealed: string): Session | undefined {
-    const text = this.#options.seal.open(key, sealed)
-    const session = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
+    const session = this.#options.seal.open(key, sealed) as Session | undefined
     return session?.identity ? session : undefined
   }
 
   #close(key: string, session: Session): string {
-    return this.#options.seal.close(key, JSON.stringify(session))
+    return this.#options.seal.close(key, session)
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
-    const now = this.now()
+    const now = steadyNow()
     return { session, key, sealed, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
   }
 
@@ -116,7 +111,7 @@ export class Sessions {
     const live = this.store.isFollowed() ? this.#cache.get(key) : undefined
     if (live === undefined) return undefined
     // Only the store knows whether another replica has prolonged it.
-    return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
+    return steadyNow() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
   }
 
   /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
@@ -171,14 +166,14 @@ export class Sessions {
 
   /** Whether another replica may have prolonged it by more than `use` leaves unwritten. */
   mayBeLater({ session, idleEnd }: Live): boolean {
-    return this.now() + session.idleMs - idleEnd >= touchEveryMs(session)
+    return steadyNow() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
   /** Writes at most once a minute. Up to its absolute end a session must not count as idle. */
   use(live: Live): void {
     if (!this.mayBeLater(live)) return
     const { key, session } = live
-    live.idleEnd = this.now() + session.idleMs
+    live.idleEnd = steadyNow() + session.idleMs
     this.#touch(live).then(
       isAlive => {
         if (!isAlive) this.#drop(key)

@@ -82,7 +82,7 @@ export async function lock(
   owner: string = randomUUID()
 ): Promise<boolean> {
   const owners = await store.addTo(name, owner, ttlMs)
-  if (owners.size > 1) await store.removeFrom(name, owner)
+  if (owners.size > 1) await store.addTo(name, owner, 0)
   return owners.size === 1
 }
 

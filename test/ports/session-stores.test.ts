@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import type { SignedIn } from '../../src/session/types.ts'
-import { passTime } from '../support/clock.ts'
+import { passTime, stopClock } from '../support/clock.ts'
 import { testRedis } from '../support/redis.ts'
 import { minute, openingOf, redisStore } from '../support/sessions.ts'
 import { sessionStoreContract } from './session-store.ts'
@@ -12,22 +12,21 @@ const user: SignedIn = { source: 's', id: 'u', username: 'u' }
 const other: SignedIn = { source: 's', id: 'v', username: 'v' }
 
 t.test('in memory', async t => {
-  let now = 1_000_000
-  const store = new MemoryStore(() => now)
-  sessionStoreContract(t, store, async ms => void (now += ms))
+  const pass = stopClock(t.after)
+  sessionStoreContract(t, new MemoryStore(), async ms => pass(ms))
 })
 
 t.test('what is over leaves no memory behind', async t => {
-  let now = 1_000_000
-  const store = new MemoryStore(() => now)
+  const pass = stopClock(t.after)
+  const store = new MemoryStore()
   const first = openingOf(user, { stored: { sealed: 'x', idleMs: 1000, absoluteMs: 2000 } })
   await store.open(first)
-  now += 5 * minute
+  pass(5 * minute)
   await store.open(openingOf(other))
   t.match(await store.read(first.key), { sealed: 'x' }, 'for its reason')
-  now += 10 * minute
+  pass(10 * minute)
   await store.open(openingOf(other))
-  now -= 10 * minute
+  pass(-10 * minute)
   t.equal(await store.read(first.key), undefined)
   t.same(await store.keysOf(user), [])
 })

@@ -276,5 +276,10 @@ function syntaxFault({ code, message, pos: [at] }: yaml.YAMLError, source: strin
   if (source[at] === '{' && source[at - 1] === '$') {
     return 'inside [ ] or { } a reference needs quotes: "${NAME}"'
   }
+  // YAML notices it at the next line that begins further left, whose indentation may be right.
+  if (message.startsWith('Flow ')) {
+    const end = message.at(-1)
+    return `a "${end}" is missing before this place, or stands further left than its key.`
+  }
   return messages[code] ?? `${message}.`
 }

@@ -58,6 +58,9 @@ export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
 
 export function faultOfReading(file: string, error: unknown) {
   const line = error instanceof NotUtf8Error ? error.line : 0
+  if (reasonOf(error) === 'ENOENT') {
+    return faultOfFile(file, 'there is no such file: write one, if only with {}')
+  }
   const isOfContent = error instanceof RangeError
   const reason = isOfContent ? error.message : `the file cannot be read (${reasonOf(error)})`
   return faultOfFile(file, reason, line)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, fileOfKey } from '../schema/config.ts'
-import { ConfigError } from '../schema/faults.ts'
+import { ConfigError, faultOfFile } from '../schema/faults.ts'
 import { asNode } from '../schema/node.ts'
 import {
   presetChoice,
@@ -75,6 +75,11 @@ function* ownFiles(
 ): Steps<Layer[]> {
   const isThere = (each: string, name: string) => inputs.isThere(resolve(each, name))
   const layers: Layer[] = []
+  // Of a file, too, there is none with the slash.
+  if (!names.some(name => isThere(here, name)) && !inputs.isThere(`${here}/`)) {
+    faults.push(faultOfFile(here, 'is no folder. `console-gateway init` writes one.'))
+    return layers
+  }
   for (const name of names) {
     const isElsewhere = here !== folder || bases.some(each => isThere(each, name))
     if (isElsewhere && !isThere(here, name)) continue

@@ -10,7 +10,7 @@ export type References = Pick<FolderReading, 'environment' | 'inputs' | 'folder'
 /** Stands for a value with a fault that was reported. */
 export const unusable = Symbol('unusable')
 
-const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
 
@@ -51,9 +51,14 @@ function fill(written: string, environment: Environment, report: (message: strin
     if (variable !== undefined && (variable !== '' || fallback === undefined)) return variable
     if (fallback !== undefined) return fallback
     isMissing = true
-    report(`the environment variable ${name} is not set`)
+    report(`the environment variable ${name} is not set, also not in .env of the folder`)
     return ''
   })
+  // As of shells, or one within another: it would be taken for the text itself.
+  if (written.replaceAll(reference, '').includes('${')) {
+    report('a reference is ${NAME} or ${NAME:-text}, without another one in it')
+    return undefined
+  }
   return isMissing ? undefined : filled
 }
 

@@ -151,26 +151,32 @@ export const origin = textOf({
   }
 })
 /** Empty and dot segments are ambiguous: clients and servers resolve them differently. */
-const segment = "(?!\\.\\.?(?:/|$))[A-Za-z0-9._~!$&'()+,=@-]+"
-const anySegment = `(?::[A-Za-z][A-Za-z0-9_]*|${segment})`
+const noDots = '(?!\\.\\.?(?:/|$))'
+const segment = `${noDots}[A-Za-z0-9._~!$&'()+,=@-]+`
+/** As of NocoBase and Google's APIs: `orders:list`. A public path takes none: `/orders:id`. */
+const upstreamSegment = `${noDots}(?!:)[A-Za-z0-9._~!$&'()+,=@:-]+`
+const parameter = ':[A-Za-z][A-Za-z0-9_]*'
 export const publicPath = textOf({
   pattern: `^(?:/${segment})+$`,
   expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
 })
 /** Of a call at an upstream. As Django's do, it may end with a slash. */
 export const path = textOf({
-  pattern: `^(?:/${segment})*/?$`,
+  pattern: `^(?:/${upstreamSegment})*/?$`,
   expected: 'a path that begins with /, without a query, and with no empty or dot segments'
 })
 const template = {
   expected:
     'a path that begins with /, :name a whole segment, /* at its end, no empty or dot segments'
 }
-export const publicTemplate = { ...template, pattern: `^/$|^(?=/)(?:/${anySegment})*(?:/\\*)?$` }
+export const publicTemplate = {
+  ...template,
+  pattern: `^/$|^(?=/)(?:/(?:${parameter}|${segment}))*(?:/\\*)?$`
+}
 export const publicPathTemplate = textOf(publicTemplate)
 export const upstreamPathTemplate = textOf({
   ...template,
-  pattern: `^(?=/)(?:/${anySegment})*(?:/\\*?)?$`
+  pattern: `^(?=/)(?:/(?:${parameter}|${upstreamSegment}))*(?:/\\*?)?$`
 })
 export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',

@@ -42,9 +42,9 @@ const tokenHeader = s.closed('A header. A scheme before the token, as `Bearer`, 
 })
 export const token = s.either(
   'Where the response has the back-end’s token. The browser never sees it.',
-  [s.dotted(), tokenHeader],
+  [s.dotted(undefined, { pattern: '^(\\.|[^.\\s]+(\\.[^.\\s]+)*)$' }), tokenHeader],
   {
-    expected: 'a path such as data.token, or { header: authorization }',
+    expected: 'a path such as data.token, . for all of it, or { header: authorization }',
     examples: ['data.token', { header: 'authorization' }]
   }
 )
