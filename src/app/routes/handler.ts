@@ -4,7 +4,6 @@ import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
-import type { FallbackConfig } from '../../config/schema/route.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream, toGatewayError } from '../../errors/errors.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
@@ -122,7 +121,7 @@ function createHandler(route: ForwardedRoute, gateway: Gateway) {
       }
       if (reply.raw.closed) return
       if (response !== undefined) await respond(request, reply, response, parts)
-      else if (fallback !== undefined) sendFallback(reply, fallback)
+      else if (fallback !== undefined) sendFallback(reply, fallback.body)
     } catch (error) {
       // A refused request did not reach undici, which otherwise ends its body.
       if (body instanceof Readable) body.destroy()
@@ -155,7 +154,7 @@ async function sendUnlessFailed({ send }: Upstream, call: Call) {
   return undefined
 }
 
-function sendFallback(reply: FastifyReply, { body }: FallbackConfig): void {
+function sendFallback(reply: FastifyReply, body: unknown): void {
   reply.request.trail.isFallback = true
   void reply.code(200).header('content-type', jsonType).send(JSON.stringify(body))
 }

@@ -109,11 +109,7 @@ function* readPresets(own: Tree, reading: FolderReading): Steps<Layer[]> {
       namedBy: message =>
         reading.faults.push(faultAt(own, [key], `${message}: install the gateway again`))
     })
-    // A preset has a member for each file.
-    for (const [part, value] of Object.entries(layer?.value ?? {})) {
-      if (layer === undefined || !isRecord(value)) continue
-      layers.push({ ...layer, value, placeOf: path => layer.placeOf([part, ...path]) })
-    }
+    if (layer !== undefined) layers.push(layer)
   }
   return layers
 }

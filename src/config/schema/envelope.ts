@@ -1,14 +1,6 @@
 import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
-export const dialects = [
-  'dual',
-  'ant-design-pro',
-  'base-response',
-  'custom',
-  'problem',
-  'none'
-] as const
 export const errorStatuses = ['own', 'ok'] as const
 
 export type ResponseCode = number | string
@@ -76,7 +68,7 @@ const plainName = Type.String({
 export const envelope = s.section('The format of responses.', {
   dialect: s.choice(
     '`dual` fits both kinds of console. `problem`: RFC 9457, bare successes. `none`: all is bare.',
-    dialects
+    ['dual', 'ant-design-pro', 'base-response', 'custom', 'problem', 'none']
   ),
   successCode: responseCode('The `code` of a success, as the console checks for.', {
     default: 0,

@@ -14,7 +14,7 @@ export const presetKinds = Object.keys(presetKeys) as PresetKind[]
 const isBuilt = !import.meta.url.endsWith('.ts')
 const presetsFolder = new URL(isBuilt ? '../presets/' : '../../../presets/', import.meta.url)
 
-/** The members of a preset's file are parts of the config files. */
+/** A preset's file has keys of all config files. */
 export function presetFile(kind: PresetKind, name: string): string {
   return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
 }

@@ -126,7 +126,6 @@ const partsRoute = s.closed(
   { chosenBy: 'parts' }
 )
 
-export type FallbackConfig = Static<typeof fallback>
 type OfUpstream = Static<typeof upstreamRoute>
 type Common = Pick<OfUpstream, keyof typeof common>
 
