@@ -2,7 +2,7 @@ import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { privateKeyIn } from '../schema/pem.ts'
-import { credentialOf } from '../schema/routes.ts'
+import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
 import {
   type CredentialConfig,
   type CsrfConfig,
@@ -11,12 +11,14 @@ import {
 } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
+import { checkPair } from './tls.ts'
 
 export const checkUpstreams: Rule = (config, report) => {
   const { paging } = config.routes
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const ofUpstream = report.at('upstreams', name)
     checkAddresses(urlsOf(upstream), ofUpstream.at('url'))
+    checkTlsOf(upstream, ofUpstream.at('tls'))
     checkCredential(config, upstream.credential, ofUpstream.at('credential'))
     // Each half of paging is checked by itself: the other one may come from a preset.
     const { page, offset } = upstream.paging ?? {}
@@ -34,15 +36,22 @@ function checkAddresses(addresses: readonly string[], report: Report): void {
   const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return report([], 'is missing: name the back-end’s address')
   const { protocol, pathname } = first
-  const seen = new Set([first.origin])
   for (const [index, other] of others.entries()) {
-    if (other.protocol !== protocol || other.pathname !== pathname) {
-      const message = `must begin with ${protocol}// and have the path "${pathname}", as the first`
-      report([index + 1], message)
-    }
-    if (seen.has(other.origin)) report([index + 1], `${other.origin} stands there twice`)
-    seen.add(other.origin)
+    if (other.protocol === protocol && other.pathname === pathname) continue
+    const message = `must begin with ${protocol}// and have the path "${pathname}", as the first`
+    report([index + 1], message)
   }
+}
+
+function checkTlsOf(upstream: UpstreamConfig, report: Report): void {
+  const { tls } = upstream
+  if (tls === undefined) return
+  if (urlsOf(upstream).some(each => each.startsWith('http:'))) {
+    report([], 'has no effect: the address begins with http://, not https://')
+  }
+  const { certificate, key } = tls
+  if (certificate !== undefined && key !== undefined) checkPair({ certificate, key }, report)
+  else if (certificate !== key) report([], '`certificate` and `key` need each other')
 }
 
 function checkCredential(
