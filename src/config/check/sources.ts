@@ -13,10 +13,11 @@ export const checkSources: Rule = (config, report) => {
     if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
-    if (source.kind === 'upstream-login') checkTokens(source, ofSource)
+    if (source.kind !== 'upstream-login') continue
+    checkTokens(source, ofSource)
+    checkUnused(name, source, config, ofSource)
+    checkShown(source, config, report)
   }
-  checkUnused(config, report)
-  checkShown(config, report)
 }
 
 /** `init` writes the word where it does not know the secret. */
@@ -71,11 +72,8 @@ const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 /** Identities go to the browser and to upstreams. */
 function checkTokens(source: UpstreamLogin, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
-  if (refresh !== undefined && expires === undefined) {
-    report(['refresh'], 'needs `expires`, the time when the token is renewed')
-  }
-  if (refresh !== undefined && token === undefined) {
-    report(['refresh'], 'needs `token`, the token to renew')
+  if (refresh !== undefined && (token === undefined || expires === undefined)) {
+    report(['refresh'], 'needs `token`, the token to renew, and `expires`, which tells when')
   }
   if (refresh === undefined && expires !== undefined) {
     const message =
@@ -125,34 +123,32 @@ export function gives(source: SourceConfig | undefined, what: Sent): boolean {
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
 
-function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void {
+function checkUnused(
+  name: string,
+  source: UpstreamLogin,
+  { routes }: CheckedConfig,
+  { warn }: Report
+): void {
   const credentials = Object.values(routes.upstreams).map(each => credentialOf(each.credential))
-  for (const [name, source] of Object.entries(gateway.login.sources)) {
-    // An OpenID provider always gives a token.
-    if (source.kind !== 'upstream-login') continue
-    for (const what of ['token', 'cookie'] as const) {
-      // Without `from`, the only source with such a credential is meant.
-      const isSent = credentials.some(
-        each => sentBy(each).includes(what) && (each.from ?? name) === name
-      )
-      if (isSent || !gives(source, what)) continue
-      const message = `no upstream has a \`credential\` that sends the ${what} of this source`
-      warn(['login', 'sources', name, what === 'cookie' ? 'cookies' : what], message)
-    }
+  for (const what of ['token', 'cookie'] as const) {
+    // Without `from`, the only source with such a credential is meant.
+    const isSent = credentials.some(
+      each => sentBy(each).includes(what) && (each.from ?? name) === name
+    )
+    if (isSent || !gives(source, what)) continue
+    const message = `no upstream has a \`credential\` that sends the ${what} of this source`
+    warn([what === 'cookie' ? 'cookies' : what], message)
   }
 }
 
 /** The gateway keeps the back-end's session itself. */
-function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void {
+function checkShown(source: UpstreamLogin, { routes }: CheckedConfig, { warn }: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
-    for (const source of Object.values(gateway.login.sources)) {
-      if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
-      const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
-      if (shown === undefined) continue
-      const message =
-        `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
-        'session. Remove it, or set `sealed: true`'
-      warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)
-    }
+    const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
+    if (shown === undefined || source.upstream !== upstream) continue
+    const message =
+      `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
+      'session. Remove it, or set `sealed: true`'
+    warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)
   }
 }
