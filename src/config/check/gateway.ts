@@ -6,15 +6,12 @@ import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
 
 const checkSession: Rule = ({ gateway }, report) => {
-  const { secrets, idle, absolute, cookie } = gateway.session
+  const { secrets, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
       'with Redis, the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; ' +
       'make one with `console-gateway generate-secret`'
     report(['session', 'secrets'], message)
-  }
-  if (idle > absolute) {
-    report.warn(['session', 'idle'], 'is longer than session.absolute, so it never applies')
   }
   if (cookie.sameSite === 'none' && !cookie.secure) {
     const message = 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
