@@ -51,16 +51,13 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
 }
 
 function checkLimits({ limits: { limits } }: CheckedConfig, report: Report): void {
-  for (const [name, { by, routes, roles, burst, max }] of Object.entries(limits)) {
+  for (const [name, { by, routes, roles }] of Object.entries(limits)) {
     const fault = (key: string, message: string) => report(['limits', name, key], message)
     if (by !== 'address' && routes.join() === 'login') {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
     }
     if (roles.length > 0 && by === 'address') {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')
-    }
-    if (burst !== undefined && burst > max) {
-      fault('burst', 'is more than max: the bucket would hold more than one window refills')
     }
   }
 }

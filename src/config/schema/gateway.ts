@@ -59,9 +59,9 @@ const session = s.section('Sessions: a random id in the browser’s cookie, the 
   }),
   cookie: s.section('The session cookie: always HttpOnly, with Path=/ and without Domain.', {
     name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
-      pattern: '^[A-Za-z0-9_-]{1,40}$',
+      pattern: '^(?!console_(?:known|ops)$)[A-Za-z0-9_-]{1,40}$',
       default: 'console_sid',
-      expected: 'letters, digits, _ and -'
+      expected: 'letters, digits, _ and -, but not console_known or console_ops'
     }),
     secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
     sameSite: s.choice('`none`: for a console on another site; the cookie is `Partitioned`.', [
