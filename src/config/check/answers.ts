@@ -8,31 +8,9 @@ import {
 } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
-import type { CheckedConfig, Report } from '../schema/config.ts'
+import type { Report } from '../schema/config.ts'
 
-export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
-  for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
-    const answer = routes.endpoints[name]?.answer
-    const ofAnswer = report.at('endpoints', name, 'answer')
-    if (answer !== undefined) checkAnswer(answer, name !== 'logout', ofAnswer)
-  }
-  for (const [name, route] of Object.entries(routes.routes)) {
-    if (route.answer === undefined) continue
-    const ofAnswer = report.at('routes', name, 'answer')
-    checkAnswer(route.answer, route.access !== 'public', ofAnswer)
-    checkStatus(route.answer, ofAnswer)
-  }
-  for (const [name, expected] of Object.entries(routes.expect)) {
-    const { status, code, upstream, upstreamPath, response } = expected
-    if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
-    report(
-      ['expect', name],
-      'expects nothing: set status, code, upstream, upstreamPath or response'
-    )
-  }
-}
-
-function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report): void {
+export function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
@@ -80,7 +58,7 @@ function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, report: Report):
 }
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
-function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, report: Report): void {
+export function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, report: Report): void {
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {
     report(['status'], `expected a status with a body, such as 200, found ${status}`)

@@ -6,12 +6,11 @@ import { nearest } from '../schema/faults.ts'
 import type { NamedThing } from '../schema/node.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import type { UsersConfig } from '../schema/users.ts'
-import { checkAnswers } from './answers.ts'
 import { checkEnvelope } from './envelope.ts'
 import { gatewayRules } from './gateway.ts'
 import { checkNames } from './names.ts'
-import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
+import { checkRoutes } from './routes.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
@@ -26,8 +25,7 @@ const rules: readonly Rule[] = [
   checkUpstreams,
   checkNames,
   checkPaths,
-  checkParts,
-  checkAnswers,
+  checkRoutes,
   checkShapes,
   checkLimits
 ]

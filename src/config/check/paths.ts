@@ -2,21 +2,20 @@ import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { oidcPath, oidcPaths } from '../schema/login.ts'
-import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
+import { ownEndpoints } from '../schema/own-endpoints.ts'
 import {
   contains,
   hasParameters,
   nearerFirst,
   overlapOf,
-  parametersOf,
-  pathsAround
+  pathsAround,
+  variablesOf
 } from '../schema/public-path.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)
-  checkRoutes(routes, report)
   checkAliases(routes, report)
   checkOwners(served, report)
   checkClashes(served, report)
@@ -127,42 +126,6 @@ function checkNearer({ routes }: RoutesConfig, report: Report): void {
   }
 }
 
-function checkRoutes({ routes }: RoutesConfig, report: Report): void {
-  for (const [name, { path, rewrite, access, keys }] of Object.entries(routes)) {
-    const fault = report.at('routes', name)
-    if (keys && access === 'public') {
-      fault(['keys'], 'protects nothing on a public route: set access: session')
-    }
-    if (endpointNames.has(name)) {
-      fault([], `"${name}" is the name of an endpoint: choose another name`)
-    }
-    const names = parametersOf(path)
-    const twice = names.find((each, index) => names.indexOf(each) !== index)
-    if (twice !== undefined) fault(['path'], `must not contain :${twice} twice`)
-    if (rewrite !== undefined) {
-      checkRewrite(path, rewrite, fault.at('rewrite'))
-      if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
-        fault(['rewrite'], 'must end in /*, as the public path does')
-      }
-    }
-    if (access === 'public' && /\/admin(\/|$)/.test(path)) {
-      const message = 'is public, although the path contains /admin: `access: session` is safer'
-      fault.warn(['access'], message)
-    }
-  }
-}
-
-export function checkRewrite(path: string, rewrite: string, report: Report): void {
-  if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-    report([], 'must not end in /*, since the public path does not')
-  }
-  const names = parametersOf(path)
-  for (const name of parametersOf(rewrite)) {
-    if (names.includes(name)) continue
-    report([], `the public path has no :${name}.${nearest(name, names)}`)
-  }
-}
-
 function checkAliases(routes: RoutesConfig, report: Report): void {
   const named = [...Object.values(routes.endpoints), ...Object.values(routes.routes)]
   const targets = new Set(named.map(({ path }) => path))
@@ -170,10 +133,8 @@ function checkAliases(routes: RoutesConfig, report: Report): void {
     const place = ['aliases', alias]
     if (!targets.has(target)) {
       report(place, `no route or endpoint has the path "${target}".${nearest(target, targets)}`)
-    } else if (alias.endsWith('*') !== target.endsWith('*')) {
-      report(place, 'either both alias and target must end in /*, or neither')
-    } else if (parametersOf(alias).toSorted().join() !== parametersOf(target).toSorted().join()) {
-      report(place, 'alias and target must have the same :name segments')
+    } else if (variablesOf(alias).toSorted().join() !== variablesOf(target).toSorted().join()) {
+      report(place, 'alias and target must have the same :name segments, and both /* or neither')
     }
   }
 }

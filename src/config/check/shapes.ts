@@ -7,7 +7,6 @@ type Shapes = RoutesConfig['shapes']
 
 export function checkShapes({ routes }: CheckedConfig, report: Report): void {
   const { shapes } = routes
-  checkBodies(routes, report)
   for (const [name, steps] of Object.entries(shapes)) {
     const ofShape = report.at('shapes', name)
     steps.forEach((step, index) => checkStep(step, routes, ofShape.at(index)))
@@ -68,7 +67,7 @@ function checkInner(step: ShapeStep, shapes: Shapes, report: Report): void {
   report(['use'], message)
 }
 
-function outermostOf(step: ShapeStep): string | undefined {
+export function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
@@ -85,14 +84,4 @@ function checkOrder(steps: readonly ShapeStep[], shapes: Shapes, report: Report)
       report([index], `\`${operation}\` has to be the last operation`)
     }
   })
-}
-
-function checkBodies({ routes, shapes }: RoutesConfig, report: Report): void {
-  for (const [name, { body }] of Object.entries(routes)) {
-    const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], shapes)
-    const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
-    if (step === undefined) continue
-    const place = ['routes', name, 'body', 'shape']
-    report(place, `must not use \`${step}\`, which is about responses`)
-  }
 }

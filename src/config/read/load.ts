@@ -1,7 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
-import { contractSteps } from '../check/parts.ts'
+import { contractSteps } from '../check/routes.ts'
 import { gatewayChanges } from '../diff.ts'
 import {
   type Config,

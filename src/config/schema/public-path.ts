@@ -18,8 +18,9 @@ function rankOf(segment: string): number {
 
 export const hasParameters = (path: string): boolean => path.includes('/:')
 
-export const parametersOf = (path: string): string[] =>
-  path.split('/').flatMap(segment => (segment.startsWith(':') ? [segment.slice(1)] : []))
+/** As they are written: `:name` and `*`. */
+export const variablesOf = (path: string): string[] =>
+  path.split('/').filter(segment => /^[:*]/.test(segment))
 
 /** Whether a path takes a target. @param target path of a request, without query */
 export function takes(path: string, target: string): boolean {
