@@ -4,7 +4,7 @@ import type { Config } from './schema/config.ts'
 import { isLoopback, splitHostPort } from './schema/host-port.ts'
 import type { LimitConfig } from './schema/limits.ts'
 import { ownMember } from './schema/node.ts'
-import { contains, nearerFirst } from './schema/public-path.ts'
+import { contains, nearestOf } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
 import { nameOfCookie } from './schema/route.ts'
 import { urlsOf } from './schema/upstreams.ts'
@@ -20,10 +20,9 @@ type Answering = readonly [name: string, route: RouteConfig]
 
 /** The routes of the nearest path that takes all of a path. */
 function answering({ routes }: RoutesConfig, path: string): Answering[] {
-  const outer = Object.entries(routes).filter(([, route]) => contains(route.path, path))
-  const paths = outer.map(([, route]) => route.path)
-  const decides = paths.includes(path) ? path : paths.toSorted(nearerFirst)[0]
-  return outer.filter(([, route]) => route.path === decides)
+  const paths = Object.values(routes).map(route => route.path)
+  const decides = nearestOf(paths, path)
+  return Object.entries(routes).filter(([, route]) => route.path === decides)
 }
 
 const routes: RiskRule = ({ routes: before }, { routes: after }) => {

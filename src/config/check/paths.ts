@@ -6,9 +6,8 @@ import { ownEndpoints } from '../schema/own-endpoints.ts'
 import {
   contains,
   hasParameters,
-  nearerFirst,
+  nearestOf,
   overlapOf,
-  pathsAround,
   variablesOf
 } from '../schema/public-path.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
@@ -26,17 +25,13 @@ interface Served {
   readonly path: string
   readonly segments: readonly string[]
   readonly methods: readonly string[]
-  readonly owner: string
   readonly where: Path
 }
 
 function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: GatewayConfig) {
-  const served = [
-    ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
-      path,
-      // GET brings HEAD, so a clash of GET would be reported twice.
-      methods: methods.filter(method => method !== 'HEAD'),
-      owner: `endpoints.${section}`,
+  const served: Array<Omit<Served, 'segments'>> = [
+    ...ownEndpoints(endpoints).map(({ section, ...endpoint }) => ({
+      ...endpoint,
       where: ['endpoints', section, 'path']
     })),
     ...Object.entries(login.sources).flatMap(([name, source]) =>
@@ -44,41 +39,34 @@ function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: Ga
         ? []
         : Object.entries(oidcPaths).map(([below, methods]) => ({
             path: oidcPath(name, source) + below,
-            methods: [...methods],
-            owner: `login.sources.${name}`,
+            methods,
             where: ['login', 'sources', name, 'path']
           }))
     ),
     ...Object.entries(routes).map(([name, { path, methods }]) => ({
       path,
       methods,
-      owner: `routes.${name}`,
       where: ['routes', name, 'path']
     }))
   ]
   const ofAliases = Object.entries(aliases).map(([path, target]) => ({
     path,
     methods: served.flatMap(each => (each.path === target ? each.methods : [])),
-    owner: `the alias ${path}`,
     where: ['aliases', path]
   }))
-  return [...served, ...ofAliases].map(each => ({
-    ...each,
-    // Two clashing routes share a method, which must not be reported for their alias too.
-    methods: [...new Set(each.methods)],
-    segments: each.path.split('/')
-  }))
+  return [...served, ...ofAliases].map(each => ({ ...each, segments: each.path.split('/') }))
 }
 
 function checkOwners(served: readonly Served[], report: Report): void {
-  const owners = new Map<string, Served>()
-  for (const each of served) {
-    for (const method of each.methods) {
-      const request = `${method} ${each.path}`
-      const other = owners.get(request)
-      if (other === undefined) owners.set(request, each)
-      else report(each.where, `${request} is taken by ${other.owner}`, other.where)
+  const owners = new Map<string, Path>()
+  for (const { path, methods, where } of served) {
+    const requests = methods.map(method => `${method} ${path}`)
+    const taken = requests.find(request => owners.has(request)) ?? ''
+    const owner = owners.get(taken)
+    if (owner !== undefined) {
+      report(where, `${taken} is taken by ${owner.slice(0, -1).join('.')}`, owner)
     }
+    for (const request of requests) owners.set(request, where)
   }
 }
 
@@ -110,19 +98,19 @@ function clashOf(path: string, other: string, overlap: string, served: readonly 
 /** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */
 function checkNearer({ routes }: RoutesConfig, report: Report): void {
   const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
-  const templates = [...byPath.keys()].filter(hasParameters)
-  for (const [name, { path }] of Object.entries(routes)) {
-    const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
-    const outer = templates.filter(each => each !== path && contains(each, path))
-    const [around] = [...outer, ...pathsAround(path)]
-      .toSorted(nearerFirst)
-      .flatMap(each => byPath.get(each) ?? [])
-    const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
-    if (around === undefined || lost.length === 0) continue
-    const message =
-      `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
-      `${around[1].path}: only the nearer path decides; name the methods here too`
-    report.warn(['routes', name, 'methods'], message)
+  const wide = [...byPath.keys()].filter(path => variablesOf(path).length > 0)
+  for (const [path, ofPath] of byPath) {
+    const others = wide.filter(each => each !== path)
+    const outer = nearestOf(others, path) ?? ''
+    const here = new Set(ofPath.flatMap(([, { methods }]) => methods))
+    for (const [name, { methods }] of byPath.get(outer) ?? []) {
+      const lost = methods.filter(method => !here.has(method)).join(', ')
+      if (lost === '') continue
+      const message =
+        `${lost} ${path} is refused (405), although ${name} takes it for ${outer}: ` +
+        'only the nearer path decides; name the methods here too'
+      report.warn(['routes', ofPath[0]?.[0] ?? '', 'methods'], message)
+    }
   }
 }
 

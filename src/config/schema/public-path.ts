@@ -34,6 +34,10 @@ export function contains(outer: string, inner: string): boolean {
   return isWithin(inner.split('/'), outer.split('/'), segment => segment !== '*')
 }
 
+/** The nearest of the paths that take all of a path. */
+export const nearestOf = (paths: readonly string[], path: string): string | undefined =>
+  paths.filter(outer => contains(outer, path)).toSorted(nearerFirst)[0]
+
 function isWithin(
   inner: readonly string[],
   outer: readonly string[],
