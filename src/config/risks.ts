@@ -9,7 +9,7 @@ import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/rout
 import { nameOfCookie } from './schema/route.ts'
 import { urlsOf } from './schema/upstreams.ts'
 
-const muchLooser = 10
+const muchLooser = (times: number) => times >= 10 && `is ${Math.round(times)} times looser`
 
 type RiskRule = (before: Config, after: Config) => Array<string | false>
 
@@ -118,10 +118,7 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
   const rate = now.max / now.window / (old.max / old.window)
   const atOnce = (now.burst ?? now.max) / (old.burst ?? old.max)
   return [
-    rate >= muchLooser && `is ${Math.round(rate)} times looser`,
-    rate < muchLooser &&
-      atOnce >= muchLooser &&
-      `lets ${Math.round(atOnce)} times more requests pass at once`,
+    muchLooser(Math.max(rate, atOnce)),
     (['routes', 'methods', 'roles'] as const).some(key => isNarrower(old[key], now[key])) &&
       'no longer applies to all requests that it applied to',
     old.by !== now.by && `counts by ${now.by}, it was by ${old.by}`
@@ -139,8 +136,8 @@ const lockouts: RiskRule = ({ limits: { lockout: before } }, { limits: { lockout
     const [old, now] = [before[whom], after[whom]]
     if (old === 'off') return false
     if (now === 'off') return `lockout.${whom} counts nothing any more: passwords may be guessed`
-    const looser = Math.max(now.failures / old.failures, old.every / now.every)
-    return looser >= muchLooser && `lockout.${whom} is at least ten times looser`
+    const risk = muchLooser(Math.max(now.failures / old.failures, old.every / now.every))
+    return risk && `lockout.${whom} ${risk}`
   })
 
 const sessions: RiskRule = ({ gateway: { session: before } }, { gateway: { session: after } }) => {
