@@ -2,7 +2,7 @@
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
 import { contractSteps } from '../check/routes.ts'
-import { gatewayChanges } from '../diff.ts'
+import { configHash, gatewayChanges } from '../diff.ts'
 import {
   type Config,
   configSchema,
@@ -71,14 +71,16 @@ export function* loadSteps(
     : config.gateway
   const restartNeeded = running ? checkForRunning(config, gateway, tree, faults) : []
   throwFaults(faults)
+  yield
+  const ofUsersNow = { ...runningUsers(running), ...ofUsers }
+  const loaded = { ...config, gateway, users: ofUsersNow, contracts, modules }
+  const hash = configHash(loaded)
+  yield
   return deepFreeze({
-    ...config,
-    users: { ...runningUsers(running), ...config.users },
-    contracts,
-    modules,
+    ...loaded,
+    hash,
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
-    gateway,
     restartNeeded,
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
