@@ -90,9 +90,10 @@ function checkCredential(
   if (what === undefined) return
   if (csrf !== undefined && as !== 'cookies') {
     report(['csrf'], 'goes beside cookies alone: it needs `as: cookies`')
-  } else if (csrf !== undefined) {
-    const sent = Object.entries(sources).filter(([each]) => giving.includes(each))
-    checkCsrf(csrf, sent, message => report(['csrf'], message))
+  }
+  for (const name of giving) {
+    const lack = lackOf(sources[name], csrf)
+    if (lack !== undefined) report(['csrf'], `the source "${name}" has no ${lack}`)
   }
   if (from !== undefined) {
     if (!Object.hasOwn(sources, from) || giving.includes(from)) return
@@ -104,19 +105,11 @@ function checkCredential(
   }
 }
 
-function checkCsrf(
-  { cookie }: CsrfConfig,
-  sources: ReadonlyArray<readonly [string, SourceConfig]>,
-  report: (message: string) => void
-): void {
-  for (const [name, source] of sources) {
-    if (source.kind !== 'upstream-login') continue
-    if (cookie === undefined && source.token === undefined) {
-      report(`the source "${name}" has no \`token\``)
-    } else if (cookie !== undefined && !source.cookies.includes(cookie)) {
-      report(`"${cookie}" is not among \`cookies\` of the source "${name}"`)
-    }
-  }
+function lackOf(source: SourceConfig | undefined, csrf: CsrfConfig | undefined) {
+  if (source?.kind !== 'upstream-login' || csrf === undefined) return undefined
+  const { cookie } = csrf
+  if (cookie === undefined) return gives(source, 'token') ? undefined : '`token`'
+  return source.cookies.includes(cookie) ? undefined : `"${cookie}" among its \`cookies\``
 }
 
 function checkJwt({ secret, keys = [], claims }: JwtConfig, report: Report): void {
