@@ -55,7 +55,7 @@ function checkTlsOf(upstream: UpstreamConfig, report: Report): void {
 }
 
 function checkCredential(
-  { gateway, routes }: CheckedConfig,
+  { gateway }: CheckedConfig,
   written: CredentialConfig,
   report: Report
 ): void {
@@ -74,12 +74,6 @@ function checkCredential(
     checkTemplate(exchange.body, userNames, report.at('exchange', 'body'))
   }
   if (jwt !== undefined) checkJwt(jwt, report.at('jwt'))
-  if (jwt?.keys !== undefined && routes.endpoints.jwks === undefined) {
-    report.warn(
-      ['jwt', 'keys'],
-      'no `endpoints.jwks` shows the public keys, which the back-end needs'
-    )
-  }
   const isApart = from !== undefined || (jwt !== undefined && gateway.identity.prefix)
   if (credential.hasOwnToken && !isApart && Object.keys(sources).length > 1) {
     const message =
