@@ -82,10 +82,8 @@ function checkRefreshCodes(envelope: Envelope, report: Report): void {
     if (isSuccess(refreshCode, envelope)) report(place, 'is a code of success')
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
-      const message =
-        `is the code of \`${clash}\`, too: at the end of its session a console would refresh, ` +
-        'and be refused with it, for ever. Give `session.*` in `errors` a code of its own'
-      report(place, message)
+      const message = 'a console would refresh for ever. Give `session.*` in `errors` another'
+      report(place, `is the code of \`${clash}\` too: ${message}`)
     }
   })
 }

@@ -8,14 +8,13 @@ import { fileIn } from '../schema/resolved.ts'
 const checkSession: Rule = ({ gateway }, report) => {
   const { secrets, cookie } = gateway.session
   if (usesRedis(gateway) && secrets.length === 0) {
-    const message =
-      'with Redis, the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; ' +
-      'make one with `console-gateway generate-secret`'
-    report(['session', 'secrets'], message)
+    report(
+      ['session', 'secrets'],
+      'with Redis, set one: `console-gateway generate-secret` makes it'
+    )
   }
   if (cookie.sameSite === 'none' && !cookie.secure) {
-    const message = 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
-    report(['session', 'cookie', 'sameSite'], message)
+    report(['session', 'cookie', 'sameSite'], 'browsers refuse `none` without `secure: true`')
   }
 }
 
@@ -27,15 +26,10 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
-    const message =
-      `${ops.listen} can be reached from other machines, and ops.secret is empty: ` +
-      'set it, or listen on 127.0.0.1'
-    report.warn(['ops', 'listen'], message)
+    report.warn(['ops', 'listen'], 'other machines can reach it, and `ops.secret` is empty: set it')
   }
   if (ops.tls !== undefined || ops.trustedProxies.length > 0) return
-  const message =
-    `would cross the network in clear: ops.listen is "${ops.listen}". ` +
-    'Set `ops.tls`, or `ops.trustedProxies` to the proxy that ends TLS, or listen on 127.0.0.1'
+  const message = 'would cross the network in clear: set `ops.tls`, or `ops.trustedProxies`'
   if (ops.role !== undefined) report(['ops', 'role'], `passwords of operators ${message}`)
   else if (ops.secret !== undefined) report.warn(['ops', 'secret'], message)
 }
@@ -98,9 +92,8 @@ const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
   }
   if (server.tls !== undefined || server.trustedProxies.length > 0) return
   const message =
-    'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
-    'and each sign-in leads back to the sign-in page; behind a proxy, all clients count as one ' +
-    'address. Name the proxy; for development without one set session.cookie.secure: false'
+    'is empty, so no proxy ends TLS: over http browsers drop the secure session cookie. Name the ' +
+    'proxy; for development without one set session.cookie.secure: false'
   report.warn(['server', 'trustedProxies'], message)
 }
 

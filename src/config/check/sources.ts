@@ -76,9 +76,7 @@ function checkTokens(source: UpstreamLogin, report: Report): void {
     report(['refresh'], 'needs `token`, the token to renew, and `expires`, which tells when')
   }
   if (refresh === undefined && expires !== undefined) {
-    const message =
-      'ends no session: it says when to renew a token, and there is no `refresh`. ' +
-      'Set `sessionEnded` of the upstream, or `session.absolute` below it'
+    const message = 'ends no session without `refresh`: set `sessionEnded` or `session.absolute`'
     report.warn(['expires'], message)
   }
   const { roleMap: _, from, ...members } = user
@@ -103,8 +101,8 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
   )
   if (receiver === undefined) return
   const message =
-    `two credential sources may give two people the same id, and upstreams.${receiver[0]} gets ` +
-    'only the id; set `source: x-user-source` or `prefix: true`'
+    `two sources may give two people one id, and upstreams.${receiver[0]} gets only the id: ` +
+    'set `source: x-user-source` or `prefix: true`'
   report(['identity'], message)
 }
 
@@ -146,9 +144,7 @@ function checkShown(source: UpstreamLogin, { routes }: CheckedConfig, { warn }: 
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
     if (shown === undefined || source.upstream !== upstream) continue
-    const message =
-      `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
-      'session. Remove it, or set `sealed: true`'
+    const message = `"${shown}" would show the browser the back-end’s session: set \`sealed: true\``
     warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)
   }
 }

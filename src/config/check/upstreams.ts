@@ -76,9 +76,7 @@ function checkCredential(
   if (jwt !== undefined) checkJwt(jwt, report.at('jwt'))
   const isApart = from !== undefined || (jwt !== undefined && gateway.identity.prefix)
   if (credential.hasOwnToken && !isApart && Object.keys(sources).length > 1) {
-    const message =
-      'two credential sources may give two people the same name or id, and this upstream takes ' +
-      'them for one: name the source of its users, such as `from: SOURCE`'
+    const message = 'two sources may give two people one id: name that of its users, by `from`'
     report.warn([], message)
   }
   if (what === undefined) return
