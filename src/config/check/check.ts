@@ -50,12 +50,12 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
 
 function checkLimits({ limits: { limits } }: CheckedConfig, report: Report): void {
   for (const [name, { by, routes, roles }] of Object.entries(limits)) {
-    const fault = (key: string, message: string) => report(['limits', name, key], message)
+    const fault = report.at('limits', name)
     if (by !== 'address' && routes.join() === 'login') {
-      fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
+      fault(['by'], 'counts nobody, since sign-in has no user yet; set by: address')
     }
     if (roles.length > 0 && by === 'address') {
-      fault('roles', 'only signed-in callers have roles: set by: user or by: session')
+      fault(['roles'], 'only signed-in callers have roles: set by: user or by: session')
     }
   }
 }

@@ -14,10 +14,8 @@ import { nameOfCookie, sealedCookiesOf } from '../schema/route.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const isOwn = 'is set by the gateway itself: remove it'
-const isForgeable = 'clients could forge it'
 const tokenFault = (key: string) =>
-  `is in \`envelope.${key}\` of gateway.yaml, so what a client sends in it is dropped: it may be ` +
-  'the real token of another user. Remove it here, or there if the console sends no token in it'
+  `is in \`envelope.${key}\`: it may hold the real token of another user. Remove it here or there`
 
 /** The kinds of names, and what is wrong with one where its kind is not taken. */
 const faults = {
@@ -27,10 +25,8 @@ const faults = {
   gateway: isOwn,
   /** Of the body of a request, or of what is taken as a response. */
   body: isOwn,
-  identity: `is a header of \`identity\`: ${isForgeable}`,
-  trusted:
-    'is a header that back-ends trust as set by a proxy (see `passHeaders` of routes): ' +
-    isForgeable,
+  identity: 'is a header of `identity`: clients could forge it',
+  trusted: 'is a header that back-ends trust as a proxy’s: clients could forge it',
   tokenHeader: tokenFault('tokenHeaders'),
   credential: 'carries the credential of this upstream: remove it',
   fixed: 'is among its fixed `headers`: remove one of them',
@@ -188,5 +184,5 @@ function reportReopened(path: Path, name: string, report: Report): void {
   if (!refusedFamilies.test(name)) {
     return report(path, `"${name}" passes anyway: remove it here`)
   }
-  report.warn(path, `clients can forge "${name}", which back-ends trust as set by a proxy`)
+  report.warn(path, `clients can forge "${name}", which back-ends trust as a proxy’s`)
 }
