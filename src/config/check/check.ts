@@ -37,14 +37,11 @@ export function checkConfig(config: CheckedConfig, report: Report): void {
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
 export function checkUsers({ users }: UsersConfig, report: Report): void {
   const usernames = new Map<string, string>()
-  for (const [username, user] of Object.entries(users)) {
-    const { id = username } = user
+  for (const [username, { id = username }] of Object.entries(users)) {
     const other = usernames.get(id)
-    if (other === undefined) usernames.set(id, username)
-    else {
-      const where = ['users', username, ...(user.id === undefined ? [] : ['id'])]
-      report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
-    }
+    usernames.set(id, username)
+    if (other === undefined) continue
+    report(['users', username], `users.${other} has the id "${id}" too: each user needs its own`)
   }
 }
 

@@ -1,13 +1,15 @@
 import { statSync } from 'node:fs'
 import { relative, sep } from 'node:path'
 import type { Rule } from '../schema/config.ts'
-import { operatorSources, usesRedis } from '../schema/gateway.ts'
+import { operatorSources, redisKeys } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
 
 const checkSession: Rule = ({ gateway }, report) => {
   const { secrets, cookie } = gateway.session
-  if (usesRedis(gateway) && secrets.length === 0) {
+  const servers = redisKeys(gateway)
+  if (servers.length > 1) report(['redis'], `set only one of ${servers.join(', ')}`)
+  if (servers.length > 0 && secrets.length === 0) {
     report(
       ['session', 'secrets'],
       'with Redis, set one: `console-gateway generate-secret` makes it'
@@ -65,14 +67,6 @@ const checkConsole: Rule = (config, report) => {
   }
 }
 
-const checkRedis: Rule = ({ gateway: { redis } }, report) => {
-  if (redis === undefined) return
-  const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
-  if (kinds.filter(Boolean).length > 1) {
-    report(['redis'], 'url, sentinels and cluster exclude each other: set one of them')
-  }
-}
-
 const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
   const { id, username, roles, source } = identity
   const names = [id, username, roles, ...(source === undefined ? [] : [source])]
@@ -124,7 +118,6 @@ export const gatewayRules: readonly Rule[] = [
   checkOps,
   checkOperators,
   checkConsole,
-  checkRedis,
   checkIdentity,
   adviseOnCookie,
   adviseOnProxies,

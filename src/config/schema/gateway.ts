@@ -162,7 +162,6 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
   return Object.keys(sources).filter(name => sources[name]?.kind === 'users-file')
 }
 
-export function usesRedis({ redis: settings }: GatewayConfig): boolean {
-  const { url = '', sentinels = [], cluster = [] } = settings ?? {}
-  return url !== '' || sentinels.length > 0 || cluster.length > 0
-}
+/** The keys that name servers of Redis: one at most, and none without Redis. */
+export const redisKeys = ({ redis }: GatewayConfig) =>
+  (['url', 'sentinels', 'cluster'] as const).filter(key => (redis?.[key] ?? '').length > 0)
