@@ -99,19 +99,20 @@ function compare(of: Compared, before: unknown, after: unknown): Change[] {
 
 function describe(at: Node, where: string, before: unknown, after: unknown): string {
   const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
-  if (!isWhole && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
+  if (!isWhole && (holdsSecret(at) || at.format === pemFormat)) {
+    return `${where} ${changeOfHidden(before, after)}`
+  }
   if (before === undefined) {
     return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
   }
   if (after === undefined) {
     return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
   }
-  if (at.format === pemFormat) return `${where} has other content`
   if (isListOfMappings(before) || isListOfMappings(after)) return `${where} changed`
   return `${where} ${show(at, before)} → ${show(at, after)}`
 }
 
-function changeOfSecret(before: unknown, after: unknown): string {
+function changeOfHidden(before: unknown, after: unknown): string {
   if (before === undefined) return 'set'
   return after === undefined ? 'unset' : 'changed'
 }

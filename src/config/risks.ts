@@ -6,7 +6,6 @@ import type { LimitConfig } from './schema/limits.ts'
 import { ownMember } from './schema/node.ts'
 import { contains, nearestOf } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
-import { nameOfCookie } from './schema/route.ts'
 import { urlsOf } from './schema/upstreams.ts'
 
 const muchLooser = (times: number) => times >= 10 && `is ${Math.round(times)} times looser`
@@ -71,17 +70,11 @@ function widerAccess(old: Access, now: Access): string | false {
 }
 
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
-  const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
-  const cookies = added(namesOf(old), namesOf(now))
   return [
     ...added(old.passHeaders ?? [], now.passHeaders ?? []).map(
       header => `passes the client's own ${header} to the upstream`
     ),
-    !old.keys && now.keys && 'takes keys for scripts',
-    old.redirects !== 'pass' &&
-      now.redirects === 'pass' &&
-      "passes the upstream's redirects to any address",
-    cookies.length > 0 && `lets the upstream set cookies: ${cookies.join(', ')}`
+    !old.keys && now.keys && 'takes keys for scripts'
   ]
 }
 
