@@ -163,5 +163,5 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
 }
 
 /** The keys that name servers of Redis: one at most, and none without Redis. */
-export const redisKeys = ({ redis }: GatewayConfig) =>
-  (['url', 'sentinels', 'cluster'] as const).filter(key => (redis?.[key] ?? '').length > 0)
+export const redisKeys = ({ redis: settings }: GatewayConfig) =>
+  (['url', 'sentinels', 'cluster'] as const).filter(key => (settings?.[key] ?? '').length > 0)
