@@ -93,28 +93,20 @@ function compare(of: Compared, before: unknown, after: unknown): Change[] {
     })
   }
   const where = path.join('.')
-  const text = describe(branchOf(schema, after ?? before), where, before, after)
+  const text = describe(schema, where, before, after)
   return [{ file, path: where, text, restart }]
 }
 
-function describe(at: Node, where: string, before: unknown, after: unknown): string {
-  const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
-  if (!isWhole && (holdsSecret(at) || at.format === pemFormat)) {
-    return `${where} ${changeOfHidden(before, after)}`
-  }
-  if (before === undefined) {
-    return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
-  }
-  if (after === undefined) {
-    return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
-  }
-  if (isListOfMappings(before) || isListOfMappings(after)) return `${where} changed`
-  return `${where} ${show(at, before)} → ${show(at, after)}`
-}
-
-function changeOfHidden(before: unknown, after: unknown): string {
-  if (before === undefined) return 'set'
-  return after === undefined ? 'unset' : 'changed'
+function describe(schema: Node, where: string, before: unknown, after: unknown): string {
+  const values = [before, after]
+  const at = branchOf(schema, after ?? before)
+  const hasMapping = values.some(isRecord)
+  // In place of a mapping with a secret a text may stand.
+  const isHidden = holdsSecret(hasMapping ? schema : at) || at.format === pemFormat
+  const isWhole = (hasMapping && values.includes(undefined)) || values.some(isListOfMappings)
+  if (!isHidden && !isWhole) return `${where} ${show(at, before)} → ${show(at, after)}`
+  if (before === undefined) return `${where} added`
+  return `${where} ${after === undefined ? 'removed' : 'changed'}`
 }
 
 function isListOfMappings(value: unknown) {
@@ -125,7 +117,7 @@ function show(at: Node, value: unknown): string {
   if (typeof value === 'number' && isMeasure(at.format)) return inUnits(at.format, value)
   if (isOneOrMany(at) && Array.isArray(value) && value.length === 1) return show(at, value[0])
   const json = JSON.stringify(value) as string | undefined
-  const written = typeof value === 'string' ? value : (json ?? 'nothing')
+  const written = typeof value === 'string' ? value : (json ?? 'not set')
   const shown = written.replace(/:\/\/[^/]*@/, '://…@')
   return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
 }

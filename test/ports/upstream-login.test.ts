@@ -202,10 +202,7 @@ type Rows = ReadonlyArray<readonly [body: unknown, status?: number]>
 
 /** Config, and answers that are the back-end’s fault, and no refusal. */
 const faulty: Record<string, readonly [source: object, rows: Rows]> = {
-  'no id: whose session would it be?': [
-    {},
-    [{}, ...noIds, [], null, 'text'].map(body => [body])
-  ],
+  'no id: whose session would it be?': [{}, [{}, ...noIds, [], null, 'text'].map(body => [body])],
   'a token that is missing, or that no header can hold': [
     { token: 'token' },
     noTokens.map(token => [{ ...right, token }])
