@@ -20,9 +20,6 @@ export function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: R
     checkTemplate(json, names, report.at(...path))
     checkFlat(answer, json, report.at(...path))
   }
-  if (!hasSession && answer.byRole !== undefined) {
-    report(['byRole'], 'has no effect: no session is looked up here, so nobody has a role')
-  }
 }
 
 /** @param names none without a session */
@@ -36,19 +33,14 @@ export function checkTemplate(json: unknown, names: readonly SessionName[], repo
   }
   const placeholder = placeholderOf(json)
   if (placeholder === undefined) return
-  const message = faultOf(placeholder, names)
-  if (message !== undefined) report([], message)
-}
-
-function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
-  const reference = sessionNameOf(placeholder)
-  const all: readonly string[] = names.length === 0 ? sessionNames : names
-  if (reference === undefined || !all.includes(reference.name)) {
-    const list = all.join(', ').replace('profile', 'profile.MEMBER')
-    return `there is no name {${placeholder}}.${nearest(placeholder, all)} The names: ${list}`
+  if (names.length === 0) {
+    return report([], `{${placeholder}} needs a session, and there is none: write a constant`)
   }
-  if (names.length > 0) return undefined
-  return `{${placeholder}} needs a session, and none is looked up here: write a constant`
+  const reference = sessionNameOf(placeholder)
+  if (reference !== undefined && names.includes(reference.name)) return
+  const list = names.join(', ').replace('profile', 'profile.MEMBER')
+  const near = nearest(placeholder, names)
+  report([], `there is no name {${placeholder}}.${near} The names: ${list}`)
 }
 
 function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, report: Report): void {
