@@ -68,7 +68,6 @@ export function namesIn(tree: Readonly<Record<string, unknown>>): Existing {
     'shape': keysOf('shapes'),
     'route in the ledger': routes,
     'route or endpoint': [...endpointNames, ...routes],
-    'route or login': ['login', ...routes],
     'error code': Object.keys(errorKinds)
   }
 }
