@@ -220,7 +220,7 @@ function contractOf(
   contract: ContractConfig | undefined,
   dataName: string | false
 ): Contract | undefined {
-  const schema = config.contracts[route]
+  const schema = contract && config.contracts[contract.file]
   if (contract === undefined || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
 }

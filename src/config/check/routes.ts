@@ -1,12 +1,10 @@
 /** Rules of each route by itself, and of the endpoints that answer as routes do. */
-import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Report, Rule } from '../schema/config.ts'
 import { nearest } from '../schema/faults.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import { variablesOf } from '../schema/public-path.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import { flatten } from '../schema/shapes.ts'
-import type { Steps } from '../schema/steps.ts'
 import { checkAnswer, checkStatus } from './answers.ts'
 import { outermostOf } from './shapes.ts'
 
@@ -106,23 +104,4 @@ function checkBody({ body }: RouteConfig, shapes: RoutesConfig['shapes'], report
   const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
   if (step === undefined) return
   report(['body', 'shape'], `must not use \`${step}\`, which is about responses`)
-}
-
-/** @param files by their names; what config names and is not there was reported */
-export function* contractSteps<File extends { readonly value: JsonSchema }>(
-  { routes, endpoints: { profile } }: RoutesConfig,
-  files: Readonly<Record<string, File>>,
-  reportIn: (file: File) => Report
-): Steps<Record<string, JsonSchema>> {
-  const schemas: Record<string, JsonSchema> = {}
-  const all: Record<string, Pick<RouteConfig, 'contract'>> = { ...routes, profile }
-  for (const [name, { contract }] of Object.entries(all)) {
-    const file = contract && files[contract.file]
-    if (file === undefined) continue
-    const problem = schemaProblem(file.value)
-    if (problem === undefined) schemas[name] = file.value
-    else reportIn(file)(problem.path, problem.message)
-    yield
-  }
-  return schemas
 }

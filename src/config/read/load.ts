@@ -1,7 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
+import { schemaProblem } from '../../contract/schema.ts'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
-import { contractSteps } from '../check/routes.ts'
 import { configHash, gatewayChanges } from '../diff.ts'
 import {
   type Config,
@@ -56,12 +56,12 @@ export function* loadSteps(
   }
   const { folder, bases } = reading
   const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-  const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
-  const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
-  const config = { folder, bases, named, ...sections, users: ofUsers }
-  const contracts = yield* contractSteps(config.routes, schemas, file =>
-    reporterOf(file.tree, faults)
-  )
+  const config = { folder, bases, named, ...sections, users: valuesOf(users) }
+  for (const { value: schema, tree: of } of Object.values(schemas)) {
+    const problem = schemaProblem(schema)
+    if (problem !== undefined) reporterOf(of, faults)(problem.path, problem.message)
+    yield
+  }
   for (const file of Object.values(users)) checkUsers(file.value, reporterOf(file.tree, faults))
   checkConfig(config, report)
   throwFaults(faults)
@@ -72,8 +72,9 @@ export function* loadSteps(
   const restartNeeded = running ? checkForRunning(config, gateway, tree, faults) : []
   throwFaults(faults)
   yield
-  const ofUsersNow = { ...runningUsers(running), ...ofUsers }
-  const loaded = { ...config, gateway, users: ofUsersNow, contracts, modules }
+  const allUsers = { ...runningUsers(running), ...config.users }
+  const contracts = valuesOf(schemas)
+  const loaded = { ...config, gateway, users: allUsers, contracts, modules }
   const hash = configHash(loaded)
   yield
   return deepFreeze({
@@ -85,6 +86,11 @@ export function* loadSteps(
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
   })
+}
+
+function valuesOf<T>(files: Readonly<Record<string, { readonly value: T }>>) {
+  const values = Object.entries(files).map(([name, { value }]) => [name, value] as const)
+  return Object.fromEntries(values)
 }
 
 /** @throws ConfigError when a fault is more than a warning */

@@ -40,6 +40,7 @@ export interface Config {
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
   readonly users: Readonly<Record<string, UsersConfig>>
+  /** By the names of their files. */
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** It changes with what takes effect at once, and reveals nothing of secrets. */
   readonly hash: string
