@@ -9,7 +9,6 @@ export const checkSources: Rule = (config, report) => {
   checkIdentities(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     const ofSource = report.at('login', 'sources', name)
-    checkSecret(source, ofSource)
     if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
@@ -20,23 +19,17 @@ export const checkSources: Rule = (config, report) => {
   }
 }
 
-/** `init` writes the word where it does not know the secret. */
-function checkSecret(source: SourceConfig, { warn }: Report): void {
-  const message = 'is still TODO: nobody can sign in here'
-  if (source.kind === 'oidc' && source.clientSecret === 'TODO') {
-    warn(['clientSecret'], message)
-  }
-  if (source.kind === 'ldap' && source.bind.password === 'TODO') {
-    warn(['bind', 'password'], message)
-  }
-}
+/** `init` writes it where it does not know the secret. */
+const unknown = 'TODO'
+const stillUnknown = 'is still TODO: nobody can sign in here'
 
 const isTransferable = (id: string) =>
   `"${id}" may change, or go to another person, who would then be taken for this one`
 
 const mutable = /^(?:uid|cn|sn|mail|displayname|samaccountname|userprincipalname)$/i
 
-function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): void {
+function checkDirectory({ urls, startTls, user, bind }: LdapConfig, report: Report): void {
+  if (bind.password === unknown) report.warn(['bind', 'password'], stillUnknown)
   const where = ['user', 'id']
   const id = user.id.toLowerCase()
   if (mutable.test(id) || id === user.username.toLowerCase()) report(where, isTransferable(user.id))
@@ -45,8 +38,7 @@ function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): v
   }
   const plain = urls.find(url => url.startsWith('ldap:') && !isLoopback(new URL(url).hostname))
   if (startTls || plain === undefined) return
-  const message = `passwords cross the network in clear, to ${plain}: use ldaps:// or StartTLS`
-  report.warn(['startTls'], message)
+  report.warn(['startTls'], `passwords cross the network in clear, to ${plain}: use ldaps://`)
 }
 
 /** Claims that change, or may go to another person (OpenID Connect Core 1.0 §5.7). */
@@ -54,7 +46,8 @@ const mutableClaims =
   /(?:^|\.)(?:email|preferred_username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
 function checkOidc(source: OidcConfig, report: Report): void {
-  const { issuer, user, audience, clientId } = source
+  const { issuer, user, audience, clientId, clientSecret } = source
+  if (clientSecret === unknown) report.warn(['clientSecret'], stillUnknown)
   if (audience === clientId) {
     report(['audience'], 'is that of ID tokens, which are no access tokens')
   }
@@ -87,8 +80,7 @@ function checkTokens(source: UpstreamLogin, report: Report): void {
       secret => typeof secret === 'string' && `${secret}.`.startsWith(`${path}.`)
     )
     if (!isWithin && !namesToken.test(path)) continue
-    const message = `"${path}" is or holds a token, which the browser and all upstreams would see`
-    report(['user', key], message)
+    report(['user', key], `"${path}" is or holds a token, which all upstreams would see`)
   }
 }
 
