@@ -28,14 +28,13 @@ const parameter = (name: string) => ({
 })
 
 export function openApi(config: Config): Members {
-  const { contracts } = config
   const schemas: Record<string, JsonSchema> = {}
   const envelope = createEnvelope(config.gateway.envelope)
   const failure = `Failure${pascal(config.gateway.envelope.dialect)}`
   schemas[failure] = failureSchema(envelope)
   const failures = { envelope, schema: { $ref: `#/components/schemas/${failure}` } }
   const operations = operationsOf(config, envelope, (name, { contract }) => {
-    const schema = contract && contracts[contract.file]
+    const schema = config.contracts[contract?.file ?? '']
     return schema && addContract(schemas, name, schema)
   })
   const paths: Record<string, Members> = {}
@@ -86,7 +85,7 @@ function operationsOf(
 ) {
   const { routes } = config
   return [
-    ...ownOperations(config, envelope, contractOf('profile', config.routes.endpoints.profile)),
+    ...ownOperations(config, envelope, contractOf('profile', routes.endpoints.profile)),
     ...Object.entries(routes.routes).map(([name, route]) => {
       const { path, methods, access, keys, upstream, answer, websocket } = route
       const isOfBackEnd = upstream !== undefined

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
+import { nearest } from '../config/schema/faults.ts'
 import { credentialOf } from '../config/schema/routes.ts'
 import { createDryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
 import { readJson } from '../json/body.ts'
@@ -84,8 +85,8 @@ function requestOf(
   if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
   }
-  if (!/^[\x21-\xff]+$/.test(target)) {
-    throw new UsageError('A path must not contain blanks: write %20.')
+  if (!/^\/[\x21-\x7e]*$/.test(target)) {
+    throw new UsageError('A path begins with /, and is escaped as in a URL: %20 for a blank.')
   }
   if (isIP(address) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${address}".`)
@@ -119,6 +120,10 @@ function whoIs(
     if (user === undefined) continue
     const identity = identityOf(name, user)
     return { source, identity: { ...identity, roles: [...new Set([...identity.roles, ...roles])] } }
+  }
+  if (as !== undefined && sources.every(([, { kind }]) => kind === 'users-file')) {
+    const names = Object.values(users).flatMap(file => Object.keys(file.users))
+    throw new UsageError(`No users file has "${as}".${nearest(as, names)}`)
   }
   const [source = '', backend] =
     sources.find(([, { kind }]) => kind !== 'users-file') ?? sources[0] ?? []

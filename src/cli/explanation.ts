@@ -4,7 +4,6 @@ import { ownMember, type Path } from '../config/schema/node.ts'
 import { endpointNames } from '../config/schema/own-endpoints.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
-import { urlsOf } from '../config/schema/upstreams.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { reasonOf, toGatewayError } from '../errors/errors.ts'
 import { tryJson } from '../json/body.ts'
@@ -66,7 +65,7 @@ async function shapeOf(config: LoadedConfig, target: string, answered: Answered)
 }
 
 function urlOf({ routes }: LoadedConfig, { upstream, path }: UpstreamCall): string {
-  const [url = ''] = urlsOf(routes.upstreams[upstream] ?? {})
+  const [url = ''] = routes.upstreams[upstream]?.url ?? []
   return url.replace(/\/$/, '') + path
 }
 

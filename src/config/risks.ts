@@ -6,7 +6,6 @@ import type { LimitConfig } from './schema/limits.ts'
 import { ownMember } from './schema/node.ts'
 import { contains, nearestOf } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
-import { urlsOf } from './schema/upstreams.ts'
 
 const muchLooser = (times: number) => times >= 10 && `is ${Math.round(times)} times looser`
 
@@ -94,7 +93,7 @@ const upstreams: RiskRule = ({ routes: before }, { routes: after }) => {
 function receivers({ upstreams: all }: RoutesConfig) {
   return Object.entries(all).flatMap(([name, upstream]) => {
     const isTold = upstream.identity || credentialOf(upstream.credential).as !== 'none'
-    return isTold ? urlsOf(upstream).map(url => ({ name, url: new URL(url) })) : []
+    return isTold ? (upstream.url ?? []).map(url => ({ name, url: new URL(url) })) : []
   })
 }
 

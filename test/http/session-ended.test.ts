@@ -93,6 +93,11 @@ t.test('case 8: a response that is contradicted ends nothing', async t => {
     answers = [gone, fine]
     t.match(await calls('/status', cookie), { ...kept, asked: 2 })
   }
+  // As of a back-end that cannot look up its sessions for a moment, while a page makes many calls.
+  answers = [gone]
+  t.match(await calls('/status', cookie, 'POST'), { status: 503, asked: 1 })
+  answers = [gone, fine]
+  t.match(await calls('/status', cookie), { ...kept, asked: 2 })
 })
 
 t.test('case 8: what may not be sent twice is not: the second such response counts', async t => {
@@ -140,3 +145,41 @@ t.test('case 8: without the key nothing is recognised: a 401 is the back-end’s
     t.notOk(signedOut.headers.get('x-session-idle-in'))
   }
 })
+
+for (const [what, expiresIn] of [['nears its end', 30] as const, ['is over', undefined] as const]) {
+  t.test(`case 8: a token that ${what} is renewed once, and no call sees it`, async t => {
+    let [valid, refused] = [expiresIn === undefined ? 't2' : 't1', 0]
+    const [begun, all] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    if (expiresIn === undefined) begun.resolve()
+    // As yudao and GitLab, it ends the former token before it answers with the new one.
+    const { url, seen } = await testUpstream(t.after, async (call, response) => {
+      const isRenewal = call.url === '/renew'
+      if (isRenewal) {
+        valid = 't2'
+        begun.resolve()
+        await all.promise
+      } else if (call.url !== '/login') await begun.promise
+      const isFine = call.url !== '/orders' || call.headers.authorization === `Bearer ${valid}`
+      if (!isFine && ++refused === 6) all.resolve()
+      const token = isRenewal ? { token: 't2', expiresIn: 3600 } : { token: 't1', expiresIn }
+      response.writeHead(isFine ? 200 : 401, json)
+      response.end(JSON.stringify({ id: '1', refresh: 'r', ...token }))
+    })
+    const { signIn: enter, status } = await testGateway(t.after, {
+      backend: { url, credential: 'bearer', sessionEnded: { status: [401] } },
+      source: {
+        token: 'token',
+        refreshToken: 'refresh',
+        ...(expiresIn && { expires: { path: 'expiresIn' } }),
+        refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
+      },
+      routes: { routes: { orders: { path: '/orders', methods: ['GET', 'POST'] } } }
+    })
+    const cookie = await enter('anna')
+    const made = [{}, { json: {} }, {}, { json: {} }, {}, {}].map(more =>
+      status('/orders', { cookie, ...more })
+    )
+    t.same(await Promise.all(made), [200, 200, 200, 200, 200, 200])
+    t.equal(seen.filter(each => each.url === '/renew').length, 1)
+  })
+}

@@ -31,8 +31,9 @@ export function sessionStoreContract(
   async function open(user: SignedIn, more: Partial<Opening & Stored> = {}) {
     const key = keyOf(createSecretId(user))
     const stored = { ...lifeTime, ...more }
-    const ended = await store.open({ key, stored, user, max: 3, refuse: false, ...more })
-    return { key, ended }
+    const gone = await store.open({ key, stored, user, max: 3, refuse: false, ...more })
+    if (typeof gone === 'string') return { key, ended: gone, sealed: [] }
+    return { key, ended: [...gone.keys()], sealed: [...gone.values()] }
   }
   const opened = async (user: SignedIn, more?: Partial<Opening & Stored>) =>
     (await open(user, more)).key
@@ -89,8 +90,10 @@ export function sessionStoreContract(
     const idle = await opened(user)
     await pass(minute)
     const [first, second, third] = [await opened(user), await opened(user), await opened(user)]
-    t.same(await store.end(user, [idle, first, second], 'upstream'), [first, second])
-    t.same(await store.end(user, [first], 'revoked'), [], 'only once')
+    const ended = await store.end(user, [idle, first, second], 'upstream')
+    t.same([...ended.keys()], [first, second])
+    t.same([...ended.values()], [lifeTime.sealed, lifeTime.sealed])
+    t.equal((await store.end(user, [first], 'revoked')).size, 0, 'only once')
     t.equal(await store.touch(first, minute, user), false)
     t.same(await store.read(first), { ended: 'upstream' })
     await store.open({ key: first, stored: lifeTime, user, max: 9, refuse: false })
@@ -108,8 +111,8 @@ export function sessionStoreContract(
     for (const idle of [30_000, 20_000, 10_000]) keys.push(await opened(user, { idleMs: idle }))
     const [first = '', second = '', third = ''] = keys
     await store.touch(third, minute, user)
-    const { key, ended } = await open(user)
-    t.same(ended, [second])
+    const { key, ended, sealed } = await open(user)
+    t.same([ended, sealed], [[second], [lifeTime.sealed]])
     t.same(await store.read(second), { ended: 'replaced' })
     t.same(await alive([...keys, key]), [first, third, key])
     t.same((await store.keysOf(user)).toSorted(), [first, third, key].toSorted())
@@ -161,7 +164,7 @@ export function sessionStoreContract(
     t.equal(await store.touch(keys[0] ?? '', minute, user), false)
     await store.replace(keys[1] ?? '', lifeTime.sealed, 'late')
     for (const key of keys) t.same(await store.read(key), { ended: 'revoked' })
-    t.same(await store.end(user, keys.slice(0, 2), 'replaced'), [])
+    t.equal((await store.end(user, keys.slice(0, 2), 'replaced')).size, 0)
     t.same(await store.signedIn(9), { total: 0, users: [] })
     t.equal(await isAlive(await opened(user)), true)
   })
@@ -177,7 +180,7 @@ export function sessionStoreContract(
     t.same(await store.signedIn(9), { total: 0, users: [] })
     t.same(await store.signedIn(9, 'keys'), { total: 1, users: [user] })
     t.equal(await isAlive(await opened(someone())), true, 'everyone may sign in')
-    t.same(await store.end(user, [key], 'revoked'), [key])
+    t.same([...(await store.end(user, [key], 'revoked')).keys()], [key])
     t.same(await store.signedIn(9, 'keys'), { total: 0, users: [] })
   })
 
@@ -272,7 +275,7 @@ export function sessionStoreContract(
     const take = async (owner: string) => await lock(store, 'l', minute, owner)
     t.same(await Promise.all(['a', 'b'].map(take)), [true, false])
     t.equal(await take('b'), false)
-    await store.removeFrom('l', 'a')
+    await store.addTo('l', 'a', 0)
     t.equal(await take('b'), true)
     await pass(minute + 1)
     t.equal(await take('a'), true)

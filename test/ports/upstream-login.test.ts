@@ -307,6 +307,13 @@ const calls: Record<string, readonly [source: object, sent: object, body: string
     { url: '/out', headers: { 'content-type': 'application/json' } },
     '{"refresh":"r&=1","of":"t-1","other":"{id}"}'
   ],
+  'a sign-out by a form (RFC 7009, Keycloak) with a client of its own': [
+    {
+      logout: { ...out, format: 'form', headers: { a: 'A {token}' }, body: { t: '{refreshToken}' } }
+    },
+    { headers: { 'content-type': formType, 'a': 'A t-1' } },
+    't=r%26%3D1'
+  ],
   'a token and cookies': [
     { logout: { ...out, method: 'DELETE' } },
     {

@@ -227,7 +227,7 @@ export default (list => list.map((n: number) => n * 2)) as Shape`
   const unseen = await run(['check', '-c', folder, '--no-code'])
   t.match(unseen, { code: 0, out: /own code: .\/own.ts: not loaded, and no expectation tried/ })
   t.notOk(existsSync(marker), 'it did not run')
-  const checked = await runProcess(['check', '-c', folder])
+  const checked = await runProcess(['check', '-c', folder, '-c', temporaryFolder()])
   t.match(checked, { code: 0, out: /own code: .\/own.ts: loaded; a loop without an end/ })
   const explained = await run(explain, { input: '[3]' })
   t.match(explained, { code: 0, out: /module: \.\/own\.ts[^]*\[\s*6\s*\]/ })

@@ -1,6 +1,6 @@
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
-import type { Environment } from '../../config/read/references.ts'
+import type { Environment } from '../../config/read/inputs.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'

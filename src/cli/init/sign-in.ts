@@ -131,7 +131,9 @@ async function askRefusal(client: Client, call: SignInCall, like: string, access
 }
 
 function credentialIn({ body, headers }: Reply, before?: Access) {
-  const path = (find(body, 'token') ?? find(body, 'bareToken', 1) ?? find(body, 'csrf'))?.path
+  const whole = typeof body === 'string' && /^\S{16,}$/.test(body) ? body : undefined
+  const named = find(body, 'token') ?? find(body, 'bareToken', 1) ?? find(body, 'csrf')
+  const path = whole === undefined ? named?.path : '.'
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)
   const header = path === undefined ? Object.keys(headers).find(isForToken) : undefined
   // As the gateway reads it: without a scheme such as `Bearer`.
@@ -142,7 +144,7 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
   const cookies = cookiesAfter(former, setCookie, names) || undefined
   const csrf = csrfOf(names, path ?? header ?? '')
   return {
-    token: path === undefined ? inHeader : textAt(body, path),
+    token: whole ?? (path === undefined ? inHeader : textAt(body, path)),
     cookies,
     csrf,
     source: {
@@ -173,7 +175,7 @@ function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonl
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
   return {
-    success: typeof token === 'string' ? { path: token } : byStatus,
+    success: typeof token === 'string' && token !== '.' ? { path: token } : byStatus,
     refused: own && { path: own.path }
   }
 }

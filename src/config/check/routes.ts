@@ -1,4 +1,5 @@
 /** Rules of each route by itself, and of the endpoints that answer as routes do. */
+import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Report, Rule } from '../schema/config.ts'
 import { nearest } from '../schema/faults.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
@@ -57,6 +58,10 @@ function checkRewrite(path: string, rewrite: string, report: Report): void {
   for (const each of variablesOf(rewrite).filter(name => !variables.includes(name))) {
     report([], `the public path has no ${each}.${nearest(each, variables)}`)
   }
+  for (const each of variables.filter(name => name !== '*')) {
+    if (!new RegExp(`[^/]${each}\\b`).test(rewrite)) continue
+    report([], `${each} must be a whole segment`)
+  }
 }
 
 function checkParts(
@@ -104,4 +109,9 @@ function checkBody({ body }: RouteConfig, shapes: RoutesConfig['shapes'], report
   const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
   if (step === undefined) return
   report(['body', 'shape'], `must not use \`${step}\`, which is about responses`)
+}
+
+export function checkSchema(schema: JsonSchema, report: Report): void {
+  const problem = schemaProblem(schema)
+  if (problem !== undefined) report(problem.path, problem.message)
 }

@@ -2,7 +2,6 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { plainCookies } from '../schema/route.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 export const checkSources: Rule = (config, report) => {
@@ -13,7 +12,8 @@ export const checkSources: Rule = (config, report) => {
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
     if (source.kind !== 'upstream-login') continue
-    checkTokens(source, ofSource)
+    const { sessionEnded } = config.routes.upstreams[source.upstream] ?? {}
+    checkTokens(source, sessionEnded !== undefined, ofSource)
     checkUnused(name, source, config, ofSource)
     checkShown(source, config, report)
   }
@@ -63,10 +63,16 @@ type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams. */
-function checkTokens(source: UpstreamLogin, report: Report): void {
+function checkTokens(source: UpstreamLogin, tellsEnd: boolean, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
-  if (refresh !== undefined && (token === undefined || expires === undefined)) {
-    report(['refresh'], 'needs `token`, the token to renew, and `expires`, which tells when')
+  if (refresh !== undefined && expires === undefined && !(refreshToken && tellsEnd)) {
+    const message =
+      'needs `expires`, the time when the token is renewed, or `refreshToken`, and ' +
+      '`sessionEnded` of the upstream, which tells that it is over'
+    report(['refresh'], message)
+  }
+  if (refresh !== undefined && token === undefined) {
+    report(['refresh'], 'needs `token`, the token to renew')
   }
   if (refresh === undefined && expires !== undefined) {
     const message = 'ends no session without `refresh`: set `sessionEnded` or `session.absolute`'
@@ -134,7 +140,7 @@ function checkUnused(
 /** The gateway keeps the back-end's session itself. */
 function checkShown(source: UpstreamLogin, { routes }: CheckedConfig, { warn }: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
-    const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
+    const shown = source.cookies.find(each => setCookies.includes(each))
     if (shown === undefined || source.upstream !== upstream) continue
     const message = `"${shown}" would show the browser the back-end’s session: set \`sealed: true\``
     warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)

@@ -3,12 +3,7 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { privateKeyIn } from '../schema/pem.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
-import {
-  type CredentialConfig,
-  type CsrfConfig,
-  type JwtConfig,
-  urlsOf
-} from '../schema/upstreams.ts'
+import type { CredentialConfig, CsrfConfig, JwtConfig } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
 import { checkPair } from './tls.ts'
@@ -17,7 +12,7 @@ export const checkUpstreams: Rule = (config, report) => {
   const { paging } = config.routes
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const ofUpstream = report.at('upstreams', name)
-    checkAddresses(urlsOf(upstream), ofUpstream.at('url'))
+    checkAddresses(upstream.url ?? [], ofUpstream.at('url'))
     checkTlsOf(upstream, ofUpstream.at('tls'))
     checkCredential(config, upstream.credential, ofUpstream.at('credential'))
     // Each half of paging is checked by itself: the other one may come from a preset.
@@ -46,7 +41,7 @@ function checkAddresses(addresses: readonly string[], report: Report): void {
 function checkTlsOf(upstream: UpstreamConfig, report: Report): void {
   const { tls } = upstream
   if (tls === undefined) return
-  if (urlsOf(upstream).some(each => each.startsWith('http:'))) {
+  if (upstream.url?.some(each => each.startsWith('http:'))) {
     report([], 'has no effect: the address begins with http://, not https://')
   }
   const { certificate, key } = tls

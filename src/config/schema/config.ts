@@ -32,6 +32,13 @@ export function fileOfKey(key: string): ConfigFile {
 /** PEM texts. */
 export type ServerTls = NonNullable<GatewayConfig['ops']['tls']>
 
+/** A text that is the name of something, as its schema says. */
+export interface Named {
+  readonly what: NamedThing
+  readonly name: string
+  readonly path: Path
+}
+
 export interface Config {
   readonly folder: string
   /** The folders whose files it overrides, absolute. */
@@ -40,7 +47,7 @@ export interface Config {
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
   readonly users: Readonly<Record<string, UsersConfig>>
-  /** By the names of their files. */
+  readonly named: readonly Named[]
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** It changes with what takes effect at once, and reveals nothing of secrets. */
   readonly hash: string
@@ -55,15 +62,7 @@ export interface Config {
   readonly warnings: readonly Fault[]
 }
 
-/** A text that is the name of something, as its schema says. */
-export interface Named {
-  readonly what: NamedThing
-  readonly name: string
-  readonly path: Path
-}
-
 export interface LoadedConfig extends Config {
-  readonly named: readonly Named[]
   /** Of what shows only when the config is tried. */
   readonly fault: (path: Path, message: string) => Fault
 }
@@ -76,8 +75,8 @@ export interface Report {
 }
 
 export type CheckedConfig = Omit<
-  LoadedConfig,
-  'contracts' | 'modules' | 'hash' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
+  Config,
+  'contracts' | 'modules' | 'hash' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings'
 >
 
 export type Rule = (config: CheckedConfig, report: Report) => void
