@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Config } from '../config/schema/config.ts'
 import { closeBody, loginBody, ownEndpoints, type OwnKey } from '../config/schema/own-endpoints.ts'
-import { parametersOf } from '../config/schema/public-path.ts'
+import { variablesOf } from '../config/schema/public-path.ts'
 import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
@@ -42,7 +42,7 @@ export function openApi(config: Config): Members {
   for (const operation of operations) {
     for (const path of operation.paths) {
       const named = path.replace(/\*$/, ':rest')
-      const parameters = parametersOf(named).map(parameter)
+      const parameters = variablesOf(named).map(each => parameter(each.slice(1)))
       const template = named.replaceAll(/(?<=\/):(\w+)/g, '{$1}')
       const item = (paths[template] ??= parameters.length === 0 ? {} : { parameters })
       for (const method of operation.methods) {

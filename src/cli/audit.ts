@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { loadConfig } from '../config/read/load.ts'
 import type { Config } from '../config/schema/config.ts'
-import { usesRedis } from '../config/schema/gateway.ts'
+import { redisKeys } from '../config/schema/gateway.ts'
 import { auditKey, chainOf } from '../observability/audit/line.ts'
 import { type Report, Verification } from '../observability/audit/verify.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -89,7 +89,7 @@ async function ledgerOf({ gateway, folder }: Config, collected: Values['collecte
   }
   const place = config.to === 'stdout' ? config.to : resolve(folder, config.folder)
   const ledger = { files: collected ?? filesIn(place), keys: config.key, ...alone }
-  if (redis === undefined || !usesRedis(gateway)) return ledger
+  if (redis === undefined || redisKeys(gateway).length === 0) return ledger
   const dialler = createRedisDialler(redis)
   try {
     const client = dialler.client()

@@ -93,27 +93,20 @@ function compare(of: Compared, before: unknown, after: unknown): Change[] {
     })
   }
   const where = path.join('.')
-  const text = describe(branchOf(schema, after ?? before), where, before, after)
+  const text = describe(schema, where, before, after)
   return [{ file, path: where, text, restart }]
 }
 
-function describe(at: Node, where: string, before: unknown, after: unknown): string {
-  const isWhole = [before, after].some(value => isRecord(value) || isListOfMappings(value))
-  if (!isWhole && holdsSecret(at)) return `${where} ${changeOfSecret(before, after)}`
-  if (before === undefined) {
-    return isWhole ? `${where} added` : `${where} ${show(at, after)} (was not set)`
-  }
-  if (after === undefined) {
-    return isWhole ? `${where} removed` : `${where} no longer set (was ${show(at, before)})`
-  }
-  if (at.format === pemFormat) return `${where} has other content`
-  if (isListOfMappings(before) || isListOfMappings(after)) return `${where} changed`
-  return `${where} ${show(at, before)} → ${show(at, after)}`
-}
-
-function changeOfSecret(before: unknown, after: unknown): string {
-  if (before === undefined) return 'set'
-  return after === undefined ? 'unset' : 'changed'
+function describe(schema: Node, where: string, before: unknown, after: unknown): string {
+  const values = [before, after]
+  const at = branchOf(schema, after ?? before)
+  const hasMapping = values.some(isRecord)
+  // In place of a mapping with a secret a text may stand.
+  const isHidden = holdsSecret(hasMapping ? schema : at) || at.format === pemFormat
+  const isWhole = (hasMapping && values.includes(undefined)) || values.some(isListOfMappings)
+  if (!isHidden && !isWhole) return `${where} ${show(at, before)} → ${show(at, after)}`
+  if (before === undefined) return `${where} added`
+  return `${where} ${after === undefined ? 'removed' : 'changed'}`
 }
 
 function isListOfMappings(value: unknown) {
@@ -124,27 +117,22 @@ function show(at: Node, value: unknown): string {
   if (typeof value === 'number' && isMeasure(at.format)) return inUnits(at.format, value)
   if (isOneOrMany(at) && Array.isArray(value) && value.length === 1) return show(at, value[0])
   const json = JSON.stringify(value) as string | undefined
-  const written = typeof value === 'string' ? value : (json ?? 'nothing')
+  const written = typeof value === 'string' ? value : (json ?? 'not set')
   const shown = written.replace(/:\/\/[^/]*@/, '://…@')
   return shown.length > 80 ? `${shown.slice(0, 77)}…` : shown
 }
 
-/** A hash takes milliseconds where there are hundreds of routes. */
-const hashes = new WeakMap<Config, string>()
-
 /** Where config has no secret. */
 const ownKey = randomBytes(32)
 
+type Hashed = 'gateway' | 'routes' | 'limits' | 'users' | 'contracts' | 'modules'
+
 /** It reveals nothing of secrets: its key is the first of `session.secrets`. */
-export function configHash(config: Config): string {
-  const known = hashes.get(config)
-  if (known !== undefined) return known
+export function configHash(config: Pick<Config, Hashed>): string {
   const { gateway, routes, limits, users, contracts, modules } = config
   const [key = ownKey] = gateway.session.secrets
   const text = canonical([routes, limits, users, contracts, modules])
-  const hash = createHmac('sha256', key).update(text).digest('hex').slice(0, 16)
-  hashes.set(config, hash)
-  return hash
+  return createHmac('sha256', key).update(text).digest('hex').slice(0, 16)
 }
 
 /** The order of keys means nothing. */

@@ -4,11 +4,10 @@ import type { Config } from './schema/config.ts'
 import { isLoopback, splitHostPort } from './schema/host-port.ts'
 import type { LimitConfig } from './schema/limits.ts'
 import { ownMember } from './schema/node.ts'
-import { contains, nearerFirst } from './schema/public-path.ts'
+import { contains, nearestOf } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
-import { nameOfCookie } from './schema/route.ts'
 
-const muchLooser = 10
+const muchLooser = (times: number) => times >= 10 && `is ${Math.round(times)} times looser`
 
 type RiskRule = (before: Config, after: Config) => Array<string | false>
 
@@ -19,10 +18,9 @@ type Answering = readonly [name: string, route: RouteConfig]
 
 /** The routes of the nearest path that takes all of a path. */
 function answering({ routes }: RoutesConfig, path: string): Answering[] {
-  const outer = Object.entries(routes).filter(([, route]) => contains(route.path, path))
-  const paths = outer.map(([, route]) => route.path)
-  const decides = paths.includes(path) ? path : paths.toSorted(nearerFirst)[0]
-  return outer.filter(([, route]) => route.path === decides)
+  const paths = Object.values(routes).map(route => route.path)
+  const decides = nearestOf(paths, path)
+  return Object.entries(routes).filter(([, route]) => route.path === decides)
 }
 
 const routes: RiskRule = ({ routes: before }, { routes: after }) => {
@@ -83,17 +81,11 @@ function widerAccess(old: Access, now: Access): string | false {
 }
 
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
-  const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
-  const cookies = added(namesOf(old), namesOf(now))
   return [
     ...added(old.passHeaders ?? [], now.passHeaders ?? []).map(
       header => `passes the client's own ${header} to the upstream`
     ),
-    !old.keys && now.keys && 'takes keys for scripts',
-    old.redirects !== 'pass' &&
-      now.redirects === 'pass' &&
-      "passes the upstream's redirects to any address",
-    cookies.length > 0 && `lets the upstream set cookies: ${cookies.join(', ')}`
+    !old.keys && now.keys && 'takes keys for scripts'
   ]
 }
 
@@ -130,10 +122,7 @@ function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
   const rate = now.max / now.window / (old.max / old.window)
   const atOnce = (now.burst ?? now.max) / (old.burst ?? old.max)
   return [
-    rate >= muchLooser && `is ${Math.round(rate)} times looser`,
-    rate < muchLooser &&
-      atOnce >= muchLooser &&
-      `lets ${Math.round(atOnce)} times more requests pass at once`,
+    muchLooser(Math.max(rate, atOnce)),
     (['routes', 'methods', 'roles'] as const).some(key => isNarrower(old[key], now[key])) &&
       'no longer applies to all requests that it applied to',
     old.by !== now.by && `counts by ${now.by}, it was by ${old.by}`
@@ -151,8 +140,8 @@ const lockouts: RiskRule = ({ limits: { lockout: before } }, { limits: { lockout
     const [old, now] = [before[whom], after[whom]]
     if (old === 'off') return false
     if (now === 'off') return `lockout.${whom} counts nothing any more: passwords may be guessed`
-    const looser = Math.max(now.failures / old.failures, old.every / now.every)
-    return looser >= muchLooser && `lockout.${whom} is at least ten times looser`
+    const risk = muchLooser(Math.max(now.failures / old.failures, old.every / now.every))
+    return risk && `lockout.${whom} ${risk}`
   })
 
 const sessions: RiskRule = ({ gateway: { session: before } }, { gateway: { session: after } }) => {

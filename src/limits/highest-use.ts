@@ -29,10 +29,10 @@ export class HighestUse {
       const others = hour.over.filter(each => each !== caller)
       hour.over = [caller, ...others].slice(0, callersKept)
     }
-    const before = hour.nearest.find(each => each.caller === caller)
-    const highest = before ?? hour.nearest[callersKept - 1]
+    const { nearest } = hour
+    const highest = nearest.find(each => each.caller === caller) ?? nearest[callersKept - 1]
     if (highest !== undefined && used <= highest.used) return
-    const others = hour.nearest.filter(each => each !== before)
+    const others = nearest.filter(each => each.caller !== caller)
     hour.nearest = [...others, { used, caller }].toSorted(byUse).slice(0, callersKept)
   }
 

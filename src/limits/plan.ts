@@ -10,8 +10,7 @@ export interface Limit {
   readonly rate: Rate
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
-  readonly keyOf: (address: string, caller: Session | undefined) => string
-  readonly keyOfEnded: (session: string) => string
+  readonly keyOf: (route: string, address: string, caller: Session | undefined) => string
   readonly config: LimitConfig
 }
 
@@ -19,13 +18,9 @@ export interface Limit {
 export const signInRoute: string = ownRoutes.login.name
 
 export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
-  const entries = Object.entries(limits)
-  const all = entries.map(([name, limit]) => compile(name, limit))
-  const ofSignIn = entries.map(([name, limit]) =>
-    compile(name, limit, limit.routes.length > 1 ? ' sign-in' : '')
-  )
+  const all = Object.entries(limits).map(([name, limit]) => compile(name, limit))
   const find = (route: string, method: string, isFor: (limit: LimitConfig) => boolean) =>
-    (route === signInRoute ? ofSignIn : all).filter(
+    all.filter(
       ({ config }) => isForRoute(config, route) && isAmong(config.methods, method) && isFor(config)
     )
   const ofRoles = (route: string, method: string, roles: readonly string[]) =>
@@ -49,6 +44,8 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
   }
 }
 
+export const keyOfEnded = ({ name }: Limit, session: string): string => `e:${session} ${name}`
+
 /** The first part of each key of a user; it holds no blank. */
 export function callerOfUser(key: string): string {
   return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
@@ -56,17 +53,16 @@ export function callerOfUser(key: string): string {
 
 export const callerOfAddress = (address: string): string => `a:${address}`
 
-/** @param apart tells a separate budget of the same limit */
-function compile(name: string, config: LimitConfig, apart = ''): Limit {
-  const { max, window, burst = max, mode, by } = config
-  const field = name + apart
+function compile(name: string, config: LimitConfig): Limit {
+  const { max, window, burst = max, mode, by, routes } = config
   const [, shared] = /^profile\.(.+)/.exec(by) ?? []
   return {
     name,
     config,
     rate: { max, windowMs: window, burst },
     enforced: mode === 'enforce',
-    keyOf: (address, caller) => {
+    keyOf: (route, address, caller) => {
+      const field = name + (route === signInRoute && routes.length > 1 ? ' sign-in' : '')
       if (by === 'address' || caller === undefined) return `${callerOfAddress(address)} ${field}`
       const session = by === 'session' ? ` ${caller.id}` : ''
       const text = shared && textAt(caller.identity.profile, shared)
@@ -75,8 +71,7 @@ function compile(name: string, config: LimitConfig, apart = ''): Limit {
           ? callerOfUser(identityKey(caller))
           : `p:${encodeURIComponent(`${shared}=${text}`.toWellFormed())}`
       return `${who} ${field}${session}`
-    },
-    keyOfEnded: session => `e:${session} ${field}`
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { configChanges, configHash } from '../config/diff.ts'
+import { configChanges } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
 import { createInputs, type Environment, fingerprintOf } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
@@ -89,8 +89,6 @@ export class Reloader {
       let step = steps.next()
       for (; step.done !== true; step = steps.next()) await requestsInBetween()
       const { fault, ...config } = step.value
-      configHash(config)
-      await requestsInBetween()
       faults = await tryConfig({ ...config, fault })
       if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
     } catch (error) {

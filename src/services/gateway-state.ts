@@ -1,6 +1,5 @@
 /** The gateway's health: what operators and load balancers see are views of it. */
 import packageJson from '../../package.json' with { type: 'json' }
-import { configHash } from '../config/diff.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Services } from './services.ts'
 
@@ -39,7 +38,7 @@ export function stateOf(phase: Phase, services: Services, running: Running, relo
     ready: phase === 'serving' && redis?.fault === undefined && redis?.hasConnected !== false,
     config: {
       folder: config.folder,
-      hash: configHash(config),
+      hash: config.hash,
       generation: number,
       requests: requests(),
       draining,

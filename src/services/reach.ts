@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import { reasonOf } from '../config/schema/faults.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { usesRedis } from '../config/schema/gateway.ts'
+import { redisKeys } from '../config/schema/gateway.ts'
 import type { LdapConfig } from '../config/schema/login.ts'
 import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
@@ -54,7 +54,7 @@ const writeBound =
 
 async function reachRedis({ gateway }: Config): Promise<Reached[]> {
   const { redis } = gateway
-  if (redis === undefined || !usesRedis(gateway)) return []
+  if (redis === undefined || redisKeys(gateway).length === 0) return []
   const dialler = createRedisDialler(redis)
   const place = { what: 'redis', address: dialler.place }
   const connecting = Promise.withResolvers<string | undefined>()

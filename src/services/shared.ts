@@ -1,7 +1,7 @@
 /** The connections to Redis, and the sessions that replicas share there. */
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
-import { usesRedis } from '../config/schema/gateway.ts'
+import { redisKeys } from '../config/schema/gateway.ts'
 import { RedisStore } from '../session/redis-store.ts'
 import { Tracking } from '../session/tracking.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -33,7 +33,7 @@ const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 
 /** Two clients: without sessions a request is 503, without shared counters it is counted here. */
 export function connectRedis({ config: { gateway }, log }: Basis) {
   const { redis } = gateway
-  if (redis === undefined || !usesRedis(gateway)) return undefined
+  if (redis === undefined || redisKeys(gateway).length === 0) return undefined
   const prefix = slotPrefix(redis.prefix)
   const dialler = createRedisDialler(redis)
   const { place } = dialler

@@ -69,7 +69,6 @@ function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
     case 'none':
       return { dataName: false, failure: { message: 'message', ...plain } }
     case 'custom':
-      if (custom === undefined) throw new Error('envelope.custom is not set')
       return customDialect(custom, code)
   }
 }
@@ -90,7 +89,7 @@ function customDialect({ members, successMessage }: CustomEnvelope, code: Respon
 export function createEnvelope(settings: Settings) {
   const { custom, dialect, language, messages, inertToken, fieldErrors } = settings
   const { head, failure: saidBy, dataName, isPro = false } = dialectOf(settings)
-  const entries = dialect === 'custom' && custom !== undefined ? custom.errors : {}
+  const entries = dialect === 'custom' ? custom.errors : {}
   const codes = codesOf(settings, entries)
   const messageOf = ({ code, detail }: GatewayError, asked: Language): string =>
     detail.message ?? messages[code] ?? errorKinds[code][language === 'auto' ? asked : language]
@@ -171,7 +170,7 @@ function codesOf(
   { successCode, custom, dialect }: Settings,
   entries: CustomEnvelope['errors']
 ): Record<'own' | 'other', (error: GatewayError) => ResponseCode | undefined> {
-  const { alsoSuccess = [], refreshCodes = [] } = (dialect === 'custom' && custom) || {}
+  const { alsoSuccess = [], refreshCodes = [] } = dialect === 'custom' ? custom : {}
   const isIn = (codes: readonly ResponseCode[], code: ResponseCode) =>
     codes.some(each => readsAs(each, code))
   const isSuccess = (code: ResponseCode) => isIn([successCode, ...alsoSuccess], code)

@@ -3,7 +3,7 @@ import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
-import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
+import { compilePlan, keyOfEnded, type Limit, signInRoute } from '../../limits/plan.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
@@ -85,7 +85,8 @@ export async function createLimits(app: FastifyInstance): Promise<RequestHook> {
     trail.limitsAt = startedAt
     const address = countedAddress(request)
     const states = limits.map((limit): Counted => {
-      const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
+      const key =
+        ended === undefined ? limit.keyOf(route, address, session) : keyOfEnded(limit, ended)
       return { limit, key, ...counts.look(key, limit.rate) }
     })
     trail.limits = states

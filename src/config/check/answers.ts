@@ -8,31 +8,9 @@ import {
 } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
-import type { CheckedConfig, Report } from '../schema/config.ts'
+import type { Report } from '../schema/config.ts'
 
-export function checkAnswers({ routes }: CheckedConfig, report: Report): void {
-  for (const name of ['login', 'logout', 'profile', 'refresh'] as const) {
-    const answer = routes.endpoints[name]?.answer
-    const ofAnswer = report.at('endpoints', name, 'answer')
-    if (answer !== undefined) checkAnswer(answer, name !== 'logout', ofAnswer)
-  }
-  for (const [name, route] of Object.entries(routes.routes)) {
-    if (route.answer === undefined) continue
-    const ofAnswer = report.at('routes', name, 'answer')
-    checkAnswer(route.answer, route.access !== 'public', ofAnswer)
-    checkStatus(route.answer, ofAnswer)
-  }
-  for (const [name, expected] of Object.entries(routes.expect)) {
-    const { status, code, upstream, upstreamPath, response } = expected
-    if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
-    report(
-      ['expect', name],
-      'expects nothing: set status, code, upstream, upstreamPath or response'
-    )
-  }
-}
-
-function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report): void {
+export function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report): void {
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
@@ -41,9 +19,6 @@ function checkAnswer(answer: AnswerConfig, hasSession: boolean, report: Report):
   for (const [path, json] of values) {
     checkTemplate(json, names, report.at(...path))
     checkFlat(answer, json, report.at(...path))
-  }
-  if (!hasSession && answer.byRole !== undefined) {
-    report(['byRole'], 'has no effect: no session is looked up here, so nobody has a role')
   }
 }
 
@@ -58,19 +33,14 @@ export function checkTemplate(json: unknown, names: readonly SessionName[], repo
   }
   const placeholder = placeholderOf(json)
   if (placeholder === undefined) return
-  const message = faultOf(placeholder, names)
-  if (message !== undefined) report([], message)
-}
-
-function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
-  const reference = sessionNameOf(placeholder)
-  const all: readonly string[] = names.length === 0 ? sessionNames : names
-  if (reference === undefined || !all.includes(reference.name)) {
-    const list = all.join(', ').replace('profile', 'profile.MEMBER')
-    return `there is no name {${placeholder}}.${nearest(placeholder, all)} The names: ${list}`
+  if (names.length === 0) {
+    return report([], `{${placeholder}} needs a session, and there is none: write a constant`)
   }
-  if (names.length > 0) return undefined
-  return `{${placeholder}} needs a session, and none is looked up here: write a constant`
+  const reference = sessionNameOf(placeholder)
+  if (reference !== undefined && names.includes(reference.name)) return
+  const list = names.join(', ').replace('profile', 'profile.MEMBER')
+  const near = nearest(placeholder, names)
+  report([], `there is no name {${placeholder}}.${near} The names: ${list}`)
 }
 
 function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, report: Report): void {
@@ -80,7 +50,7 @@ function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, report: Report):
 }
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
-function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, report: Report): void {
+export function checkStatus({ status = 200, inEnvelope }: RouteAnswerConfig, report: Report): void {
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {
     report(['status'], `expected a status with a body, such as 200, found ${status}`)

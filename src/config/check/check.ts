@@ -6,12 +6,11 @@ import { nearest } from '../schema/faults.ts'
 import type { NamedThing } from '../schema/node.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import type { UsersConfig } from '../schema/users.ts'
-import { checkAnswers } from './answers.ts'
 import { checkEnvelope } from './envelope.ts'
 import { gatewayRules } from './gateway.ts'
 import { checkNames } from './names.ts'
-import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
+import { checkRoutes } from './routes.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
@@ -26,8 +25,7 @@ const rules: readonly Rule[] = [
   checkUpstreams,
   checkNames,
   checkPaths,
-  checkParts,
-  checkAnswers,
+  checkRoutes,
   checkShapes,
   checkLimits
 ]
@@ -39,28 +37,22 @@ export function checkConfig(config: CheckedConfig, report: Report): void {
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
 export function checkUsers({ users }: UsersConfig, report: Report): void {
   const usernames = new Map<string, string>()
-  for (const [username, user] of Object.entries(users)) {
-    const { id = username } = user
+  for (const [username, { id = username }] of Object.entries(users)) {
     const other = usernames.get(id)
-    if (other === undefined) usernames.set(id, username)
-    else {
-      const where = ['users', username, ...(user.id === undefined ? [] : ['id'])]
-      report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
-    }
+    usernames.set(id, username)
+    if (other === undefined) continue
+    report(['users', username], `users.${other} has the id "${id}" too: each user needs its own`)
   }
 }
 
 function checkLimits({ limits: { limits } }: CheckedConfig, report: Report): void {
-  for (const [name, { by, routes, roles, burst, max }] of Object.entries(limits)) {
-    const fault = (key: string, message: string) => report(['limits', name, key], message)
+  for (const [name, { by, routes, roles }] of Object.entries(limits)) {
+    const fault = report.at('limits', name)
     if (by !== 'address' && routes.join() === 'login') {
-      fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
+      fault(['by'], 'counts nobody, since sign-in has no user yet; set by: address')
     }
     if (roles.length > 0 && by === 'address') {
-      fault('roles', 'only signed-in callers have roles: set by: user or by: session')
-    }
-    if (burst !== undefined && burst > max) {
-      fault('burst', 'is more than max: the bucket would hold more than one window refills')
+      fault(['roles'], 'only signed-in callers have roles: set by: user or by: session')
     }
   }
 }
@@ -76,7 +68,6 @@ export function namesIn(tree: Readonly<Record<string, unknown>>): Existing {
     'shape': keysOf('shapes'),
     'route in the ledger': routes,
     'route or endpoint': [...endpointNames, ...routes],
-    'route or login': ['login', ...routes],
     'error code': Object.keys(errorKinds)
   }
 }

@@ -23,10 +23,8 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
     const message = `is also the HTTP status ${status}, which is the code of an error`
     report(['envelope', 'successCode'], message)
   }
-  const { custom } = envelope
-  if (custom === undefined) return
-  checkErrors(custom, envelope, report)
-  checkRefreshCodes(custom, envelope, report)
+  checkErrors(envelope, report)
+  checkRefreshCodes(envelope, report)
 }
 
 const needsStatus = 'the envelope tells errors by their status alone: set `errorStatus: own`'
@@ -36,15 +34,12 @@ function isBare({ members: { code, success } }: CustomEnvelope): boolean {
 }
 
 function tellsByStatus({ dialect, custom }: Envelope): boolean {
-  if (dialect === 'custom') return custom !== undefined && isBare(custom)
+  if (dialect === 'custom') return isBare(custom)
   return dialect === 'problem' || dialect === 'none'
 }
 
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
   const { envelope } = gateway
-  if (envelope.dialect === 'custom' && envelope.custom === undefined) {
-    report(['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
-  }
   if (!tellsByStatus(envelope)) return
   if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], needsStatus)
   for (const [name, { errorStatus }] of Object.entries(routes.routes)) {
@@ -53,10 +48,11 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
 }
 
 function isSuccess(code: ResponseCode, { successCode, custom }: Envelope): boolean {
-  return [successCode, ...(custom?.alsoSuccess ?? [])].some(each => readsAs(each, code))
+  return [successCode, ...custom.alsoSuccess].some(each => readsAs(each, code))
 }
 
-function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
+function checkErrors(envelope: Envelope, report: Report): void {
+  const { custom } = envelope
   for (const [key, { code, status }] of Object.entries(custom.errors)) {
     const fault = report.at('envelope', 'custom', 'errors', key)
     if (status === 200 && isBare(custom)) fault(['status'], needsStatus)
@@ -77,18 +73,17 @@ const signedOutCodes = codes.filter(
 )
 
 /** The refresh of an ended session is refused with the same code: the console would never stop. */
-function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
+function checkRefreshCodes(envelope: Envelope, report: Report): void {
+  const { errors, refreshCodes } = envelope.custom
   const written = (code: ErrorCode) =>
-    errorEntryOf(custom.errors, code)?.entry.code ?? errorKinds[code].status
-  custom.refreshCodes.forEach((refreshCode, index) => {
+    errorEntryOf(errors, code)?.entry.code ?? errorKinds[code].status
+  refreshCodes.forEach((refreshCode, index) => {
     const place = ['envelope', 'custom', 'refreshCodes', index]
     if (isSuccess(refreshCode, envelope)) report(place, 'is a code of success')
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
-      const message =
-        `is the code of \`${clash}\`, too: at the end of its session a console would refresh, ` +
-        'and be refused with it, for ever. Give `session.*` in `errors` a code of its own'
-      report(place, message)
+      const message = 'a console would refresh for ever. Give `session.*` in `errors` another'
+      report(place, `is the code of \`${clash}\` too: ${message}`)
     }
   })
 }

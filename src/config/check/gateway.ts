@@ -1,28 +1,37 @@
 import { statSync } from 'node:fs'
-import { relative, sep } from 'node:path'
+import { relative } from 'node:path'
 import type { Rule } from '../schema/config.ts'
-import { operatorSources, usesRedis } from '../schema/gateway.ts'
+import { operatorSources, redisKeys } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import { fileIn } from '../schema/resolved.ts'
 
 const checkSession: Rule = ({ gateway }, report) => {
-  const { secrets, idle, absolute, cookie } = gateway.session
-  if (usesRedis(gateway) && secrets.length === 0) {
-    const message =
-      'with Redis, the secret must not change at a restart: set ${SESSION_SECRET} or file:PATH; ' +
-      'make one with `console-gateway generate-secret`'
-    report(['session', 'secrets'], message)
-  }
-  if (idle > absolute) {
-    report.warn(['session', 'idle'], 'is longer than session.absolute, so it never applies')
+  const { secrets, cookie } = gateway.session
+  const servers = redisKeys(gateway)
+  if (servers.length > 1) report(['redis'], `set only one of ${servers.join(', ')}`)
+  if (servers.length > 0 && secrets.length === 0) {
+    report(
+      ['session', 'secrets'],
+      'with Redis, set one: `console-gateway generate-secret` makes it'
+    )
   }
   if (cookie.sameSite === 'none' && !cookie.secure) {
-    const message = 'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
-    report(['session', 'cookie', 'sameSite'], message)
+    report(['session', 'cookie', 'sameSite'], 'browsers refuse `none` without `secure: true`')
   }
 }
 
-const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
+const checkOps: Rule = ({ gateway: { ops, server, login } }, report) => {
+  const ofOps = report.at('ops')
+  ops.sources.forEach((name, index) => {
+    if ((login.sources[name]?.kind ?? 'users-file') === 'users-file') return
+    ofOps.warn(['sources', index], 'who gives `ops.role` there makes operators of the gateway')
+  })
+  if (ops.role !== undefined && operatorSources({ ops, login }).length === 0) {
+    ofOps.warn(
+      ['role'],
+      'nobody can have it: no source is a users file, and `ops.sources` is empty'
+    )
+  }
   const { host, port } = splitHostPort(ops.listen)
   if (server.listen === ops.listen && port !== 0) {
     const message = 'the operators’ listener needs a port of its own'
@@ -30,29 +39,12 @@ const checkOps: Rule = ({ gateway: { ops, server } }, report) => {
   }
   if (isLoopback(host)) return
   if (ops.secret === undefined) {
-    const message =
-      `${ops.listen} can be reached from other machines, and ops.secret is empty: ` +
-      'set it, or listen on 127.0.0.1'
-    report.warn(['ops', 'listen'], message)
+    ofOps.warn(['listen'], 'other machines can reach it, and `ops.secret` is empty: set it')
   }
   if (ops.tls !== undefined || ops.trustedProxies.length > 0) return
-  const message =
-    `would cross the network in clear: ops.listen is "${ops.listen}". ` +
-    'Set `ops.tls`, or `ops.trustedProxies` to the proxy that ends TLS, or listen on 127.0.0.1'
-  if (ops.role !== undefined) report(['ops', 'role'], `passwords of operators ${message}`)
-  else if (ops.secret !== undefined) report.warn(['ops', 'secret'], message)
-}
-
-const checkOperators: Rule = ({ gateway: { ops, login } }, report) => {
-  ops.sources.forEach((name, index) => {
-    const kind = login.sources[name]?.kind ?? 'users-file'
-    if (kind === 'users-file') return
-    const message = 'whoever gives `ops.role` at this source makes operators of the gateway'
-    report.warn(['ops', 'sources', index], message)
-  })
-  if (ops.role === undefined || operatorSources({ ops, login }).length > 0) return
-  const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
-  report.warn(['ops', 'role'], message)
+  const message = 'would cross the network in clear: set `ops.tls`, or `ops.trustedProxies`'
+  if (ops.role !== undefined) ofOps(['role'], `passwords of operators ${message}`)
+  else if (ops.secret !== undefined) ofOps.warn(['secret'], message)
 }
 
 const checkConsole: Rule = (config, report) => {
@@ -64,27 +56,16 @@ const checkConsole: Rule = (config, report) => {
   }
   const place = ['console', 'root']
   const root = fileIn(config, pages.root)
-  const fromRoot = relative(root, config.folder)
-  if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
-    const message =
-      'contains the config folder, whose password hashes anyone could download: name another'
-    report(place, message)
+  if (!relative(root, config.folder).startsWith('..')) {
+    report(place, 'contains the config folder: anyone could download its password hashes')
   } else if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true) {
     report.warn(place, `there is no such folder: ${root}`)
   }
 }
 
-const checkRedis: Rule = ({ gateway: { redis } }, report) => {
-  if (redis === undefined) return
-  const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
-  if (kinds.filter(Boolean).length > 1) {
-    report(['redis'], 'url, sentinels and cluster exclude each other: set one of them')
-  }
-}
-
 const checkIdentity: Rule = ({ gateway: { identity } }, report) => {
-  const { id, username, roles, source } = identity
-  const names = [id, username, roles, ...(source === undefined ? [] : [source])]
+  const { prefix: _, ...headers } = identity
+  const names = Object.values(headers)
   if (new Set(names).size === names.length) return
   report(['identity'], 'each of its headers needs a name of its own')
 }
@@ -96,23 +77,19 @@ const adviseOnCookie: Rule = ({ gateway: { session, server } }, report) => {
     return report.warn(['session', 'cookie', 'secure'], message)
   }
   if (server.hosts.length === 0) {
-    const message = 'is empty, so every well-formed Host is accepted: name your own'
-    report.warn(['server', 'hosts'], message)
+    report.warn(['server', 'hosts'], 'is empty, so every well-formed Host is accepted: name yours')
   }
   if (server.tls !== undefined || server.trustedProxies.length > 0) return
   const message =
-    'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
-    'and each sign-in leads back to the sign-in page; behind a proxy, all clients count as one ' +
-    'address. Name the proxy; for development without one set session.cookie.secure: false'
+    'is empty, so no proxy ends TLS: browsers drop the secure cookie. Name the proxy; for ' +
+    'development set session.cookie.secure: false'
   report.warn(['server', 'trustedProxies'], message)
 }
 
 const adviseOnProxies: Rule = ({ gateway: { server } }, report) => {
   server.trustedProxies.forEach((block, index) => {
-    const [address = '', bits] = block.split('/')
-    // The prefixes of the largest private networks, fc00::/7 and 10.0.0.0/8.
-    const minBits = address.includes(':') ? 7 : 8
-    if (bits === undefined || Number(bits) >= minBits) return
+    // The largest private network is fc00::/7.
+    if (Number(block.split('/')[1] ?? 128) >= 7) return
     const message = `${block} is a large part of the internet: name your load balancers alone`
     report.warn(['server', 'trustedProxies', index], message)
   })
@@ -132,9 +109,7 @@ const adviseOnGuessing: Rule = ({ limits: { lockout, limits } }, report) => {
 export const gatewayRules: readonly Rule[] = [
   checkSession,
   checkOps,
-  checkOperators,
   checkConsole,
-  checkRedis,
   checkIdentity,
   adviseOnCookie,
   adviseOnProxies,

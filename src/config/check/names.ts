@@ -9,11 +9,8 @@ import { nameOfCookie, sealedCookiesOf } from '../schema/route.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 
 const isOwn = 'is set by the gateway itself: remove it'
-const isOwnCookie = 'is a cookie of the gateway itself: take another one'
-const isForgeable = 'clients could forge it'
 const tokenFault = (key: string) =>
-  `is in \`envelope.${key}\` of gateway.yaml, so what a client sends in it is dropped: it may be ` +
-  'the real token of another user. Remove it here, or there if the console sends no token in it'
+  `is in \`envelope.${key}\`: it may hold the real token of another user. Remove it here or there`
 
 /** The kinds of names, and what is wrong with one where its kind is not taken. */
 const faults = {
@@ -23,16 +20,12 @@ const faults = {
   gateway: isOwn,
   /** Of the body of a request, or of what is taken as a response. */
   body: isOwn,
-  preference: 'has a meaning in HTTP itself: take another one',
-  identity: `is a header of \`identity\`: ${isForgeable}`,
-  trusted:
-    'is a header that back-ends trust as set by a proxy (see `passHeaders` of routes): ' +
-    isForgeable,
+  identity: 'is a header of `identity`: clients could forge it',
+  trusted: 'is a header that back-ends trust as a proxy’s: clients could forge it',
   tokenHeader: tokenFault('tokenHeaders'),
   credential: 'carries the credential of this upstream: remove it',
   fixed: 'is among its fixed `headers`: remove one of them',
-  gatewayCookie: isOwnCookie,
-  consoleCookie: isOwnCookie,
+  ownCookie: 'is a cookie of the gateway itself: take another one',
   tokenCookie: tokenFault('tokenCookies'),
   sessionCookie: 'is in `cookies`, the back-end’s session: clients could choose it',
   tokenParameter: tokenFault('tokenQuery')
@@ -52,15 +45,14 @@ interface Row {
 
 const written = ['identity', 'trusted', 'tokenHeader'] as const
 const sent = ['credential', 'fixed'] as const
-const chosen = ['authorization', 'body', 'preference', 'trusted'] as const
+const chosen = ['authorization', 'body', 'trusted'] as const
 const reopened = 'routes.*.passHeaders.*'
 
 const rows: readonly Row[] = [
   { at: 'identity.*', of: 'header', takes: written },
   { at: 'envelope.tokenHeaders.*', of: 'header', takes: ['authorization', ...written] },
   { at: 'envelope.tokenCookies.*', of: 'cookie', takes: ['tokenCookie'] },
-  { at: 'session.cookie.name', of: 'cookie', takes: ['consoleCookie', 'tokenCookie'] },
-  { at: 'upstreams.*.passHeaders.*', of: 'header', takes: ['body', 'preference', ...sent] },
+  { at: 'upstreams.*.passHeaders.*', of: 'header', takes: ['body', ...sent] },
   {
     at: 'upstreams.*.credential',
     of: 'header',
@@ -84,7 +76,7 @@ const rows: readonly Row[] = [
     of: 'header',
     takes: [...chosen, 'gateway', 'tokenHeader', 'credential']
   })),
-  { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
+  { at: 'login.sources.*.passHeaders.*', of: 'header', takes: [] },
   { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
 ]
 
@@ -128,8 +120,7 @@ function kindOfOwn(name: string): Kind | false {
   if (name === 'authorization') return 'authorization'
   if (connectionBound.has(name) || framing.has(name)) return 'connection'
   if (builtByGateway.has(name)) return 'gateway'
-  if (/^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)) return 'body'
-  return name.startsWith('accept-') && 'preference'
+  return /^(?:content-|transfer-|accept$|accept-encoding$)/.test(name) && 'body'
 }
 
 const isAmong = (mapping: object = {}, name: string): boolean =>
@@ -155,8 +146,8 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
     (isAmong(upstream?.headers, name) || isAmong(source?.headers, name)) && 'fixed'
   ],
   cookie: (_, { gateway, routes, source }, name) => [
-    [knownBrowserCookie, opsCookie].includes(bareName(name)) && 'gatewayCookie',
-    bareName(name) === gateway.session.cookie.name && 'consoleCookie',
+    [gateway.session.cookie.name, knownBrowserCookie, opsCookie].includes(bareName(name)) &&
+      'ownCookie',
     gateway.envelope.tokenCookies.includes(name) && 'tokenCookie',
     // Of a sealed one the back-end gets only what it has set itself.
     source?.cookies.includes(name) === true &&
@@ -188,5 +179,5 @@ function reportReopened(path: Path, name: string, report: Report): void {
   if (!refusedFamilies.test(name)) {
     return report(path, `"${name}" passes anyway: remove it here`)
   }
-  report.warn(path, `clients can forge "${name}", which back-ends trust as set by a proxy`)
+  report.warn(path, `clients can forge "${name}", which back-ends trust as a proxy’s`)
 }

@@ -2,21 +2,19 @@ import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { oidcPath, oidcPaths } from '../schema/login.ts'
-import { endpointNames, ownEndpoints } from '../schema/own-endpoints.ts'
+import { ownEndpoints } from '../schema/own-endpoints.ts'
 import {
   contains,
   hasParameters,
-  nearerFirst,
+  nearestOf,
   overlapOf,
-  parametersOf,
-  pathsAround
+  variablesOf
 } from '../schema/public-path.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from '../schema/config.ts'
 
 export function checkPaths({ gateway, routes }: CheckedConfig, report: Report): void {
   const served = servedPaths(routes, gateway)
-  checkRoutes(routes, report)
   checkAliases(routes, report)
   checkOwners(served, report)
   checkClashes(served, report)
@@ -27,17 +25,13 @@ interface Served {
   readonly path: string
   readonly segments: readonly string[]
   readonly methods: readonly string[]
-  readonly owner: string
   readonly where: Path
 }
 
 function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: GatewayConfig) {
-  const served = [
-    ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
-      path,
-      // GET brings HEAD, so a clash of GET would be reported twice.
-      methods: methods.filter(method => method !== 'HEAD'),
-      owner: `endpoints.${section}`,
+  const served: Array<Omit<Served, 'segments'>> = [
+    ...ownEndpoints(endpoints).map(({ section, ...endpoint }) => ({
+      ...endpoint,
       where: ['endpoints', section, 'path']
     })),
     ...Object.entries(login.sources).flatMap(([name, source]) =>
@@ -45,41 +39,34 @@ function servedPaths({ endpoints, routes, aliases }: RoutesConfig, { login }: Ga
         ? []
         : Object.entries(oidcPaths).map(([below, methods]) => ({
             path: oidcPath(name, source) + below,
-            methods: [...methods],
-            owner: `login.sources.${name}`,
+            methods,
             where: ['login', 'sources', name, 'path']
           }))
     ),
     ...Object.entries(routes).map(([name, { path, methods }]) => ({
       path,
       methods,
-      owner: `routes.${name}`,
       where: ['routes', name, 'path']
     }))
   ]
   const ofAliases = Object.entries(aliases).map(([path, target]) => ({
     path,
     methods: served.flatMap(each => (each.path === target ? each.methods : [])),
-    owner: `the alias ${path}`,
     where: ['aliases', path]
   }))
-  return [...served, ...ofAliases].map(each => ({
-    ...each,
-    // Two clashing routes share a method, which must not be reported for their alias too.
-    methods: [...new Set(each.methods)],
-    segments: each.path.split('/')
-  }))
+  return [...served, ...ofAliases].map(each => ({ ...each, segments: each.path.split('/') }))
 }
 
 function checkOwners(served: readonly Served[], report: Report): void {
-  const owners = new Map<string, Served>()
-  for (const each of served) {
-    for (const method of each.methods) {
-      const request = `${method} ${each.path}`
-      const other = owners.get(request)
-      if (other === undefined) owners.set(request, each)
-      else report(each.where, `${request} is taken by ${other.owner}`, other.where)
+  const owners = new Map<string, Path>()
+  for (const { path, methods, where } of served) {
+    const requests = methods.map(method => `${method} ${path}`)
+    const taken = requests.find(request => owners.has(request)) ?? ''
+    const owner = owners.get(taken)
+    if (owner !== undefined) {
+      report(where, `${taken} is taken by ${owner.slice(0, -1).join('.')}`, owner)
     }
+    for (const request of requests) owners.set(request, where)
   }
 }
 
@@ -111,59 +98,19 @@ function clashOf(path: string, other: string, overlap: string, served: readonly 
 /** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */
 function checkNearer({ routes }: RoutesConfig, report: Report): void {
   const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
-  const templates = [...byPath.keys()].filter(hasParameters)
-  for (const [name, { path }] of Object.entries(routes)) {
-    const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
-    const outer = templates.filter(each => each !== path && contains(each, path))
-    const [around] = [...outer, ...pathsAround(path)]
-      .toSorted(nearerFirst)
-      .flatMap(each => byPath.get(each) ?? [])
-    const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
-    if (around === undefined || lost.length === 0) continue
-    const message =
-      `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
-      `${around[1].path}: only the nearer path decides; name the methods here too`
-    report.warn(['routes', name, 'methods'], message)
-  }
-}
-
-function checkRoutes({ routes }: RoutesConfig, report: Report): void {
-  for (const [name, { path, rewrite, access, keys }] of Object.entries(routes)) {
-    const fault = report.at('routes', name)
-    if (keys && access === 'public') {
-      fault(['keys'], 'protects nothing on a public route: set access: session')
+  const wide = [...byPath.keys()].filter(path => variablesOf(path).length > 0)
+  for (const [path, ofPath] of byPath) {
+    const others = wide.filter(each => each !== path)
+    const outer = nearestOf(others, path) ?? ''
+    const here = new Set(ofPath.flatMap(([, { methods }]) => methods))
+    for (const [name, { methods }] of byPath.get(outer) ?? []) {
+      const lost = methods.filter(method => !here.has(method)).join(', ')
+      if (lost === '') continue
+      const message =
+        `${lost} ${path} is refused (405), although ${name} takes it for ${outer}: ` +
+        'only the nearer path decides; name the methods here too'
+      report.warn(['routes', ofPath[0]?.[0] ?? '', 'methods'], message)
     }
-    if (endpointNames.has(name)) {
-      fault([], `"${name}" is the name of an endpoint: choose another name`)
-    }
-    const names = parametersOf(path)
-    const twice = names.find((each, index) => names.indexOf(each) !== index)
-    if (twice !== undefined) fault(['path'], `must not contain :${twice} twice`)
-    if (rewrite !== undefined) {
-      checkRewrite(path, rewrite, fault.at('rewrite'))
-      if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
-        fault(['rewrite'], 'must end in /*, as the public path does')
-      }
-    }
-    if (access === 'public' && /\/admin(\/|$)/.test(path)) {
-      const message = 'is public, although the path contains /admin: `access: session` is safer'
-      fault.warn(['access'], message)
-    }
-  }
-}
-
-export function checkRewrite(path: string, rewrite: string, report: Report): void {
-  if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-    report([], 'must not end in /*, since the public path does not')
-  }
-  const names = parametersOf(path)
-  for (const name of parametersOf(rewrite)) {
-    if (names.includes(name)) continue
-    report([], `the public path has no :${name}.${nearest(name, names)}`)
-  }
-  for (const name of names) {
-    if (!new RegExp(`[^/]:${name}\\b`).test(rewrite)) continue
-    report([], `:${name} must be a whole segment`)
   }
 }
 
@@ -174,10 +121,8 @@ function checkAliases(routes: RoutesConfig, report: Report): void {
     const place = ['aliases', alias]
     if (!targets.has(target)) {
       report(place, `no route or endpoint has the path "${target}".${nearest(target, targets)}`)
-    } else if (alias.endsWith('*') !== target.endsWith('*')) {
-      report(place, 'either both alias and target must end in /*, or neither')
-    } else if (parametersOf(alias).toSorted().join() !== parametersOf(target).toSorted().join()) {
-      report(place, 'alias and target must have the same :name segments')
+    } else if (variablesOf(alias).toSorted().join() !== variablesOf(target).toSorted().join()) {
+      report(place, 'alias and target must have the same :name segments, and both /* or neither')
     }
   }
 }

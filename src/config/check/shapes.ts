@@ -6,11 +6,10 @@ import type { Path } from '../schema/node.ts'
 type Shapes = RoutesConfig['shapes']
 
 export function checkShapes({ routes }: CheckedConfig, report: Report): void {
-  const { shapes } = routes
-  checkBodies(routes, report)
+  const { shapes, paging } = routes
   for (const [name, steps] of Object.entries(shapes)) {
     const ofShape = report.at('shapes', name)
-    steps.forEach((step, index) => checkStep(step, routes, ofShape.at(index)))
+    steps.forEach((step, index) => checkStep(step, paging !== undefined, ofShape.at(index)))
     const cycles: Array<readonly string[]> = []
     flatten([{ use: name }], shapes, [], names => cycles.push(names))
     const cycle = cycles.find(names => names.at(-1) === name)
@@ -19,16 +18,14 @@ export function checkShapes({ routes }: CheckedConfig, report: Report): void {
   }
 }
 
-function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeStep[]]> {
-  if (step.each !== undefined) return [[['each'], step.each]]
-  if (step.at !== undefined) return [[['at', 'operations'], step.at.operations]]
-  return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
+function inner({ each, at, paging }: ShapeStep): readonly [Path, readonly ShapeStep[]] {
+  if (each !== undefined) return [['each'], each]
+  if (at !== undefined) return [['at', 'operations'], at.operations]
+  return [['paging', 'each'], paging?.each ?? []]
 }
 
-const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
-
-function checkStep(step: ShapeStep, routes: RoutesConfig, report: Report): void {
-  if (step.echo !== undefined && routes.paging === undefined) {
+function checkStep(step: ShapeStep, hasPaging: boolean, report: Report): void {
+  if (step.echo !== undefined && !hasPaging) {
     report(['echo'], 'needs `paging` at the top of routes.yaml')
   }
   if (step.nest?.countHeader !== undefined && step.nest.count === undefined) {
@@ -47,52 +44,39 @@ function checkStep(step: ShapeStep, routes: RoutesConfig, report: Report): void 
     const message = `"${dotted}" is the name of one member: for a member of an object, use \`at\``
     if (dotted !== undefined) report.warn([key], message)
   }
-  for (const [where, steps] of inner(step)) {
-    steps.forEach((each, index) => {
-      const ofInner = report.at(...where, index)
-      checkStep(each, routes, ofInner)
-      checkInner(each, routes.shapes, ofInner)
-    })
-  }
+  const [where, within] = inner(step)
+  within.forEach((each, index) => checkStep(each, hasPaging, report.at(...where, index)))
 }
 
-function checkInner(step: ShapeStep, shapes: Shapes, report: Report): void {
-  const misplaced = outermostOf(step)
-  if (misplaced !== undefined) {
-    report([], `\`${misplaced}\` is for the whole response: it cannot stand within an operation`)
-  }
-  if (step.use === undefined) return
-  const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
-  if (brought === undefined) return
-  const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
-  report(['use'], message)
-}
+const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
 
-function outermostOf(step: ShapeStep): string | undefined {
+export function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
-/** `open` and `status` come first, `wrap` and `paging` last, also where `use` brings them. */
+function misplacedIn(step: ShapeStep): string | undefined {
+  const [, within] = inner(step)
+  return within.map(each => outermostOf(each) ?? misplacedIn(each)).find(Boolean)
+}
+
+/** Also where `use` brings them. */
 function checkOrder(steps: readonly ShapeStep[], shapes: Shapes, report: Report): void {
   const all = steps.flatMap((step, index) =>
-    flatten([step], shapes).map(each => ({ operation: outermostOf(each), index }))
+    flatten([step], shapes).map(each => ({ step: each, index }))
   )
-  all.forEach(({ operation, index }, position) => {
+  all.forEach(({ step, index }, position) => {
+    const operation = outermostOf(step)
     if ((operation === 'open' || operation === 'status') && position > 0) {
       report([index], `\`${operation}\` has to be the first operation`)
     }
     if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1) {
       report([index], `\`${operation}\` has to be the last operation`)
     }
+    const misplaced = misplacedIn(step)
+    if (misplaced === undefined) return
+    report(
+      [index],
+      `\`${misplaced}\` is for the whole response: it cannot stand within an operation`
+    )
   })
-}
-
-function checkBodies({ routes, shapes }: RoutesConfig, report: Report): void {
-  for (const [name, { body }] of Object.entries(routes)) {
-    const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], shapes)
-    const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
-    if (step === undefined) continue
-    const place = ['routes', name, 'body', 'shape']
-    report(place, `must not use \`${step}\`, which is about responses`)
-  }
 }

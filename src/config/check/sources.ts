@@ -8,36 +8,28 @@ export const checkSources: Rule = (config, report) => {
   checkIdentities(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     const ofSource = report.at('login', 'sources', name)
-    checkSecret(source, ofSource)
     if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
-    if (source.kind === 'upstream-login') {
-      const { sessionEnded } = config.routes.upstreams[source.upstream] ?? {}
-      checkTokens(source, sessionEnded !== undefined, ofSource)
-    }
+    if (source.kind !== 'upstream-login') continue
+    const { sessionEnded } = config.routes.upstreams[source.upstream] ?? {}
+    checkTokens(source, sessionEnded !== undefined, ofSource)
+    checkUnused(name, source, config, ofSource)
+    checkShown(source, config, report)
   }
-  checkUnused(config, report)
-  checkShown(config, report)
 }
 
-/** `init` writes the word where it does not know the secret. */
-function checkSecret(source: SourceConfig, { warn }: Report): void {
-  const message = 'is still TODO: nobody can sign in here'
-  if (source.kind === 'oidc' && source.clientSecret === 'TODO') {
-    warn(['clientSecret'], message)
-  }
-  if (source.kind === 'ldap' && source.bind.password === 'TODO') {
-    warn(['bind', 'password'], message)
-  }
-}
+/** `init` writes it where it does not know the secret. */
+const unknown = 'TODO'
+const stillUnknown = 'is still TODO: nobody can sign in here'
 
 const isTransferable = (id: string) =>
   `"${id}" may change, or go to another person, who would then be taken for this one`
 
 const mutable = /^(?:uid|cn|sn|mail|displayname|samaccountname|userprincipalname)$/i
 
-function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): void {
+function checkDirectory({ urls, startTls, user, bind }: LdapConfig, report: Report): void {
+  if (bind.password === unknown) report.warn(['bind', 'password'], stillUnknown)
   const where = ['user', 'id']
   const id = user.id.toLowerCase()
   if (mutable.test(id) || id === user.username.toLowerCase()) report(where, isTransferable(user.id))
@@ -46,8 +38,7 @@ function checkDirectory({ urls, startTls, user }: LdapConfig, report: Report): v
   }
   const plain = urls.find(url => url.startsWith('ldap:') && !isLoopback(new URL(url).hostname))
   if (startTls || plain === undefined) return
-  const message = `passwords cross the network in clear, to ${plain}: use ldaps:// or StartTLS`
-  report.warn(['startTls'], message)
+  report.warn(['startTls'], `passwords cross the network in clear, to ${plain}: use ldaps://`)
 }
 
 /** Claims that change, or may go to another person (OpenID Connect Core 1.0 §5.7). */
@@ -55,7 +46,8 @@ const mutableClaims =
   /(?:^|\.)(?:email|preferred_username|user_?name|upn|unique_name|name|nickname|phone_number)$/i
 
 function checkOidc(source: OidcConfig, report: Report): void {
-  const { issuer, user, audience, clientId } = source
+  const { issuer, user, audience, clientId, clientSecret } = source
+  if (clientSecret === unknown) report.warn(['clientSecret'], stillUnknown)
   if (audience === clientId) {
     report(['audience'], 'is that of ID tokens, which are no access tokens')
   }
@@ -83,9 +75,7 @@ function checkTokens(source: UpstreamLogin, tellsEnd: boolean, report: Report): 
     report(['refresh'], 'needs `token`, the token to renew')
   }
   if (refresh === undefined && expires !== undefined) {
-    const message =
-      'ends no session: it says when to renew a token, and there is no `refresh`. ' +
-      'Set `sessionEnded` of the upstream, or `session.absolute` below it'
+    const message = 'ends no session without `refresh`: set `sessionEnded` or `session.absolute`'
     report.warn(['expires'], message)
   }
   const { roleMap: _, from, ...members } = user
@@ -96,8 +86,7 @@ function checkTokens(source: UpstreamLogin, tellsEnd: boolean, report: Report): 
       secret => typeof secret === 'string' && `${secret}.`.startsWith(`${path}.`)
     )
     if (!isWithin && !namesToken.test(path)) continue
-    const message = `"${path}" is or holds a token, which the browser and all upstreams would see`
-    report(['user', key], message)
+    report(['user', key], `"${path}" is or holds a token, which all upstreams would see`)
   }
 }
 
@@ -110,8 +99,8 @@ function checkIdentities({ gateway, routes }: CheckedConfig, report: Report): vo
   )
   if (receiver === undefined) return
   const message =
-    `two credential sources may give two people the same id, and upstreams.${receiver[0]} gets ` +
-    'only the id; set `source: x-user-source` or `prefix: true`'
+    `two sources may give two people one id, and upstreams.${receiver[0]} gets only the id: ` +
+    'set `source: x-user-source` or `prefix: true`'
   report(['identity'], message)
 }
 
@@ -130,34 +119,30 @@ export function gives(source: SourceConfig | undefined, what: Sent): boolean {
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
 
-function checkUnused({ gateway, routes }: CheckedConfig, { warn }: Report): void {
+function checkUnused(
+  name: string,
+  source: UpstreamLogin,
+  { routes }: CheckedConfig,
+  { warn }: Report
+): void {
   const credentials = Object.values(routes.upstreams).map(each => credentialOf(each.credential))
-  for (const [name, source] of Object.entries(gateway.login.sources)) {
-    // An OpenID provider always gives a token.
-    if (source.kind !== 'upstream-login') continue
-    for (const what of ['token', 'cookie'] as const) {
-      // Without `from`, the only source with such a credential is meant.
-      const isSent = credentials.some(
-        each => sentBy(each).includes(what) && (each.from ?? name) === name
-      )
-      if (isSent || !gives(source, what)) continue
-      const message = `no upstream has a \`credential\` that sends the ${what} of this source`
-      warn(['login', 'sources', name, what === 'cookie' ? 'cookies' : what], message)
-    }
+  for (const what of ['token', 'cookie'] as const) {
+    // Without `from`, the only source with such a credential is meant.
+    const isSent = credentials.some(
+      each => sentBy(each).includes(what) && (each.from ?? name) === name
+    )
+    if (isSent || !gives(source, what)) continue
+    const message = `no upstream has a \`credential\` that sends the ${what} of this source`
+    warn([what === 'cookie' ? 'cookies' : what], message)
   }
 }
 
 /** The gateway keeps the back-end's session itself. */
-function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void {
+function checkShown(source: UpstreamLogin, { routes }: CheckedConfig, { warn }: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
-    for (const source of Object.values(gateway.login.sources)) {
-      if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
-      const shown = source.cookies.find(each => setCookies.includes(each))
-      if (shown === undefined) continue
-      const message =
-        `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
-        'session. Remove it, or set `sealed: true`'
-      warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)
-    }
+    const shown = source.cookies.find(each => setCookies.includes(each))
+    if (shown === undefined || source.upstream !== upstream) continue
+    const message = `"${shown}" would show the browser the back-end’s session: set \`sealed: true\``
+    warn(['routes', name, 'setCookies', setCookies.indexOf(shown)], message)
   }
 }

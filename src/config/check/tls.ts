@@ -1,53 +1,35 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
+import { splitPublicHost } from '../schema/host-port.ts'
 import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
-import type { GatewayConfig } from '../schema/gateway.ts'
-import { privateKeyIn } from '../schema/pem.ts'
+import { reasonOf } from '../schema/faults.ts'
 
-export function checkTls({ gateway, routes }: CheckedConfig, report: Report): void {
+export function checkTls({ gateway }: CheckedConfig, report: Report): void {
   for (const name of ['server', 'ops'] as const) {
     const { tls, hosts } = gateway[name]
+    if (tls === undefined) continue
     const ofPair = report.at(name, 'tls')
-    const certificate = tls && checkPair(tls, ofPair)
-    if (certificate) checkValidity(certificate, hosts, ofPair)
+    checkPair(tls, ofPair)
+    checkValidity(new X509Certificate(tls.certificate), hosts, ofPair)
   }
-  checkRedirect(gateway, report)
-  for (const [name, upstream] of Object.entries(routes.upstreams)) {
-    const { certificate, key } = upstream.tls ?? {}
-    const ofUpstream = report.at('upstreams', name, 'tls')
-    if (upstream.tls !== undefined && upstream.url?.some(url => url.startsWith('http:'))) {
-      ofUpstream([], 'has no effect: the address begins with http://, not https://')
-    }
-    if (certificate !== undefined && key !== undefined) {
-      checkPair({ certificate, key }, ofUpstream)
-    } else if (certificate !== key) {
-      const missing = key === undefined ? 'key' : 'certificate'
-      ofUpstream([], `the key "${missing}" is missing: a certificate needs its private key`)
-    }
+  if (gateway.server.tls?.redirect !== undefined && gateway.server.hosts.length === 0) {
+    const message = 'needs `server.hosts`: clients could be led to another site'
+    report(['server', 'tls', 'redirect'], message)
   }
 }
 
-function checkPair(pair: ServerTls, report: Report): X509Certificate {
-  const certificate = new X509Certificate(pair.certificate)
-  const key = privateKeyIn(pair.key)
-  if (key === undefined) {
-    report(['key'], 'is not a private key: expected PEM without a password')
-    return certificate
-  }
-  if (!certificate.checkPrivateKey(key)) {
-    const message = 'does not fit the certificate: it is the key of another one'
-    report(['key'], message, ['certificate'])
-    return certificate
-  }
+export function checkPair({ certificate, key }: ServerTls, report: Report): void {
+  let reason = 'it is the key of another one'
   try {
-    createSecureContext({ cert: pair.certificate, key: pair.key })
+    createSecureContext({ cert: certificate, key })
+    // OpenSSL compares no keys of different kinds.
+    if (new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) return
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-    report(['certificate'], `cannot be used with its key (${reason})`)
+    reason = reasonOf(error)
   }
-  return certificate
+  const message = `does not fit the certificate: expected its private key, PEM without a password (${reason})`
+  report(['key'], message, ['certificate'])
 }
 
 /** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
@@ -69,15 +51,4 @@ function checkValidity(
       warn(`does not name "${host}" of \`hosts\`: browsers refuse it there`)
     }
   }
-}
-
-function checkRedirect({ server, ops }: GatewayConfig, report: Report): void {
-  const redirect = server.tls?.redirect
-  if (redirect === undefined) return
-  const fault = report.at('server', 'tls', 'redirect')
-  if (splitHostPort(redirect).port !== 0 && [server.listen, ops.listen].includes(redirect)) {
-    fault([], 'is the address of another listener: it needs a port of its own')
-  }
-  if (server.hosts.length > 0) return
-  fault([], 'needs `server.hosts`: clients could be led to another site')
 }

@@ -2,16 +2,18 @@ import { userNames } from '../schema/answer.ts'
 import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { privateKeyIn } from '../schema/pem.ts'
-import { credentialOf } from '../schema/routes.ts'
+import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
 import type { CredentialConfig, CsrfConfig, JwtConfig } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
+import { checkPair } from './tls.ts'
 
 export const checkUpstreams: Rule = (config, report) => {
   const { paging } = config.routes
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const ofUpstream = report.at('upstreams', name)
     checkAddresses(upstream.url ?? [], ofUpstream.at('url'))
+    checkTlsOf(upstream, ofUpstream.at('tls'))
     checkCredential(config, upstream.credential, ofUpstream.at('credential'))
     // Each half of paging is checked by itself: the other one may come from a preset.
     const { page, offset } = upstream.paging ?? {}
@@ -29,19 +31,26 @@ function checkAddresses(addresses: readonly string[], report: Report): void {
   const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return report([], 'is missing: name the back-end’s address')
   const { protocol, pathname } = first
-  const seen = new Set([first.origin])
   for (const [index, other] of others.entries()) {
-    if (other.protocol !== protocol || other.pathname !== pathname) {
-      const message = `must begin with ${protocol}// and have the path "${pathname}", as the first`
-      report([index + 1], message)
-    }
-    if (seen.has(other.origin)) report([index + 1], `${other.origin} stands there twice`)
-    seen.add(other.origin)
+    if (other.protocol === protocol && other.pathname === pathname) continue
+    const message = `must begin with ${protocol}// and have the path "${pathname}", as the first`
+    report([index + 1], message)
   }
 }
 
+function checkTlsOf(upstream: UpstreamConfig, report: Report): void {
+  const { tls } = upstream
+  if (tls === undefined) return
+  if (upstream.url?.some(each => each.startsWith('http:'))) {
+    report([], 'has no effect: the address begins with http://, not https://')
+  }
+  const { certificate, key } = tls
+  if (certificate !== undefined && key !== undefined) checkPair({ certificate, key }, report)
+  else if (certificate !== key) report([], '`certificate` and `key` need each other')
+}
+
 function checkCredential(
-  { gateway, routes }: CheckedConfig,
+  { gateway }: CheckedConfig,
   written: CredentialConfig,
   report: Report
 ): void {
@@ -60,25 +69,18 @@ function checkCredential(
     checkTemplate(exchange.body, userNames, report.at('exchange', 'body'))
   }
   if (jwt !== undefined) checkJwt(jwt, report.at('jwt'))
-  if (jwt?.keys !== undefined && routes.endpoints.jwks === undefined) {
-    report.warn(
-      ['jwt', 'keys'],
-      'no `endpoints.jwks` shows the public keys, which the back-end needs'
-    )
-  }
   const isApart = from !== undefined || (jwt !== undefined && gateway.identity.prefix)
   if (credential.hasOwnToken && !isApart && Object.keys(sources).length > 1) {
-    const message =
-      'two credential sources may give two people the same name or id, and this upstream takes ' +
-      'them for one: name the source of its users, such as `from: SOURCE`'
+    const message = 'two sources may give two people one id: name that of its users, by `from`'
     report.warn([], message)
   }
   if (what === undefined) return
   if (csrf !== undefined && as !== 'cookies') {
     report(['csrf'], 'goes beside cookies alone: it needs `as: cookies`')
-  } else if (csrf !== undefined) {
-    const sent = Object.entries(sources).filter(([each]) => giving.includes(each))
-    checkCsrf(csrf, sent, message => report(['csrf'], message))
+  }
+  for (const name of giving) {
+    const lack = lackOf(sources[name], csrf)
+    if (lack !== undefined) report(['csrf'], `the source "${name}" has no ${lack}`)
   }
   if (from !== undefined) {
     if (!Object.hasOwn(sources, from) || giving.includes(from)) return
@@ -90,19 +92,11 @@ function checkCredential(
   }
 }
 
-function checkCsrf(
-  { cookie }: CsrfConfig,
-  sources: ReadonlyArray<readonly [string, SourceConfig]>,
-  report: (message: string) => void
-): void {
-  for (const [name, source] of sources) {
-    if (source.kind !== 'upstream-login') continue
-    if (cookie === undefined && source.token === undefined) {
-      report(`the source "${name}" has no \`token\``)
-    } else if (cookie !== undefined && !source.cookies.includes(cookie)) {
-      report(`"${cookie}" is not among \`cookies\` of the source "${name}"`)
-    }
-  }
+function lackOf(source: SourceConfig | undefined, csrf: CsrfConfig | undefined) {
+  if (source?.kind !== 'upstream-login' || csrf === undefined) return undefined
+  const { cookie } = csrf
+  if (cookie === undefined) return gives(source, 'token') ? undefined : '`token`'
+  return source.cookies.includes(cookie) ? undefined : `"${cookie}" among its \`cookies\``
 }
 
 function checkJwt({ secret, keys = [], claims }: JwtConfig, report: Report): void {

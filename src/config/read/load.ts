@@ -1,8 +1,8 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
-import { checkSchema } from '../check/parts.ts'
-import { gatewayChanges } from '../diff.ts'
+import { checkSchema } from '../check/routes.ts'
+import { configHash, gatewayChanges } from '../diff.ts'
 import {
   type Config,
   configSchema,
@@ -68,6 +68,7 @@ export function* loadSteps(
     ...config,
     contracts,
     modules,
+    hash: configHash({ ...config, contracts, modules }),
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
     restartNeeded,

@@ -49,6 +49,8 @@ export interface Config {
   readonly users: Readonly<Record<string, UsersConfig>>
   readonly named: readonly Named[]
   readonly contracts: Readonly<Record<string, JsonSchema>>
+  /** It changes with what takes effect at once, and reveals nothing of secrets. */
+  readonly hash: string
   /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
   /** YAML files but presets, and own code, by absolute path. No secret is in them. */
@@ -74,7 +76,7 @@ export interface Report {
 
 export type CheckedConfig = Omit<
   Config,
-  'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings'
+  'contracts' | 'modules' | 'hash' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings'
 >
 
 export type Rule = (config: CheckedConfig, report: Report) => void

@@ -52,7 +52,7 @@ const errors = s.byErrorCode(
   }
 )
 
-const customEnvelope = s.optional('The envelope of `dialect: custom`.', {
+const customEnvelope = s.section('The envelope of `dialect: custom`.', {
   members,
   successMessage: s.anyText('The message of a success.', { default: 'OK' }),
   alsoSuccess: s.list('Other codes of success; no error carries one.', responseCode('A code.')),
@@ -99,7 +99,7 @@ export const envelope = s.section('The format of responses.', {
   tokenQuery: s.list('Query parameters and members of the sign-in body with it.', plainName)
 })
 
-export type CustomEnvelope = NonNullable<Static<typeof customEnvelope>>
+export type CustomEnvelope = Static<typeof customEnvelope>
 type ErrorEntry = CustomEnvelope['errors'][string]
 
 /** The entry for an error code: its own, that of the longest prefix, or that of `*`. */

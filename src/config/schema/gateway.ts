@@ -59,9 +59,9 @@ const session = s.section('Sessions: a random id in the browser’s cookie, the 
   }),
   cookie: s.section('The session cookie: always HttpOnly, with Path=/ and without Domain.', {
     name: s.text('Its name. With `secure` it gets the prefix `__Host-`.', {
-      pattern: '^[A-Za-z0-9_-]{1,40}$',
+      pattern: '^(?!console_(?:known|ops)$)[A-Za-z0-9_-]{1,40}$',
       default: 'console_sid',
-      expected: 'letters, digits, _ and -'
+      expected: 'letters, digits, _ and -, but not console_known or console_ops'
     }),
     secure: s.flag('Send it over https only. `false` is for loopback only.', { default: true }),
     sameSite: s.choice('`none`: for a console on another site; the cookie is `Partitioned`.', [
@@ -162,7 +162,6 @@ export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): 
   return Object.keys(sources).filter(name => sources[name]?.kind === 'users-file')
 }
 
-export function usesRedis({ redis: settings }: GatewayConfig): boolean {
-  const { url = '', sentinels = [], cluster = [] } = settings ?? {}
-  return url !== '' || sentinels.length > 0 || cluster.length > 0
-}
+/** The keys that name servers of Redis: one at most, and none without Redis. */
+export const redisKeys = ({ redis: settings }: GatewayConfig) =>
+  (['url', 'sentinels', 'cluster'] as const).filter(key => (settings?.[key] ?? '').length > 0)

@@ -8,7 +8,6 @@ export type NamedThing =
   | 'source'
   | 'route in the ledger'
   | 'route or endpoint'
-  | 'route or login'
   | 'error code'
   | 'users file'
   | 'module'

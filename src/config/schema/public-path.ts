@@ -18,8 +18,9 @@ function rankOf(segment: string): number {
 
 export const hasParameters = (path: string): boolean => path.includes('/:')
 
-export const parametersOf = (path: string): string[] =>
-  path.split('/').flatMap(segment => (segment.startsWith(':') ? [segment.slice(1)] : []))
+/** As they are written: `:name` and `*`. */
+export const variablesOf = (path: string): string[] =>
+  path.split('/').filter(segment => /^[:*]/.test(segment))
 
 /** Whether a path takes a target. @param target path of a request, without query */
 export function takes(path: string, target: string): boolean {
@@ -32,6 +33,10 @@ export function takes(path: string, target: string): boolean {
 export function contains(outer: string, inner: string): boolean {
   return isWithin(inner.split('/'), outer.split('/'), segment => segment !== '*')
 }
+
+/** The nearest of the paths that take all of a path. */
+export const nearestOf = (paths: readonly string[], path: string): string | undefined =>
+  paths.filter(outer => contains(outer, path)).toSorted(nearerFirst)[0]
 
 function isWithin(
   inner: readonly string[],

@@ -3,9 +3,9 @@ import t from 'tap'
 import {
   contains,
   overlapOf,
-  parametersOf,
   pathsAround,
-  takes
+  takes,
+  variablesOf
 } from '../../../src/config/schema/public-path.ts'
 import { seed } from '../../support/seed.ts'
 
@@ -32,7 +32,7 @@ t.test('a :name takes one segment that is not empty, a * what is left', async t 
   t.ok(takes('/users/:id/*', '/users/7/x/y'))
   t.ok(takes('/users/:id/*', '/users/7/'))
   t.notOk(takes('/users/:id/*', '/users/7'))
-  t.same(parametersOf('/a/:one/b/:two/*'), ['one', 'two'])
+  t.same(variablesOf('/a/:one/b/:two/*'), [':one', ':two', '*'])
 })
 
 t.test('a target that two paths take is one of their overlap, and no other is', async t => {
