@@ -85,10 +85,10 @@ export async function askAndShow<Answer, V>(
   const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
   const { painted = '', table, text, note, isRefusal, ...shown } = await show(answer, invocation)
   const stream = isRefusal === true ? io.stderr : io.stdout
-  const tables = table === undefined ? '' : tableText(table, stream)
+  const rows = table === undefined ? '' : tableText(table, stream)
   const lines = text === undefined ? '' : printableLines(`${text}\n`)
   if (json) io.stdout.write(jsonText(shown.json ?? answer))
-  else stream.write(painted + tables + lines)
+  else stream.write(painted + rows + lines)
   if (note !== undefined) io.stderr.write(`${note}\n`)
   return shown.code ?? (isRefusal === true ? 3 : 0)
 }

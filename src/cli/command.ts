@@ -34,15 +34,10 @@ export interface Invocation<V = Values> {
 
 export type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
 
-export interface Table {
-  readonly lines: ReadonlyArray<readonly string[]>
-  /** The text in place of a table without rows. */
-  readonly none: string
-}
-
-export function tableOf<Row>(rows: readonly Row[], columns: Columns<Row>, none = ''): Table {
+/** @param none the text in place of a table without rows */
+export function tableOf<Row>(rows: readonly Row[], columns: Columns<Row>, none = ''): Shown {
   const cells = rows.map(row => Object.values(columns).map(cell => cell(row)))
-  return { lines: [Object.keys(columns), ...cells], none }
+  return rows.length === 0 ? { text: none } : { table: [Object.keys(columns), ...cells] }
 }
 
 export type Asked = readonly [
@@ -55,7 +50,7 @@ export interface Shown {
   readonly json?: object
   /** Text that is escaped already, and may have colours. */
   readonly painted?: string
-  readonly table?: Table
+  readonly table?: ReadonlyArray<readonly string[]>
   readonly text?: string
   readonly note?: string
   /** Nothing was done: it is said on standard error, and the exit code is 3. */

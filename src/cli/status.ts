@@ -61,7 +61,7 @@ export function replicasOf({ replicas, info }: ReplicasStatus): Shown {
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
   if (info !== undefined) lines.push(info)
   const isWell = replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent)
-  return { table: tableOf(replicas, columns), text: lines.join('\n'), code: isWell ? 0 : 3 }
+  return { ...tableOf(replicas, columns), text: lines.join('\n'), code: isWell ? 0 : 3 }
 }
 
 export function reloadOf(answer: ReloadAnswer): Shown {

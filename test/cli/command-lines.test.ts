@@ -88,7 +88,7 @@ t.test('case R13: columns stand under each other where characters are wide', asy
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  const text = tableText({ lines, none: '' }, new PassThrough())
+  const text = tableText(lines, new PassThrough())
   t.equal(text, 'USER    ID\n张三丰  1\nalice   2\n')
 })
 

@@ -50,7 +50,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
     .asks<Rows<LimitRow>>(
       () => ['/limits'],
       ({ limits: rows }) => ({
-        table: tableOf(rows, useColumns, 'no limit is configured'),
+        ...tableOf(rows, useColumns, 'no limit is configured'),
         code: rows.some(({ mode, over }) => mode === 'enforce' && over.length > 0) ? 3 : 0
       })
     )
@@ -61,7 +61,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
       ({ limits: rows }, { rest: [caller] }) => {
         const none = `no limit has counts of ${caller} now; for locks of sign-in see lockouts list`
         const isOver = rows.some(({ exceeded, mode }) => exceeded && mode === 'enforce')
-        return { table: tableOf(rows, countColumns, none), code: isOver ? 3 : 0 }
+        return { ...tableOf(rows, countColumns, none), code: isOver ? 3 : 0 }
       }
     )
   limits
@@ -87,7 +87,7 @@ export function addLockouts(program: CliCommand): void {
   subcommand('list', 'the locks').asks<LockoutsAnswer, LockoutsOf>(
     ({ values }) => ['/lockouts', { query: values }],
     ({ lockouts: rows, total }) => ({
-      table: tableOf(rows, lockoutColumns, 'nobody is locked out'),
+      ...tableOf(rows, lockoutColumns, 'nobody is locked out'),
       ...(total > rows.length && { text: `and ${total - rows.length} more` })
     })
   )

@@ -91,7 +91,7 @@ function candidatesIn(
 ): Shown | undefined {
   return (
     candidates && {
-      table: tableOf(candidates, candidateColumns),
+      ...tableOf(candidates, candidateColumns),
       text: `"${user}" may be any of these users; choose one with --by or --source.`,
       isRefusal: true
     }
@@ -108,5 +108,5 @@ function shown({ sessions, isWhole = true, users }: SessionsAnswer): Shown {
     'AGENT': ({ agent }) => agent.slice(0, maxAgent)
   }
   const more = `and more: ${users ?? 0} users are signed in; name one to see all of theirs`
-  return { table: tableOf(sessions, columns, 'no sessions'), ...(!isWhole && { text: more }) }
+  return { ...tableOf(sessions, columns, 'no sessions'), ...(!isWhole && { text: more }) }
 }

@@ -80,7 +80,7 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
     .subcommand('blocked', 'list blocked users')
     .asks<{ readonly blocked: readonly BlockJson[] }>(
       () => ['/users/blocked'],
-      ({ blocked }) => ({ table: tableOf(blocked, blockColumns, 'nobody is blocked') })
+      ({ blocked }) => tableOf(blocked, blockColumns, 'nobody is blocked')
     )
 }
 
@@ -113,7 +113,7 @@ revoked one ends within a second. Exit codes: 3 if there is no such key (revoke)
     .subcommand('list', 'the keys, with roles, last use and end')
     .asks<{ readonly keys: readonly KeyJson[] }>(
       () => ['/keys'],
-      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') })
+      ({ keys: rows }) => tableOf(rows, keyColumns, 'no keys')
     )
   keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
     ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
