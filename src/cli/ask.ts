@@ -16,16 +16,13 @@ import { printableLines } from '../observability/unprintable.ts'
 import { findGateways, socketFolders } from '../ops/socket.ts'
 import {
   type Asked,
-  type Asking,
   CommandError,
   type Connection,
   defaultFolder,
   fitting,
-  type Invocation,
   type Io,
   UsageError
 } from './command.ts'
-import { jsonText, tableText } from './output.ts'
 
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
@@ -76,22 +73,6 @@ export function remoteGateway(url: string, { env }: Io): Connection {
 }
 
 const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
-
-export async function askAndShow<Answer, V>(
-  { ask: askedBy, show }: Asking<Answer, V>,
-  invocation: Invocation<V>
-): Promise<number> {
-  const { gateway, json, io } = invocation
-  const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
-  const { painted = '', table, text, note, isRefusal, ...shown } = await show(answer, invocation)
-  const stream = isRefusal === true ? io.stderr : io.stdout
-  const rows = table === undefined ? '' : tableText(table, stream)
-  const lines = text === undefined ? '' : printableLines(`${text}\n`)
-  if (json) io.stdout.write(jsonText(shown.json ?? answer))
-  else stream.write(painted + rows + lines)
-  if (note !== undefined) io.stderr.write(`${note}\n`)
-  return shown.code ?? (isRefusal === true ? 3 : 0)
-}
 
 /** @throws CommandError; UsageError for words that the gateway does not take */
 export async function ask<Answer>(

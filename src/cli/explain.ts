@@ -13,7 +13,6 @@ import type { Call } from '../proxy/receiver.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { CommandError, type Invocation, type Io, UsageError, headersOf } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
-import { jsonText } from './output.ts'
 
 interface Values {
   readonly as?: string
@@ -25,8 +24,8 @@ interface Values {
   readonly live?: boolean
 }
 
-export async function explain(invocation: Invocation<Values>): Promise<number> {
-  const { values, json, io } = invocation
+export async function explain(invocation: Invocation<Values>) {
+  const { values, io } = invocation
   const config = loadConfig(invocation.configs, io.env)
   const sent = headersOf(values.header ?? [])
   const request = requestOf(config, invocation, sent)
@@ -53,10 +52,9 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`
     const isAnswered = answer !== undefined || values.live === true
     const answered = { ...result, isAnswered, user }
-    const explanation = await explanationOf(config, { method, target, from, as }, answered)
-    const text = json ? jsonText(explanation) : formatExplanation(config, explanation, io.stdout)
-    io.stdout.write(text)
-    return explanation.verdict.passes ? 0 : 3
+    const json = await explanationOf(config, { method, target, from, as }, answered)
+    const painted = formatExplanation(config, json, io.stdout)
+    return { json, painted, code: json.verdict.passes ? 0 : 3 }
   } finally {
     await app.close()
   }

@@ -1,13 +1,8 @@
 import { styleText } from 'node:util'
 import columnsOf from 'fast-string-width'
 import type { Step } from '../observability/request-story.ts'
-import { escapeInJson, printable } from '../observability/unprintable.ts'
+import { printable } from '../observability/unprintable.ts'
 import type { Output, Shown } from './command.ts'
-
-/** JSON for programs, and for terminals that would obey what clients put into names and paths. */
-export function jsonText(value: unknown): string {
-  return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
-}
 
 export function paint(style: Parameters<typeof styleText>[0], text: string, stream: Output) {
   return styleText(style, text, { stream })

@@ -13,7 +13,7 @@ import { codeOf, shapeOf } from './init/detect.ts'
 import { filled, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
 
-export async function routes(invocation: Invocation): Promise<void> {
+export async function routes(invocation: Invocation) {
   const { configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
@@ -28,7 +28,7 @@ export async function routes(invocation: Invocation): Promise<void> {
   const seen = shapeOf(reply, source?.message)
   const shapes = {}
   const added = { [route.name]: routeOf({ ...route, upstream, seen }, shapes, config.gateway) }
-  io.stdout.write(`# ${seen.found}\n${stringify({ routes: added, shapes: filled(shapes) })}`)
+  return { painted: `# ${seen.found}\n${stringify({ routes: added, shapes: filled(shapes) })}` }
 }
 
 /** Whether it has the member by which a sign-in is a success, with another value. */

@@ -4,21 +4,21 @@ import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 
-export async function generateSecret({ rest: [file], io }: Invocation): Promise<void> {
+export async function generateSecret({ rest: [file] }: Invocation) {
   const secret = `${randomBytes(32).toString('base64url')}\n`
-  if (file === undefined) return void io.stdout.write(secret)
+  if (file === undefined) return { painted: secret }
   try {
     writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
-    io.stderr.write(`wrote ${file}\n`)
+    return { note: `wrote ${file}` }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return void io.stderr.write(`${file} exists and was not changed\n`)
+    if (code === 'EEXIST') return { note: `${file} exists and was not changed` }
     // The next call would take an empty file for a secret.
     rmSync(file, { force: true })
     throw new CommandError(message)
   }
 }
 
-export async function hash({ io }: Invocation): Promise<void> {
-  io.stdout.write(`${await hashPassword(await readNewPassword(io))}\n`)
+export async function hash({ io }: Invocation) {
+  return { text: await hashPassword(await readNewPassword(io)) }
 }

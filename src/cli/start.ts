@@ -22,11 +22,11 @@ interface Options {
 
 const endMs = 3000
 
-export async function start({ configs, values }: Invocation<Options>): Promise<number> {
+export async function start({ configs, values }: Invocation<Options>) {
   if (values.lastGood === true && values.state === undefined) {
     throw new UsageError('--last-good goes with --state.')
   }
-  return (await serve(configs, values)) === undefined ? 1 : 0
+  return { code: (await serve(configs, values)) === undefined ? 1 : 0 }
 }
 
 export async function serve(

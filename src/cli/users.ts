@@ -24,7 +24,7 @@ interface Values {
   readonly role?: readonly string[]
 }
 
-export async function addUser(invocation: Invocation<Values>): Promise<void> {
+export async function addUser(invocation: Invocation<Values>) {
   const { values, io } = invocation
   const { id, name: displayName, role: roles } = values
   const change = open(invocation)
@@ -38,10 +38,10 @@ export async function addUser(invocation: Invocation<Values>): Promise<void> {
   setMember(change.document, ['users'], name, { password, id, name: displayName, roles })
   write(invocation, change)
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
-  io.stdout.write(`${file}: added ${name} (${list})\n`)
+  return { text: `${file}: added ${name} (${list})` }
 }
 
-export async function setPassword(invocation: Invocation<Values>): Promise<void> {
+export async function setPassword(invocation: Invocation<Values>) {
   const { values, io } = invocation
   const change = open(invocation)
   const { name, file, names } = change
@@ -51,7 +51,7 @@ export async function setPassword(invocation: Invocation<Values>): Promise<void>
   const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
   setMember(change.document, ['users', name], 'password', password)
   write(invocation, change)
-  io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
+  return { text: `${file}: set the password of ${name}; running sessions of ${name} end` }
 }
 
 function open(invocation: Invocation<Values>) {

@@ -1,6 +1,6 @@
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../../ops/state-schemas.ts'
-import type { CliCommand } from '../cli-command.ts'
+import type { CliCommand } from '../command.ts'
 import { addLimits, addLockouts } from './limits.ts'
 import { addMaintenance } from './maintenance.ts'
 import { addSessions } from './sessions.ts'

@@ -1,8 +1,7 @@
 import type { Use } from '../../limits/highest-use.ts'
 import type { CallerLimit, LimitRow } from '../../ops/limits.ts'
 import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../../ops/lockouts.ts'
-import type { CliCommand } from '../cli-command.ts'
-import { type Columns, tableOf } from '../command.ts'
+import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
 interface Rows<Row> {
   readonly limits: readonly Row[]

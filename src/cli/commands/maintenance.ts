@@ -1,6 +1,5 @@
 import type { ShownMaintenance } from '../../ops/maintenance.ts'
-import type { CliCommand } from '../cli-command.ts'
-import type { Shown } from '../command.ts'
+import type { CliCommand, Shown } from '../command.ts'
 
 interface Values {
   readonly from?: string

@@ -1,6 +1,6 @@
 import type { ClosedAnswer, NamedUser, SessionsAnswer, ShownSession } from '../../ops/users.ts'
-import type { CliCommand } from '../cli-command.ts'
 import {
+  type CliCommand,
   type Columns,
   CommandError,
   type Invocation,

@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import type { CliCommand } from '../cli-command.ts'
+import type { CliCommand } from '../command.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)

@@ -1,7 +1,6 @@
 import type { CreatedKey, KeyJson } from '../../ops/keys.ts'
 import type { BlockJson } from '../../ops/users.ts'
-import type { CliCommand } from '../cli-command.ts'
-import { type Columns, tableOf } from '../command.ts'
+import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
 const nobodyThere =
   'Nobody with this name is signed in. It is the name that `sessions list` shows, not the typed one.'

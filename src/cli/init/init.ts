@@ -23,7 +23,7 @@ export const otherSources: Readonly<Record<string, Fill>> = {
   ldap: askDirectory
 }
 
-export async function init(invocation: Invocation): Promise<void> {
+export async function init(invocation: Invocation) {
   const { io, rest, config } = invocation
   const place = rest[0] ?? config
   const folder = resolve(place)
@@ -42,10 +42,8 @@ export async function init(invocation: Invocation): Promise<void> {
   if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
   writeFiles(folder, files)
   addSchemas(folder)
-  io.stdout.write(
-    `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
-      'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
-  )
+  const then = 'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).'
+  return { text: `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n${then}` }
 }
 
 const untold =
