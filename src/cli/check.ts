@@ -14,15 +14,12 @@ interface Values {
   readonly code?: boolean
 }
 
-const notLoaded = 'not loaded, and no expectation tried (--no-code)'
-const loaded = 'loaded; a loop without an end in it would stop the gateway'
-
 const counted = ({ length }: readonly unknown[], word: string) =>
   `${length} ${word}${length > 1 ? 's' : ''}`
 
 export async function check(invocation: Invocation<Values>) {
   const { config: folder, values, io } = invocation
-  const { found, modules = [], live } = await resultOf(invocation)
+  const { found, live } = await resultOf(invocation)
   const of = (wanted: Fault['severity']) =>
     found.flatMap(({ severity, ...fault }) => (severity === wanted ? [fault] : []))
   const [faults, warnings] = [of('fault'), of('warning')]
@@ -30,11 +27,9 @@ export async function check(invocation: Invocation<Values>) {
   const stream = isRefusal ? io.stderr : io.stdout
   const summary = isRefusal ? counted(faults, 'fault') : 'no faults'
   const more = warnings.length > 0 && !isRefusal ? `, ${counted(warnings, 'warning')}` : ''
-  const code = values.code === false ? notLoaded : loaded
   const lines = [
     ...found.map(each => coloured(each, stream)),
     `${folder}: ${summary}${more}`,
-    ...(modules.length > 0 ? [`own code: ${modules.join(', ')}: ${code}`] : []),
     ...(live ?? []).map(reachedText)
   ]
   const isDown = live?.some(({ fault }) => fault !== undefined) === true
@@ -53,7 +48,6 @@ async function resultOf({ configs, values, io }: Invocation<Values>) {
     if (values.code !== false) await assertUsable(config)
     return {
       found: config.warnings,
-      modules: Object.keys(config.modules),
       live: values.live === true ? await reachAll(config, values.user) : undefined
     }
   } catch (error) {
