@@ -165,10 +165,6 @@ export class CliCommand extends Command {
     return this.addHelpText('after', ['\nExamples:', ...lines].join('\n  '))
   }
 
-  passwordEnv(): this {
-    return this.option('--password-env <variable>', 'the environment variable with the password')
-  }
-
   json(): this {
     return this.option('--json', 'print for programs')
   }

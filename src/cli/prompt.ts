@@ -11,10 +11,9 @@ interface Question {
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
-export async function readNewPassword(io: Io, variable?: string): Promise<string> {
-  const isTyped = variable === undefined && io.stdin.isTTY
-  const password = await readPassword('Password: ', io, variable)
-  if (isTyped && (await askHidden('Again: ', io)) !== password) {
+export async function readNewPassword(io: Io): Promise<string> {
+  const password = await readPassword('Password: ', io)
+  if (io.stdin.isTTY === true && (await askHidden('Again: ', io)) !== password) {
     throw new CommandError('The passwords do not match.')
   }
   if (password.length < advisedLength) {
@@ -23,20 +22,14 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
   return password
 }
 
-async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
-  const password = variable === undefined ? await typedPassword(question, io) : io.env[variable]
-  if (password === undefined) {
-    throw new CommandError(`The environment variable ${variable} is not set.`)
-  }
+async function readPassword(question: string, io: Io): Promise<string> {
+  const { stdin } = io
+  const text = stdin.isTTY === true ? await askHidden(question, io) : await readAll(stdin)
+  const password = text.replace(/\r?\n$/, '')
   if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
   }
   return password
-}
-
-async function typedPassword(question: string, io: Io): Promise<string> {
-  if (io.stdin.isTTY === true) return await askHidden(question, io)
-  return (await readAll(io.stdin)).replace(/\r?\n$/, '')
 }
 
 async function askLine(question: Question, io: Io): Promise<string> {
@@ -128,7 +121,6 @@ export class Answers {
   }
 
   async password(): Promise<string> {
-    const variable = this.#isAgain ? undefined : this.text('password-env')
-    return await readPassword('Its password: ', this.io, variable)
+    return await readPassword('Its password: ', this.io)
   }
 }

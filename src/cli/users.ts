@@ -18,7 +18,6 @@ const asTexts = { schema: 'failsafe', prettyErrors: false } as const
 
 interface Values {
   readonly file?: string
-  readonly passwordEnv?: string
   readonly id?: string
   readonly name?: string
   readonly role?: readonly string[]
@@ -34,7 +33,7 @@ export async function addUser(invocation: Invocation<Values>) {
       `${file} has the user "${name}" already. For another password: users set-password ${name}`
     )
   }
-  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
+  const password = await hashPassword(await readNewPassword(io))
   setMember(change.document, ['users'], name, { password, id, name: displayName, roles })
   write(invocation, change)
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
@@ -42,13 +41,13 @@ export async function addUser(invocation: Invocation<Values>) {
 }
 
 export async function setPassword(invocation: Invocation<Values>) {
-  const { values, io } = invocation
+  const { io } = invocation
   const change = open(invocation)
   const { name, file, names } = change
   if (!names.includes(name)) {
     throw new CommandError(`${file} has no user "${name}".${nearest(name, names)}`)
   }
-  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
+  const password = await hashPassword(await readNewPassword(io))
   setMember(change.document, ['users', name], 'password', password)
   write(invocation, change)
   return { text: `${file}: set the password of ${name}; running sessions of ${name} end` }

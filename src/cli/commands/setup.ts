@@ -63,7 +63,6 @@ function addInit(program: CliCommand): void {
     )
     .option('--login-format <format>', 'json (default) or form')
     .option('--user <name>', 'an account of the back-end, or the first user of the users file')
-    .passwordEnv()
     .option('--token-header <header>', 'the header that takes the token, such as x-api-token')
     .option('--user-path <path>', 'the GET call that tells who the user is')
     .option('--logout-path <call>', 'the back-end’s sign-out: PATH (POST), or "DELETE PATH"')
@@ -79,8 +78,8 @@ lists work. Besides sign-in and sign-out it only sends GET, 40 requests at most.
 the folder (default: config), which starts in any case; TODO lines say what is left to do.`)
     .examples(
       'console-gateway init',
-      `console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
-  --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`
+      `pass show shop/dora | console-gateway init shop --backend-url https://shop.internal \\
+  --login-path /auth/login --user dora --route /orders --route /notices --yes`
     )
     .runs(async () => (await import('../init/init.ts')).init)
   const routes = program
@@ -90,7 +89,6 @@ the folder (default: config), which starts in any case; TODO lines say what is l
     .subcommand('add <method> <path>', 'make the call GET PATH, and print its route and its shape')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
-    .passwordEnv()
     .details(`
 Signs in at the back-end as the config says, makes the one call, and signs out. The path
 is that at the back-end; PUBLIC=PATH names that of the console, too. What it prints is for

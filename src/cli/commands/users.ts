@@ -41,7 +41,6 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
     users
       .subcommand(words, description)
       .option('--file <file>', 'the users file, if there are several')
-      .passwordEnv()
   ofFile('add <user>', 'add a user to the users file')
     .repeatable('--role <role>', 'a role of the user')
     .option('--id <id>', 'the id that back-ends get (default: the name)')

@@ -158,7 +158,7 @@ function summaryOf({ source, upstream, routes, notes }: Draft): string {
 
 async function askUser(draft: Draft, answers: Answers): Promise<void> {
   const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
-  const password = await readNewPassword(answers.io, answers.text('password-env'))
+  const password = await readNewPassword(answers.io)
   draft.secrets.push(password)
   draft.users = { [name]: { password: await hashPassword(password), roles: ['admin'] } }
   draft.other = { name: 'users-file', source: { kind: 'users-file' } }
