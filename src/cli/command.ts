@@ -126,8 +126,7 @@ type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<Shown | void
 type IsAsked = (words: readonly string[]) => boolean
 
 const surplusWord =
-  'One word too many. A config folder follows --config. A password comes from a prompt or from ' +
-  'standard input: here all on this machine would see it.'
+  'One word too many. A config folder follows --config; a password is asked for, or read.'
 
 export class CliCommand extends Command {
   readonly #run: Run
@@ -150,11 +149,8 @@ export class CliCommand extends Command {
   }
 
   repeatable(flags: string, description: string): this {
-    return this.option(
-      flags,
-      `${description}; may be repeated`,
-      (value: string, former: readonly string[] | undefined) => [...(former ?? []), value]
-    )
+    const all = (value: string, former: readonly string[] = []) => [...former, value]
+    return this.option(flags, `${description}; may be repeated`, all)
   }
 
   details(text: string): this {
@@ -180,10 +176,7 @@ export class CliCommand extends Command {
   /** It is run for each gateway on this machine, or the one of `--url`. */
   asksGateways(isAsked: IsAsked = () => true): this {
     this.#isAsked = isAsked
-    return this.json().option(
-      '--url <url>',
-      'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
-    )
+    return this.json().option('--url <url>', 'ask this address, with CONSOLE_GATEWAY_TOKEN')
   }
 
   /** Its subcommands ask one of several gateways on this machine: what these share changes once. */

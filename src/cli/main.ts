@@ -7,6 +7,8 @@ import { addDailyCommands } from './commands/daily.ts'
 import { addExpertCommands } from './commands/expert.ts'
 import { addSetupCommands } from './commands/setup.ts'
 
+const version = `console-gateway ${packageJson.version} (Node ${process.version})`
+
 const exitCodes = `
 Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
 3 done, with findings.`
@@ -18,15 +20,8 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
   const program = new CliCommand(run, 'console-gateway')
     .description('The gateway between an administration console and its back-ends.')
     .usage('COMMAND [OPTIONS]')
-    .repeatable(
-      '-c, --config <dir>',
-      'the config folder (default: config), of which a later one wins'
-    )
-    .version(
-      `console-gateway ${packageJson.version} (Node ${process.version})`,
-      '--version',
-      'the version of the gateway and of Node'
-    )
+    .repeatable('-c, --config <dir>', 'the config folder (default: config); a later one wins')
+    .version(version, '--version', 'the version of the gateway and of Node')
     .addHelpText('afterAll', exitCodes)
     .exitOverride()
     .showHelpAfterError()

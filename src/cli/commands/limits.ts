@@ -74,9 +74,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
 export function addLockouts(program: CliCommand): void {
   const lockouts = program
     .subcommand('lockouts', 'list and lift locks of sign-in after too many failures')
-    .details(
-      'An address that tried many accounts is locked by itself: name both if both are locked.'
-    )
+    .details('An address that tried many accounts is locked by itself: name both if both are.')
     .examples('console-gateway lockouts lift --account alice --address 203.0.113.7')
   const subcommand = (name: string, description: string) =>
     lockouts

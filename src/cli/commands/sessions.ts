@@ -29,14 +29,10 @@ const userColumns: Columns<ShownSession> = {
 
 export function addSessions(program: CliCommand): void {
   const sessions = program
-    .subcommand(
-      'sessions',
-      'list sessions, of a user or of all; close one, a user’s, or everyone’s'
-    )
+    .subcommand('sessions', 'list sessions; close one, those of a user, or everyone’s')
     .asksOne()
     .details(`
-A user is a user name or an id. If several users match, nothing is done and they are
-listed. Who was signed out may sign in again: see users block.
+A user is a name or an id. Who was signed out may sign in again: see users block.
 Exit codes: 3 if several users match, or nobody for \`close\`.`)
     .examples('console-gateway sessions close alice --source users-file')
   const subcommand = (words: string, description: string) =>

@@ -15,10 +15,7 @@ export function addSetupCommands(program: CliCommand): void {
     .subcommand('show <preset>', 'print the file of a preset')
     .runs(async () => (await import('../presets.ts')).showPreset)
   program
-    .subcommand(
-      'hash-password',
-      'read a password (prompt or standard input), print its argon2 hash'
-    )
+    .subcommand('hash-password', 'ask for a password (or read it), print its argon2 hash')
     .examples('pass show console/alice | console-gateway hash-password')
     .runs(async () => (await import('../secrets.ts')).hash)
   program
@@ -47,19 +44,13 @@ function addInit(program: CliCommand): void {
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
     .option('--backend <preset>', 'its preset; unknown: init looks for itself (default)')
-    .option(
-      '--sign-in <where>',
-      'who vouches for users: backend (default), file (users.yaml), oidc or ldap'
-    )
+    .option('--sign-in <where>', 'who vouches for users: backend (default), file, oidc or ldap')
     .option('--issuer <url>', 'of the OpenID provider')
     .option('--client-id <id>', 'of the client that is registered there')
     .option('--ldap-url <url>', 'of the directory')
     .option('--ldap-base <dn>', 'of its users, such as ou=people,dc=example,dc=com')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
-    .option(
-      '--login-fields <names>',
-      'of its body: username,password (default), user.email in an object, NAME=VALUE'
-    )
+    .option('--login-fields <names>', 'username,password (default), user.email, NAME=VALUE')
     .option('--login-format <format>', 'json (default) or form')
     .option('--user <name>', 'an account of the back-end, or the first user of the users file')
     .option('--token-header <header>', 'the header that takes the token, such as x-api-token')
@@ -71,10 +62,9 @@ function addInit(program: CliCommand): void {
     .option('--allow-plain-http', 'send the password over http to another machine')
     .option('-y, --yes', 'write without asking')
     .details(`
-Asks what it needs to know; each question has an option, for scripts. It signs in at the
-back-end once, with the account that you name, and finds out how sign-in, token, user and
-lists work. Besides sign-in and sign-out it only sends GET, 40 requests at most. It writes
-the folder (default: config), which starts in any case; TODO lines say what is left to do.`)
+Each question has an option, for scripts. It signs in at the back-end once, and finds out
+how sign-in, token, user and lists work; else it only sends GET, 40 requests at most. The
+folder (default: config) starts in any case; TODO lines say what is left to do.`)
     .examples(
       'console-gateway init',
       `pass show shop/dora | console-gateway init shop --backend-url https://shop.internal \\

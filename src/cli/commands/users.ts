@@ -22,16 +22,14 @@ const keyColumns: Columns<KeyJson> = {
 }
 
 export function addUsers(program: CliCommand): void {
-  const wrongWords =
-    'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
     .asksOne()
-    .action((_values, command) => command.error(wrongWords))
+    .action((_values, command) => command.error('Name a subcommand and a user: add alice.'))
     .details(`
-The password is asked for without echo, or read from standard input. A new one ends the
-user's sessions. block ends those of a user (name or id) of any source, and refuses
-sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.`)
+The password is asked for, or read from standard input; a new one ends the user's sessions.
+block ends those of a user (name or id) of any source, and refuses sign-ins for a time, or
+until unblock. Exit codes: 3 if there is no such block.`)
     .examples(
       'console-gateway users add alice --role admin -c /etc/console-gateway',
       'pass show console/alice | console-gateway users set-password alice',
