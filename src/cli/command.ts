@@ -66,7 +66,7 @@ export function jsonText(value: unknown): string {
 }
 
 /** @returns the exit code */
-export async function print(shown: Shown, json: boolean, io: Io): Promise<number> {
+async function print(shown: Shown, json: boolean | undefined, io: Io): Promise<number> {
   const { painted = '', table, text, note, isRefusal = false } = shown
   const stream = isRefusal ? io.stderr : io.stdout
   // Tables need a package, which the other commands do not load.
@@ -110,6 +110,8 @@ export function fitting(schema: object): (text: string) => string | undefined {
   const { pattern = '', expected } = schema as { readonly pattern?: string; expected?: string }
   return text => (new RegExp(pattern).test(text) ? undefined : expected)
 }
+
+type Globals = { config?: readonly string[]; json?: boolean; url?: string }
 
 interface Run {
   readonly io: Io
@@ -169,7 +171,7 @@ export class CliCommand extends Command {
   runs<V>(load: Load<V>): this {
     return this.action(async () => {
       this.#refuseSurplusWords()
-      this.#run.exitCode = await this.#runEach(load)
+      this.#run.exitCode = await this.#guarded(async () => await this.#runEach(load))
     })
   }
 
@@ -198,31 +200,24 @@ export class CliCommand extends Command {
   async #runEach<V>(load: Load<V>): Promise<number> {
     const {
       config: configs = [defaultFolder],
-      json = false,
+      json,
       url,
       ...values
-    } = this.optsWithGlobals<{
-      readonly config?: readonly string[]
-      readonly json?: boolean
-      readonly url?: string
-    }>()
+    } = this.optsWithGlobals<Globals>()
     const { io } = this.#run
     const config = configs.at(-1) ?? defaultFolder
-    return await this.#guarded(async () => {
-      const gateways = await this.#gateways(configs, url)
-      const run = await load()
-      let code = 0
-      for (const gateway of gateways) {
-        // Not among the output, which may be for programs.
-        if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
-        const rest = this.args
-        const invocation = { config, configs, gateway, values: values as V, rest, io }
-        // A command that fails at one gateway is still sent to the others.
-        const done = async () => await print((await run(invocation)) ?? {}, json, io)
-        code = Math.max(code, await this.#guarded(done))
-      }
-      return code
-    })
+    const gateways = await this.#gateways(configs, url)
+    const run = await load()
+    let code = 0
+    for (const gateway of gateways) {
+      // Not among the output, which may be for programs.
+      if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
+      const invocation = { config, configs, gateway, values: values as V, rest: this.args, io }
+      // A command that fails at one gateway is still sent to the others.
+      const done = async () => await print((await run(invocation)) ?? {}, json, io)
+      code = Math.max(code, await this.#guarded(done))
+    }
+    return code
   }
 
   async #gateways(configs: readonly string[], url: string | undefined) {
