@@ -8,7 +8,7 @@ import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { reasonOf } from '../config/schema/faults.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
-import { url as urlKey } from '../config/schema/primitives.ts'
+import { amountOf, url as urlKey } from '../config/schema/primitives.ts'
 import { tryJson } from '../json/body.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -72,11 +72,14 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
+/** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
+const authorities = () => [...getCACertificates('default'), ...getCACertificates('system')]
+
 const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
 
 /** @throws CommandError; UsageError for words that the gateway does not take */
 export async function ask<Answer>(
-  gateway: Connection | undefined,
+  gateway: Connection,
   ...[place, { query = {}, body } = {}]: Asked
 ): Promise<Answer> {
   const asked = Object.entries(query).filter(([, value]) => value !== undefined)
@@ -97,9 +100,7 @@ export async function ask<Answer>(
   return members as Answer
 }
 
-export async function send(gateway: Connection | undefined, path: string, body?: object) {
-  if (gateway === undefined) throw new Error('this command asks no gateway')
-  const { base, token, socketPath } = gateway
+export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
   const options: RequestOptions = {
@@ -133,7 +134,15 @@ export async function send(gateway: Connection | undefined, path: string, body?:
   }
 }
 
-/** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
-function authorities(): string[] {
-  return [...getCACertificates('default'), ...getCACertificates('system')]
+export function forMs(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined
+  const ms = amountOf('x-duration', written)
+  if (Number.isFinite(ms)) return ms
+  throw new UsageError(`"${written}" is no duration such as 30m, 2h or 7d.`)
+}
+
+/** A time as it is written; of a duration, the time that is so far from now. */
+export function timeOf(written: string | undefined): string | undefined {
+  const ms = amountOf('x-duration', String(written))
+  return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : written
 }

@@ -28,7 +28,7 @@ export type Values = Readonly<Record<string, unknown>>
 export interface Invocation<V = Values> {
   readonly config: string
   readonly configs: readonly string[]
-  readonly gateway: Connection | undefined
+  readonly gateway: Connection
   readonly values: V
   readonly rest: readonly string[]
   readonly io: Io
@@ -211,7 +211,7 @@ export class CliCommand extends Command {
     let code = 0
     for (const gateway of gateways) {
       // Not among the output, which may be for programs.
-      if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
+      if (gateways.length > 1) io.stderr.write(`process ${gateway.id}:\n`)
       const invocation = { config, configs, gateway, values: values as V, rest: this.args, io }
       // A command that fails at one gateway is still sent to the others.
       const done = async () => await print((await run(invocation)) ?? {}, json, io)
@@ -220,10 +220,10 @@ export class CliCommand extends Command {
     return code
   }
 
-  async #gateways(configs: readonly string[], url: string | undefined) {
+  async #gateways(configs: readonly string[], url: string | undefined): Promise<Connection[]> {
     if (!this.#isAsked(this.args)) {
       if (url !== undefined) this.error('No gateway is asked: leave out --url.')
-      return [undefined]
+      return [{ base: '' }]
     }
     const { localGateways, remoteGateway } = await import('./ask.ts')
     if (url !== undefined) return [remoteGateway(url, this.#run.io)]

@@ -80,8 +80,8 @@ function addState(program: CliCommand): void {
       () => ['/link', { body: {} }],
       ({ url: local }, { gateway }) => {
         // From afar, the gateway's own address is not the one by which it is reached.
-        const isHere = gateway?.socketPath !== undefined
-        const url = isHere ? local : gateway?.base + new URL(local).pathname
+        const isHere = gateway.socketPath !== undefined
+        const url = isHere ? local : gateway.base + new URL(local).pathname
         const note = 'It opens the operators’ page once, within two minutes.'
         return { json: { url }, text: url, note }
       }

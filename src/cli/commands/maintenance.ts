@@ -36,7 +36,7 @@ routes and methods again take the new end and message.`)
     .repeatable('--allow-role <role>', 'users with this role go on')
     .asks<ShownMaintenance, Values>(async ({ values }) => {
       const { from, until, message, route: routes, method: methods, allowRole: allowRoles } = values
-      const { timeOf } = await import('../durations.ts')
+      const { timeOf } = await import('../ask.ts')
       const times = { from: timeOf(from), until: timeOf(until) }
       return [path, { body: { ...times, message, routes, methods, allowRoles } }]
     }, shown)

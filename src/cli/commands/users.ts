@@ -53,7 +53,7 @@ until unblock. Exit codes: 3 if there is no such block.`)
     .option('--for <duration>', 'such as 30m, 2h or 7d')
     .asks<BlockJson & { readonly closed: number }, Block>(
       async ({ rest: [name], values: { source, for: written } }) => {
-        const { forMs } = await import('../durations.ts')
+        const { forMs } = await import('../ask.ts')
         return ['/users/block', { body: { name, source, forMs: forMs(written) } }]
       },
       ({ name, until, closed }) => {
@@ -97,7 +97,7 @@ revoked one ends within a second. Exit codes: 3 if there is no such key (revoke)
     .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')
     .asks<CreatedKey, { readonly role?: readonly string[]; readonly for?: string }>(
       async ({ rest: [name], values: { role: roles, for: written } }) => {
-        const { forMs } = await import('../durations.ts')
+        const { forMs } = await import('../ask.ts')
         return ['/keys/create', { body: { name, roles, forMs: forMs(written) } }]
       },
       ({ key, expiresAt }) => ({
