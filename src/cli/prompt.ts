@@ -5,8 +5,7 @@ import { CommandError, type Invocation, type Io, UsageError } from './command.ts
 const maxLength = 1024
 const advisedLength = 8
 
-interface Question {
-  readonly message: string
+interface Limits {
   readonly initial?: string | undefined
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
@@ -32,8 +31,7 @@ async function readPassword(question: string, io: Io): Promise<string> {
   return password
 }
 
-async function askLine(question: Question, io: Io): Promise<string> {
-  const { message, initial = '', check } = question
+async function askLine(message: string, { initial = '', check }: Limits, io: Io) {
   const { text } = await import('@clack/prompts')
   const answer = text({
     ...streams(io),
@@ -91,15 +89,15 @@ export class Answers {
     this.#isAgain = true
   }
 
-  async ask(option: string, question: Question): Promise<string> {
+  async ask(option: string, message: string, limits: Limits = {}): Promise<string> {
     const former = this.text(option)
     const isAsked = this.isInteractive && (former === undefined || this.#isAgain)
-    const initial = former ?? question.initial
-    const answer = isAsked ? await askLine({ ...question, initial }, this.io) : initial
+    const initial = former ?? limits.initial
+    const answer = isAsked ? await askLine(message, { ...limits, initial }, this.io) : initial
     if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
-    const problem = question.check?.(answer)
+    const problem = limits.check?.(answer)
     if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
     this.values[memberOf(option)] = answer
     return answer
@@ -108,8 +106,7 @@ export class Answers {
   async word<T extends string>(option: string, message: string, words: readonly T[]): Promise<T> {
     const list = words.join(', ')
     const isWord = (text: string) => (words as readonly string[]).includes(text)
-    const answer = await this.ask(option, {
-      message: `${message} (${list})`,
+    const answer = await this.ask(option, `${message} (${list})`, {
       initial: words[0],
       check: text => (isWord(text) ? undefined : `one of ${list}`)
     })
@@ -117,7 +114,7 @@ export class Answers {
   }
 
   async account(): Promise<string> {
-    return await this.ask('user', { message: 'An account of the back-end: user name' })
+    return await this.ask('user', 'An account of the back-end: user name')
   }
 
   async password(): Promise<string> {

@@ -15,8 +15,6 @@ export interface DraftRoute {
   seen?: ReturnType<typeof shapeOf>
 }
 
-type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
-
 /** What the operator told, and what was found out, as parts of the config. */
 export interface Draft {
   url: string
@@ -30,16 +28,19 @@ export interface Draft {
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  readonly notes: Note[]
+  /** Comments for sections of the files, which are printed, too. */
+  readonly notes: Readonly<Record<'login' | 'upstreams' | 'routes', string[]>>
   /** Texts that may stand in no file. */
   readonly secrets: string[]
 }
 
-const comments: readonly Note[] = [
-  ['redis', 'Without Redis, sessions are kept in memory: for one process.'],
-  ['session', '`secrets`: of the file .env, unless the environment has another.'],
-  ['session', '`cookie`: for http on this machine. In production remove this.']
-]
+const comments = {
+  redis: ['Without Redis, sessions are kept in memory: for one process.'],
+  session: [
+    '`secrets`: of the file .env, unless the environment has another.',
+    '`cookie`: for http on this machine. In production remove this.'
+  ]
+}
 
 const limits = {
   'signed-in': { by: 'user', max: 600, window: '1m' },
@@ -51,7 +52,7 @@ export type Files = Readonly<Record<string, string>>
 export function filesOf(draft: Draft): Files {
   const { users, other } = draft
   const todo = other?.secret === undefined ? '' : `${other.secret}=TODO\n`
-  const notes = [...comments, ...draft.notes]
+  const notes = { ...comments, ...draft.notes }
   return {
     'gateway.yaml': fileText(gatewayOf(draft), notes),
     'routes.yaml': fileText(routesOf(draft), notes),
@@ -119,11 +120,11 @@ export function routeOf(
   return { ...route, shape }
 }
 
-function fileText(sections: object, notes: readonly Note[] = []): string {
-  const document = new Document<YAMLMap<Scalar>>(sections as never)
+function fileText(sections: object, notes: Readonly<Record<string, string[]>> = {}): string {
+  const document = new Document<YAMLMap<Scalar<string>>>(sections as never)
   for (const { key } of document.contents?.items ?? []) {
-    const own = notes.filter(([section]) => section === key.value)
-    key.commentBefore = own.map(([, text]) => ` ${text}`).join('\n')
+    const own = notes[key.value] ?? []
+    key.commentBefore = own.map(text => ` ${text}`).join('\n')
     key.spaceBefore = true
   }
   visit(document, {

@@ -63,7 +63,7 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     source: {},
     upstream: {},
     routes: await askRoutes(answers),
-    notes: [],
+    notes: { login: [], upstreams: [], routes: [] },
     secrets: []
   }
   const families = ['unknown', ...presetsOfKind('backend')]
@@ -71,11 +71,11 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const words = ['backend', ...Object.keys(otherSources)]
   const where = await answers.word('sign-in', 'Who vouches for users', words)
   await otherSources[where]?.(draft, answers)
-  if (draft.other !== undefined) draft.notes.push(['upstreams', untold])
+  if (draft.other !== undefined) draft.notes.upstreams.push(untold)
   const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (family !== 'unknown') {
     draft.presets.backend = family
-    draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
+    draft.notes.routes.push('Guessed: lists. `shape: record` is for a single value.')
   } else if (draft.other === undefined) {
     checkTold(draft, answers, folder)
     await lookSignedIn(look)
@@ -113,8 +113,7 @@ async function lookSignedIn(look: Look): Promise<void> {
     answers.askAgain()
     draft.url = await askUrl(answers)
   }
-  const text = 'TODO All of this, and shapes of routes: nobody could be signed in.'
-  draft.notes.push(['login', text])
+  draft.notes.login.push('TODO All of this, and shapes of routes: nobody could be signed in.')
   draft.source['user'] = { id: 'id' }
   draft.upstream['credential'] = 'bearer'
 }
@@ -141,7 +140,7 @@ function filesThatStart(draft: Draft, folder: string, env: Environment): Files {
     throw new CommandError(faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
   }
   draft.routes.splice(draft.routes.indexOf(faulty), 1)
-  draft.notes.push(['routes', `TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`])
+  draft.notes.routes.push(`TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`)
   return filesThatStart(draft, folder, env)
 }
 
@@ -151,13 +150,15 @@ function summaryOf({ source, upstream, routes, notes }: Draft): string {
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${key}: ${stringify(value, flow).trimEnd()}`)
   const lists = routes.flatMap(({ path, seen }) => (seen ? `GET ${path}: ${seen.found}` : []))
-  const open = notes.map(([section, text]) => `${section}: ${text}`)
+  const open = Object.entries(notes).flatMap(([section, texts]) =>
+    texts.map(text => `${section}: ${text}`)
+  )
   const title = 'Guessed, or left to do (comments in the files, too):'
   return `${['Found:', ...found, ...lists].join('\n  ')}\n${[title, ...open].join('\n  ')}\n`
 }
 
 async function askUser(draft: Draft, answers: Answers): Promise<void> {
-  const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
+  const name = await answers.ask('user', 'The first user: name', { initial: 'admin' })
   const password = await readNewPassword(answers.io)
   draft.secrets.push(password)
   draft.users = { [name]: { password: await hashPassword(password), roles: ['admin'] } }
@@ -165,30 +166,29 @@ async function askUser(draft: Draft, answers: Answers): Promise<void> {
 }
 
 async function askProvider(draft: Draft, answers: Answers): Promise<void> {
-  const { issuer: ofIssuer } = oidc.properties
-  const message = 'Issuer of the OpenID provider'
-  const issuer = await answers.ask('issuer', { message, check: fitting(ofIssuer) })
-  const clientId = await answers.ask('client-id', { message: 'Id of the client there' })
+  const check = fitting(oidc.properties.issuer)
+  const issuer = await answers.ask('issuer', 'Issuer of the OpenID provider', { check })
+  const clientId = await answers.ask('client-id', 'Id of the client there')
   const source = { kind: 'oidc', issuer, clientId, clientSecret: '${OIDC_SECRET}' }
   draft.other = { name: 'sso', source, secret: 'OIDC_SECRET' }
-  draft.notes.push(
-    ['login', 'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.'],
-    ['login', 'TODO OIDC_SECRET, in .env: the secret of the client.'],
-    ['login', 'TODO `user.roles`: the claim with the roles. Without it nobody has one.']
+  draft.notes.login.push(
+    'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.',
+    'TODO OIDC_SECRET, in .env: the secret of the client.',
+    'TODO `user.roles`: the claim with the roles. Without it nobody has one.'
   )
 }
 
 async function askDirectory(draft: Draft, answers: Answers): Promise<void> {
   const { urls, base: ofBase } = ldap.properties
   const message = 'URL of the directory, such as ldaps://ldap.example.com'
-  const url = await answers.ask('ldap-url', { message, check: fitting(urls.items) })
+  const url = await answers.ask('ldap-url', message, { check: fitting(urls.items) })
   const below = 'Users are below, such as ou=people,dc=example,dc=com'
-  const base = await answers.ask('ldap-base', { message: below, check: fitting(ofBase) })
+  const base = await answers.ask('ldap-base', below, { check: fitting(ofBase) })
   const bind = { dn: `cn=console-gateway,${base}`, password: '${LDAP_PASSWORD}' }
   const source = { kind: 'ldap', urls: [url], bind, base }
   draft.other = { name: 'directory', source, secret: 'LDAP_PASSWORD' }
-  draft.notes.push(
-    ['login', 'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.'],
-    ['login', 'TODO `groups`: those that give roles. Without them nobody has one.']
+  draft.notes.login.push(
+    'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.',
+    'TODO `groups`: those that give roles. Without them nobody has one.'
   )
 }

@@ -31,8 +31,7 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   draft.upstream['credential'] = access.as
   if (credentialOf(access.as).as !== 'cookies') draft.source['cookies'] = undefined
   if (proven === undefined) {
-    const text = 'TODO `credential`: no call showed how the token is taken (--token-header).'
-    draft.notes.push(['upstreams', text])
+    draft.notes.upstreams.push('TODO `credential`: no call showed it (--token-header).')
   }
   return access
 }
@@ -97,7 +96,7 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
   draft.source['user'] = user ?? { id: 'id' }
   const nobody = 'TODO Who the user is: nothing told it (--user-path). Before, nobody can sign in.'
   const noRoles = 'TODO `roles`: the data of the user have none.'
-  if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
+  if (user?.roles === undefined) draft.notes.login.push(user ? noRoles : nobody)
 }
 
 async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
@@ -127,12 +126,11 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
     const reply = isAsked ? await client.get(route.path, access) : noReply('not asked')
     if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply, message)
     else {
-      const text = `TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`
-      draft.notes.push(['routes', text])
+      draft.notes.routes.push(`TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`)
     }
   }
   const text = 'Guessed: page and size pass as the console sends them (else: `paging`).'
-  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push(['routes', text])
+  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.routes.push(text)
 }
 
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
@@ -145,8 +143,7 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const test = reply && endedTest(reply, refusal, like)
   draft.upstream['sessionEnded'] = test
   if (test === undefined) {
-    const text = 'TODO `sessionEnded`: how the back-end refuses a token that has ended.'
-    draft.notes.push(['upstreams', text])
+    draft.notes.upstreams.push('TODO `sessionEnded`: how an ended token is refused.')
   }
   const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
   const message = answers.text('error-path') ?? messageOf(failed?.body)
@@ -177,8 +174,7 @@ async function signOut({ client, answers, draft, session }: SignedInLook, access
     if (isEnded) return
     if (![404, 405].includes(status)) break
   }
-  const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
-  draft.notes.push(['login', text])
+  draft.notes.login.push('TODO `logout`: no call ended the back-end’s session (--logout-path).')
 }
 
 /** `/auth/login` → `/auth/logout`, `/users/sign_in` → `/users/sign_out`, `/sessions` → `DELETE` */

@@ -61,11 +61,10 @@ export async function signIn({ client, answers, draft }: Look) {
   const message = messageOf(refusal.body)
   Object.assign(draft.source, { before: before?.path, outcomes, message }, source)
   if (tests.refused === undefined) {
-    draft.notes.push(['login', 'TODO `outcomes`: how a wrong password is refused was not seen.'])
+    draft.notes.login.push('TODO `outcomes`: how a wrong password is refused was not seen.')
   }
   if (source.refreshToken !== undefined) {
-    const text = 'TODO `expires`, `refresh`: how the token is renewed was not tried.'
-    draft.notes.push(['login', text])
+    draft.notes.login.push('TODO `expires`, `refresh`: how the token is renewed was not tried.')
   }
   return { path, username, refusal, reply, token, cookies, csrf, source }
 }

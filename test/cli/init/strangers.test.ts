@@ -266,7 +266,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     calls: { 'GET /slow': 'silence' },
     unknown: { json: { list: rows } },
     list,
-    notes: [/`roles`/, /`shape`: GET \/slow gave no data \(no response/, /`logout`/]
+    notes: [/`roles`/, /`logout`/, /`shape`: GET \/slow gave no data \(no response/]
   },
   'nothing that tells who the user is': {
     options: '--route /list',
