@@ -1,6 +1,6 @@
 import { credentialOf } from '../../config/schema/routes.ts'
 import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
-import { codeOf, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import { codeOf, codeTest, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
 import { callOf, logoutOf } from './questions.ts'
 import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
@@ -67,11 +67,11 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
     const isThere = named.includes(path) || ![404, 405].includes(bare.status)
-    if (isSuccess(bare, session.reply) || !isThere) continue
+    if (isSuccess(bare, session.known) || !isThere) continue
     proofs++
     for (const access of likely) {
       const reply = await client.get(path, access)
-      if (isSuccess(reply, session.reply)) return { ...access, path }
+      if (isSuccess(reply, session.known)) return { ...access, path }
       if ([0, 404, 405].includes(reply.status)) break
     }
   }
@@ -100,19 +100,18 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
 }
 
 async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
-  const { reply: like, username } = session
+  const { reply: like, known, username } = session
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
   const likely = likelyUserPaths(session.path)
   // One that showed how the token is taken, first.
-  const known = likely.filter(path => path === access.path)
-  for (const path of told === undefined ? new Set([...known, ...likely]) : [told]) {
+  const proven = likely.filter(path => path === access.path)
+  for (const path of told === undefined ? new Set([...proven, ...likely]) : [told]) {
     if (client.remaining() < reserved) return undefined
     const reply = await client.get(path, access)
-    const code = envelopeCodeOf(reply.body)
-    const success = code && { path: code.path, in: [code.value] }
-    const found = isSuccess(reply, like) && userOf(reply.body, username)
+    const success = codeTest(envelopeCodeOf(reply.body))
+    const found = isSuccess(reply, known) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
   return undefined
@@ -124,7 +123,7 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
     const reply = isAsked ? await client.get(route.path, access) : noReply('not asked')
-    if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply, message)
+    if (isSuccess(reply, session?.known)) route.seen = shapeOf(reply, message)
     else {
       draft.notes.routes.push(`TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`)
     }
@@ -135,32 +134,33 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
 
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const { client, answers, draft, session } = look
-  const { refusal, reply: like } = session
   const { path } = access
   const cookies = access.credential.cookies?.replaceAll(/=[^;]*/g, '=made-up')
   const credential = cookies === undefined ? { token: 'made-up-0123456789' } : { cookies }
   const reply = path === undefined ? undefined : await client.get(path, { ...access, credential })
-  const test = reply && endedTest(reply, refusal, like)
+  const test = reply && endedTest(reply, session)
   draft.upstream['sessionEnded'] = test
   if (test === undefined) {
     draft.notes.upstreams.push('TODO `sessionEnded`: how an ended token is refused.')
   }
-  const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
+  const failed = [reply, session.refusal].find(
+    each => each?.body !== undefined && each.status >= 400
+  )
   const message = answers.text('error-path') ?? messageOf(failed?.body)
   draft.upstream['errors'] = message && { message: [message] }
 }
 
-function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+function endedTest(reply: Reply, { refusal, known }: BackendSession): object | undefined {
   // Its query tells the page that was asked for.
   const place = reply.place?.split('?', 1)[0]
   // All redirects lead to a path that begins with /.
   if (place === '/') return undefined
   if (place !== undefined) return { status: [reply.status], location: [place] }
   if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
-  const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined
+  const code = isOk(reply) && !isSuccess(reply, known) ? codeOf(reply.body) : undefined
   // A code that a wrong password has, too, is one for all failures.
   const isForAll = typeof code?.value === 'boolean' || code?.value === codeOf(refusal.body)?.value
-  return code === undefined || isForAll ? undefined : { path: code.path, in: [code.value] }
+  return isForAll ? undefined : codeTest(code)
 }
 
 /** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
@@ -169,7 +169,7 @@ async function signOut({ client, answers, draft, session }: SignedInLook, access
   for (const call of told === undefined ? likelyLogouts(session.path) : [logoutOf(told)]) {
     const { status } = await client.ask(call, access)
     const after = access.path === undefined ? undefined : await client.get(access.path, access)
-    const isEnded = after !== undefined && !isSuccess(after, session.reply)
+    const isEnded = after !== undefined && !isSuccess(after, session.known)
     if (told !== undefined || isEnded) draft.source['logout'] = call
     if (isEnded) return
     if (![404, 405].includes(status)) break

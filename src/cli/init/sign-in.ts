@@ -8,7 +8,7 @@ import { cookiesAfter } from '../../login/login-response.ts'
 import { cookieName } from '../../session/cookie-header.ts'
 import type { Answers } from '../prompt.ts'
 import { type Access, type Client, isOk, isSuccess, type Reply } from './client.ts'
-import { codeOf, find, membersOf, messageOf } from './detect.ts'
+import { codeOf, codeTest, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
 
@@ -66,7 +66,8 @@ export async function signIn({ client, answers, draft }: Look) {
   if (source.refreshToken !== undefined) {
     draft.notes.login.push('TODO `expires`, `refresh`: how the token is renewed was not tried.')
   }
-  return { path, username, refusal, reply, token, cookies, csrf, source }
+  const known = codeTest(codeOf(reply.body))
+  return { path, username, refusal, reply, known, token, cookies, csrf, source }
 }
 
 async function post(
@@ -166,8 +167,7 @@ function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonl
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
   if (yes !== undefined && yes.path === no?.path && yes.value !== no.value) {
-    const { path } = yes
-    return { success: { path, in: [yes.value] }, refused: { path, in: [no.value] } }
+    return { success: codeTest(yes), refused: codeTest(no) }
   }
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
