@@ -112,7 +112,9 @@ export function userFrom(
   const [username = typed ?? id] = textsOf(read(user.username))
   const [name = username] = textsOf(read(user.name))
   const roleMap = new Map(Object.entries(user.roleMap))
-  const roles = textsOf(read(user.roles).flat()).map(role => roleMap.get(role) ?? role)
+  // Zitadel has them as the names of an object.
+  const told = read(user.roles).flatMap(each => (isRecord(each) ? Object.keys(each) : each))
+  const roles = textsOf(told).map(role => roleMap.get(role) ?? role)
   return { id, username, name, roles }
 }
 
@@ -180,17 +182,31 @@ function deletes(setCookie: string): boolean {
   return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
-/** A list stands for each of its items, or where a number follows, for one. */
+/**
+ * A list stands for each of its items, or where a number follows, for one; a JSON Web Token for its
+ * claims. Names may have dots themselves, as those of Auth0, ASP.NET, and clients of Keycloak.
+ */
 export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
-  let values = [content]
-  for (const name of path) {
-    const isIndex = /^\d+$/.test(name)
-    values = (isIndex ? values : values.flat()).flatMap(each => {
-      const mayHold = isRecord(each) || (isIndex && Array.isArray(each))
-      return mayHold && Object.hasOwn(each, name) ? [(each as JsonRecord)[name]] : []
-    })
+  const [name] = path
+  if (name === undefined) return [content]
+  if (Array.isArray(content) && !/^\d+$/.test(name)) {
+    return content.flatMap(each => (Array.isArray(each) ? [] : valuesAt(each, path)))
   }
-  return values
+  const holder = typeof content === 'string' ? claimsOf(content) : content
+  if (!isRecord(holder) && !Array.isArray(holder)) return []
+  for (let length = path.length; length > 0; length--) {
+    const key = path.slice(0, length).join('.')
+    if (!Object.hasOwn(holder, key)) continue
+    return valuesAt((holder as JsonRecord)[key], path.slice(length))
+  }
+  return []
+}
+
+/** Undefined for what is none. The back-end itself gave it: its signature tells no more. */
+function claimsOf(token: string): unknown {
+  const [, claims = '', signature] = token.split('.')
+  const bytes = Buffer.from(signature === undefined ? '' : claims, 'base64url')
+  return tryJson(bytes, {}, maxResponseBytes)
 }
 
 export function matchesTest(

@@ -239,4 +239,39 @@ t.test('case 17: the token may come in a header of the back-end’s sign-in', as
   t.match(await signIn(), { status: 502, json: { errorCode: 'upstream.invalid' } })
 })
 
+/** As Django REST framework with Simple JWT does, and many an example of Express, Nest and Spring. */
+t.test('a back-end gives JSON Web Tokens alone: they tell who it is, and until when', async t => {
+  const seconds = Math.floor(Date.now() / 1000)
+  const tokenUntil = (exp: number) => {
+    const claims = JSON.stringify({ user_id: 7, roles: { admin: 1 }, exp })
+    return `e30.${Buffer.from(claims).toString('base64url')}.sign`
+  }
+  const renewed = tokenUntil(seconds + 3600)
+  const backend = await testUpstream(t.after, (...exchange) => {
+    const isSignIn = exchange[2].url === '/login'
+    const access = isSignIn ? tokenUntil(seconds - 1) : renewed
+    json(200, { access, ...(isSignIn && { refresh: 'r1' }) })(...exchange)
+  })
+  const { signIn, call } = await testGateway(t.after, {
+    gateway: { identity: { id: 'x-user-id', roles: 'x-user-roles' } },
+    backend: { url: backend.url, credential: 'bearer' },
+    source: {
+      user: { id: 'access.user_id', roles: 'access.roles' },
+      token: 'access',
+      refreshToken: 'refresh',
+      expires: { path: 'access.exp', as: 'epoch-seconds' },
+      refresh: { path: '/refresh', body: { refresh: '{refreshToken}' }, token: 'access' }
+    },
+    routes: { routes: { any: { path: '/any' } } }
+  })
+  const cookie = await signIn('anna')
+  for (let count = 0; count < 2; count++) await call('/any', { cookie })
+  t.same(
+    backend.seen.map(({ url }) => url),
+    ['/login', '/refresh', '/any', '/any']
+  )
+  const identity = { 'x-user-id': '7', 'x-user-roles': 'admin' }
+  t.match(backend.seen.at(-1)?.headers, { ...identity, authorization: `Bearer ${renewed}` })
+})
+
 t.end()

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { freePort, freePorts } from '../support/ports.ts'
+import { until } from '../support/until.ts'
 import { killable } from '../support/upstream-kills.ts'
 
 const downMs = [20, 150, 50, 100, 20, 150, 75, 125]
@@ -23,20 +24,29 @@ t.test('case V3: eight restarts lose no GET, and nothing is executed twice', asy
   const over = new AbortController()
   let count = 0
   const lost: string[] = []
-  const load = async (json?: object) => {
+  const answered = Array<number>(6).fill(0)
+  const load = async (json: object | undefined, index: number) => {
     while (!over.signal.aborted) {
       const { status, text } = await gateway.call(`/api/collected?id=${count++}`, { json })
       if (json === undefined && status !== 200) lost.push(`${status} ${text}`)
+      answered[index]!++
     }
   }
-  const loads = [load(), load(), load(), load(), load({ change: true }), load({ change: true })]
+  const change = { change: true }
+  const bodies = [undefined, undefined, undefined, undefined, change, change]
+  const loads = bodies.map(load)
+  /** What was under way at a restart is answered: no request meets two of them. */
+  const settled = async () => {
+    const before = [...answered]
+    await until('all are answered', () => answered.every((each, index) => each > before[index]!))
+  }
   for (const ms of downMs) {
-    await wait(100)
+    await settled()
     await kill()
     await wait(ms)
     await start()
   }
-  await wait(100)
+  await settled()
   over.abort()
   await Promise.all(loads)
   t.same(lost, [], `of ${count} requests`)

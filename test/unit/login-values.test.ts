@@ -10,15 +10,21 @@ import { stopClock } from '../support/clock.ts'
 
 t.test('a path goes on in each item of a list, or in one where the name is its number', async t => {
   const user = { roles: [{ key: 'a' }, { key: ['b', 'c'] }, { other: 1 }, 'x', null] }
-  const content = { user, list: [[{ a: 1 }], { a: 2 }], 0: { a: 1 } }
+  const claims = { 'sub': 'al', 'http://schemas.example.org/role': ['x'] }
+  const jwt = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sign`
+  const content = { user, list: [[{ a: 1 }], { a: 2 }], 0: { a: 1 }, jwt, text: 'a.b.c' }
   const found: Record<string, unknown[]> = {
     'user.roles.key': ['a', ['b', 'c']],
     'user.roles.1.key': [['b', 'c']],
     'user.roles.9.key': [],
     'user.roles': [user.roles],
-    // A list in a list is no item, and a number may be a member's name.
+    // A list in a list is no item, a number may be a member's name, and a name have dots.
     'list.a': [2],
-    '0.a': [1]
+    '0.a': [1],
+    'jwt': [jwt],
+    'jwt.sub': ['al'],
+    'jwt.http://schemas.example.org/role': [['x']],
+    'text.a': []
   }
   for (const [path, values] of Object.entries(found)) {
     t.same(valuesAt(content, path.split('.')), values, path)

@@ -8,7 +8,7 @@ export const bodyFormat = s.choice('The format of the body.', ['json', 'form'])
 const sendCredential = s.flag('Whether the session’s credential is sent too.', { default: true })
 
 export const expires = s.optional('When the token expires.', {
-  path: s.dotted('The member that tells it.'),
+  path: s.dotted('The member that tells it, such as `access_token.exp`.'),
   as: s.choice('Its unit: from now, or from 1970 (`epoch-…`). Negative or empty: never.', [
     'seconds',
     'milliseconds',
@@ -25,7 +25,7 @@ const userCall = s.optional('A second call, of which the other paths of `user` a
   success: answerTest('How to recognise that it told the user.', { default: { status: [200] } })
 })
 
-const user = s.closed('Who signed in.', {
+const user = s.closed('Who signed in. A path may go on in a JSON Web Token: `token.sub`.', {
   from: userCall,
   id: s.dotted('The user’s id.'),
   username: s.may.dotted('The user name. Default: the name that the user typed.'),

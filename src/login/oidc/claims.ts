@@ -1,6 +1,5 @@
 import type { OidcConfig } from '../../config/schema/login.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { isRecord } from '../../json/values.ts'
 import { invalid } from '../../proxy/response.ts'
 import type { Identity } from '../../session/types.ts'
 import { isWritable, userFrom, valuesAt } from '../login-response.ts'
@@ -12,7 +11,7 @@ const notAllowed = 'Your account may not use this console. Please ask your admin
 /** @throws GatewayError `login.blocked` by `require`; `upstream.invalid` without id or groups */
 export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 'require'>): Identity {
   const { user, require } = config
-  const at = (path = '') => valuesAt(claims, namesIn(claims, path)).flat()
+  const at = (path = '') => valuesAt(claims, path.split('.')).flat()
   for (const path of [user.roles, ...Object.keys(require)]) {
     if (path !== undefined && isElsewhere(claims, path)) {
       throw invalid(
@@ -36,22 +35,9 @@ export function identityOf(claims: Claims, config: Pick<OidcConfig, 'user' | 're
   return { ...told, profile }
 }
 
-/**
- * Names may have dots themselves: Auth0 wants addresses, such as `https://example.com/roles`, and
- * Keycloak has the ids of clients, as in `resource_access.console.example.com.roles`.
- */
-function namesIn(holder: unknown, path: string): string[] {
-  const names = isRecord(holder) ? Object.keys(holder) : []
-  const fitting = names.filter(name => `${path}.`.startsWith(`${name}.`))
-  const [longest] = fitting.toSorted((a, b) => b.length - a.length)
-  if (longest === undefined || !isRecord(holder)) return path.split('.')
-  if (longest === path) return [path]
-  return [longest, ...namesIn(holder[longest], path.slice(longest.length + 1))]
-}
-
 /** Larger ids may have lost digits when they were parsed, and be those of several users. */
 function isExact(value: unknown): boolean {
-  return typeof value === 'string' || Number.isSafeInteger(value)
+  return typeof value !== 'number' || Number.isSafeInteger(value)
 }
 
 /** Whether a claim is only a link (OpenID Connect Core 1.0 §5.6.2), as over 200 groups of Entra. */

@@ -2,22 +2,27 @@ import type { GatewayState } from '../../services/gateway-state.ts'
 import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from '../../app/hooks/html.ts'
-import { act, card, list, pill } from './parts.ts'
+import { act, card, list, pill, say } from './parts.ts'
+import texts from './texts.json' with { type: 'json' }
+
+const words = texts.config
 
 type Config = GatewayState['config']
 
 export function configPage(config: Config, plan: PlanAnswer): Html {
   const { generation, hash, folder, restartNeeded, taken } = config
+  const { at, by } = taken
+  const since = { generation, time: time(at), ago: ago(at), by }
   return html`
     <div class="columns">
       ${card(
-        { title: 'Running' },
+        { title: words.running },
         html`<ul class="mono">
-          <li>Generation ${generation}, since ${time(taken.at)} (${ago(taken.at)}), ${taken.by}</li>
-          <li>Folder ${folder}, hash ${hash}</li>
+          <li>${say(words.generation, since)}</li>
+          <li>${say(words.folder, { folder, hash })}</li>
         </ul>`,
-        list('Need a restart', restartNeeded),
-        list('Changes of the last reload', taken.changes)
+        list(words.needRestart, restartNeeded),
+        list(words.lastChanges, taken.changes)
       )}
       ${filesCard(config, plan)}
     </div>
@@ -29,20 +34,18 @@ function filesCard({ files: running }: Config, { changes, risks, ...found }: Pla
   const faults = found.faults.length > 0 ? found.faults : (running.faults ?? [])
   const isRefused = faults.length > 0
   const isSame = changes.length === 0
-  const inWords = (isLate: boolean) =>
+  const textsOf = (isLate: boolean) =>
     changes.filter(({ restart }) => restart === isLate).map(change => change.text)
-  const text = 'The files become the running config, if they have no fault.'
-  const fields = html`<label><input type="checkbox" name="yes" /> Also if most users vanish</label>`
-  const reload = act('Reload', text, ['/reload'], { fields })
-  const state = pill('ok', isSame ? 'same' : 'different')
+  const fields = html`<label><input type="checkbox" name="yes" /> ${words.evenIfMost}</label>`
+  const reload = act('reload', {}, ['/reload'], { fields })
+  const state = pill('ok', isSame ? words.same : words.different)
   return card(
-    { title: 'Files', tools: [isRefused ? pill('bad', 'refused') : state, reload] },
-    isRefused &&
-      html`<p class="empty bad">What ran before runs on; these files will not start again.</p>`,
-    list('Faults', faults),
-    list('A reload changes', inWords(false)),
-    list('Only a restart changes', inWords(true)),
-    list('Mind', risks),
-    !isRefused && isSame && html`<p class="empty">The files hold what runs.</p>`
+    { title: words.files, tools: [isRefused ? pill('bad', words.refused) : state, reload] },
+    isRefused && html`<p class="empty bad">${words.refusedFiles}</p>`,
+    list(words.faults, faults),
+    list(words.reloadChanges, textsOf(false)),
+    list(words.restartChanges, textsOf(true)),
+    list(words.mind, risks),
+    !isRefused && isSame && html`<p class="empty">${words.noChange}</p>`
   )
 }

@@ -1,5 +1,8 @@
 /** Numbers and times as people read them. Times are UTC: all operators see the same. */
+import type { Content } from '../../app/hooks/html.ts'
 import { duration as inUnits } from '../../observability/request-story.ts'
+import { say } from './parts.ts'
+import texts from './texts.json' with { type: 'json' }
 
 const digits = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
@@ -22,10 +25,12 @@ export function time(at: string | number): string {
   return `${isToday ? '' : `${date} `}${clock.slice(0, 8)}`
 }
 
-export function ago(at: string | number): string {
+export function ago(at: string | number | undefined): Content {
+  if (at === undefined) return texts.times.never
   const ms = Date.now() - new Date(at).getTime()
-  if (Math.abs(ms) < 1000) return 'now'
-  return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`
+  const { now, ago: past, in: coming } = texts.times
+  if (Math.abs(ms) < 1000) return now
+  return say(ms > 0 ? past : coming, { duration: duration(Math.abs(ms)) })
 }
 
 /** Of a usual User-Agent the browser and the system. */

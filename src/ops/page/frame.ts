@@ -4,17 +4,12 @@ import { partsOf } from '../state.ts'
 import type { ReplicasStatus } from '../state-schemas.ts'
 import { time } from './format.ts'
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
-import { hidden } from './parts.ts'
+import { hidden, say } from './parts.ts'
 import type { OperatorSignIn } from '../sign-in.ts'
+import texts from './texts.json' with { type: 'json' }
 
-const places = [
-  ['', 'Overview'],
-  ['requests', 'Requests'],
-  ['users', 'Users'],
-  ['limits', 'Limits'],
-  ['config', 'Config'],
-  ['maintenance', 'Maintenance']
-] as const
+const { places, notices: words, signIn } = texts
+const linked = ['', 'requests', 'users', 'limits', 'config', 'maintenance'] as const
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
 
@@ -22,8 +17,8 @@ export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string
 export type Asked = Readonly<Record<string, string | undefined>>
 
 export interface Page {
-  readonly title?: string
-  readonly place: (typeof places)[number][0] | 'error'
+  readonly title?: Content
+  readonly place: keyof typeof places
   readonly main?: Content
 }
 
@@ -31,35 +26,33 @@ export function frame(
   page: Page,
   operator: Operator,
   notices: readonly Notice[],
-  said?: string
+  said?: Content
 ): Html {
   const { place, main } = page
-  const { title = places.find(([path]) => path === place)?.[1] ?? 'Error' } = page
+  const { title = places[place] } = page
   return documentOf(
     title,
     html`<header class="side">
         <b class="brand"><img src="/ops/icon.svg" alt="" /> Console Gateway</b>
         <nav>
-          ${places.map(
-            ([path, name]) =>
+          ${linked.map(
+            path =>
               html`<a href="/ops/${path}" ${path === place && html`aria-current="page"`}
-                >${name}</a
+                >${places[path]}</a
               >`
           )}
         </nav>
         <form method="post" action="/ops/">
           <span>
             ${operator.name}
-            ${operator.until !== undefined && html`<br /><small>until ${time(operator.until)}</small>`}
+            ${operator.until !== undefined && html`<br /><small>${say(texts.frame.until, { time: time(operator.until) })}</small>`}
           </span>
           ${hidden('act', 'sign-out')}
-          ${operator.via === 'session' && html`<button>Sign out</button>`}
+          ${operator.via === 'session' && html`<button>${texts.frame.signOut}</button>`}
         </form>
       </header>
       <main id="${place === 'error' ? place : 'page'}">
-        <p class="notice bad" id="lost" role="alert">
-          The gateway does not answer: the numbers are old.
-        </p>
+        <p class="notice bad" id="lost" role="alert">${texts.frame.lost}</p>
         ${said !== undefined && html`<p class="notice ok" role="status">${said}</p>`}
         ${notices.map(
           ([tone, href, text]) =>
@@ -82,36 +75,34 @@ export function signInPage(
     </label>`
   const returnTo = encodeURIComponent(page)
   const isByName = form === 'password'
-  const secret = isByName ? 'Password' : 'Operators’ secret (ops.secret)'
+  const secret = isByName ? signIn.password : signIn.secret
   return documentOf(
-    'Sign in',
+    signIn.title,
     html`<main id="sign-in">
       <form method="post" action="${page}" class="card">
         <h1>Console Gateway</h1>
         ${failure !== undefined && html`<p class="notice bad" role="alert">${failure}</p>`}
-        ${isByName && label('User name', 'username', 'text', 'username')}
+        ${isByName && label(signIn.username, 'username', 'text', 'username')}
         ${
           form !== undefined && [
             label(secret, form, 'password', 'current-password'),
             hidden('act', 'sign-in'),
-            html`<button class="primary">Sign in</button>`
+            html`<button class="primary">${signIn.button}</button>`
           ]
         }
         ${providers.map(
           ({ name, path }) =>
-            html`<a class="button" href="${path}?returnTo=${returnTo}">Sign in with ${name}</a>`
+            html`<a class="button" href="${path}?returnTo=${returnTo}"
+              >${say(signIn.provider, { name })}</a
+            >`
         )}
-        <p>
-          ${form === undefined && providers.length === 0 ? 'Run ' : 'Or run '}
-          <code>console-gateway ops</code> where the gateway runs, as its user: it prints a link
-          that opens this page once.
-        </p>
+        <p>${say(form === undefined && providers.length === 0 ? signIn.link : signIn.orLink)}</p>
       </form>
     </main>`
   )
 }
 
-function documentOf(title: string, body: Html): Html {
+function documentOf(title: Content, body: Html): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -143,18 +134,18 @@ export function attention(
   const needing = Object.entries(partsOf(state)).filter(([, text]) => !informing.has(text))
   const ofParts = needing.map(([name, text]): Finding => {
     const tone = name === 'maintenance' ? 'warn' : 'bad'
-    return [tone, places.some(([path]) => path === name) ? name : '', name, [text]]
+    return [tone, Object.hasOwn(places, name) ? name : '', name, [text]]
   })
   const silent = replicas.filter(({ isSilent }) => isSilent)
   const differ = new Set(replicas.map(({ configHash }) => configHash)).size > 1
   const refusing = state.refusing.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join()})`)
   const all: readonly Finding[] = [
     ...ofParts,
-    ['bad', '', 'Replicas are silent', silent.map(placeOf)],
-    ['warn', '', 'Replicas run different configs', differ ? replicas.map(placeOf) : []],
-    ['warn', 'config', 'Wait for a restart', state.config.restartNeeded],
-    ['warn', 'limits', 'Limits refuse requests', refusing],
-    ['warn', 'users', 'Locked out of signing in', lockouts > 0 ? [String(lockouts)] : []]
+    ['bad', '', words.silent, silent.map(placeOf)],
+    ['warn', '', words.differ, differ ? replicas.map(placeOf) : []],
+    ['warn', 'config', words.restart, state.config.restartNeeded],
+    ['warn', 'limits', words.refuse, refusing],
+    ['warn', 'users', words.lockedOut, lockouts > 0 ? [String(lockouts)] : []]
   ]
   return all
     .filter(([, , , which]) => which.length > 0)
@@ -163,5 +154,5 @@ export function attention(
 }
 
 function placeOf({ id, host }: Replica): string {
-  return `${id} at ${host}`
+  return `${id} (${host})`
 }

@@ -17,20 +17,22 @@ import { duration, number, percent } from './format.ts'
 import { type Asked, attention, frame, type Page, signInPage } from './frame.ts'
 import { closingOf, maintenancePage } from './maintenance.ts'
 import { overview } from './overview.ts'
-import { card, type Column, linkTo, pill, table } from './parts.ts'
+import { card, type Column, linkTo, pill, say, table } from './parts.ts'
 import { requestsView, requestView } from './requests.ts'
 import { usersView } from './users.ts'
+import texts from './texts.json' with { type: 'json' }
 
+const { frame: ofFrame, heads, limits: words, signIn: ofSignIn } = texts
 const callersShown = 5
 
 const limitColumns: ReadonlyArray<Column<LimitRow>> = [
-  ['Limit', '', ({ limit, by }) => html`${limit} <small>by ${by}</small>`],
-  ['Mode', 'extra', ({ mode }) => pill(mode === 'enforce' ? 'ok' : 'plain', mode)],
-  ['Number', 'number', ({ max, windowMs }) => `${number(max)} in ${duration(windowMs)}`],
-  ['This hour', 'number', ({ hour }) => number(hour?.used)],
-  ['Of it', 'number', ({ hour, max }) => percent((hour?.used ?? 0) / max)],
-  ['24 hours', 'number extra', ({ day }) => number(day?.used)],
-  ['Over it, or near', 'wide', overOrNear]
+  [heads.limit, '', ({ limit, by }) => html`${limit} <small>${say(words.by, { by })}</small>`],
+  [heads.mode, 'extra', ({ mode }) => pill(mode === 'enforce' ? 'ok' : 'plain', mode)],
+  [heads.number, 'number', ({ max, windowMs }) => `${number(max)} / ${duration(windowMs)}`],
+  [heads.hour, 'number', ({ hour }) => number(hour?.used)],
+  [heads.ofIt, 'number', ({ hour, max }) => percent((hour?.used ?? 0) / max)],
+  [heads.day, 'number extra', ({ day }) => number(day?.used)],
+  [heads.over, 'wide', overOrNear]
 ]
 
 type View = (desk: Desk, asked: Asked) => Promise<Page>
@@ -100,14 +102,12 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, desk: Des
         const { operator } = request
         const { searchParams } = addressOf(request)
         if (operator === undefined) {
-          const failure = searchParams.has('link')
-            ? 'This link was used before, or is too old.'
-            : undefined
+          const failure = searchParams.has('link') ? ofSignIn.linkOver : undefined
           return signInPage(signIn, pageOf(request), failure).text
         }
         // An address holds no text of its own.
         const done = ops.acts.get(searchParams.get('done') ?? '')
-        const said = done && `Done: ${done.summary}`
+        const said = done && say(ofFrame.done, { act: done.summary })
         const asked = { ...Object.fromEntries(searchParams), ...(request.params as object) }
         return frame(await view(desk, asked), operator, await notices(desk), said).text
       })
@@ -189,20 +189,14 @@ function addProviders(scope: FastifyInstance, { providers }: OperatorSignIn): vo
 function overOrNear({ over, nearest }: LimitRow): Content {
   const callers = new Set([...over, ...nearest.map(({ caller }) => caller)])
   return [...callers].slice(0, callersShown).map(caller => {
-    const mark = over.includes(caller) && [' ', pill('bad', 'over')]
+    const mark = over.includes(caller) && [' ', pill('bad', words.over)]
     return [linkTo('users', { search: caller }, caller), mark, ' ']
   })
 }
 
 function limitsPage(limits: readonly LimitRow[]): Html {
   return html`
-    ${card(
-      { title: 'Highest use by one caller', count: limits.length },
-      table(limits, limitColumns, 'The config has no limits.')
-    )}
-    <p class="empty">
-      As this process counted it since the beginning of the hour. A number a little above the
-      highest use of some usual days refuses nobody.
-    </p>
+    ${card({ title: words.title, count: limits.length }, table(limits, limitColumns, words.none))}
+    <p class="empty">${words.counted}</p>
   `
 }

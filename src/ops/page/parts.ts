@@ -1,8 +1,18 @@
 import { type Content, html, type Html } from '../../app/hooks/html.ts'
+import texts from './texts.json' with { type: 'json' }
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'plain'
 
 const signs: Readonly<Record<Tone, string>> = { ok: '✓ ', warn: '▲ ', bad: '✕ ', plain: '' }
+
+/** A text with its `{name}`s filled. What stands in backticks is code. */
+export function say(text: string, values: Readonly<Record<string, Content>> = {}): Content {
+  return text.split(/(\{\w+\}|`[^`]*`)/).map((part, index) => {
+    if (index % 2 === 0) return part
+    const inside = part.slice(1, -1)
+    return part.startsWith('`') ? html`<code>${inside}</code>` : (values[inside] ?? part)
+  })
+}
 
 /** A state as a word with a sign: never by its colour alone. */
 export function pill(tone: Tone, text: Content): Html {
@@ -67,20 +77,23 @@ export function list(title: string, lines: readonly Content[]): Html | false {
 
 /** A button that asks first, in a popover of the browser: without scripts. */
 export function act(
-  label: string,
-  text: Content,
+  name: keyof typeof texts.acts,
+  values: Readonly<Record<string, Content>>,
   [path, body]: readonly [path: string, body?: object],
   { fields, isDanger = false }: { readonly fields?: Content; readonly isDanger?: boolean } = {}
 ): Html {
+  const label = say(texts.acts[name].label, values)
   const json = JSON.stringify(body ?? {})
   const id = encodeURIComponent(`act ${path} ${json}`)
   return html`<button popovertarget="${id}" class="${isDanger && 'danger'}">${label}</button>
     <form popover id="${id}" method="post">
       <h2>${label}?</h2>
-      <p>${text}</p>
+      <p>${say(texts.acts[name].text, values)}</p>
       ${hidden('act', path)} ${hidden('body', json)} ${fields}
       <footer>
-        <button type="button" popovertarget="${id}" popovertargetaction="hide">Cancel</button>
+        <button type="button" popovertarget="${id}" popovertargetaction="hide">
+          ${texts.frame.cancel}
+        </button>
         <button class="primary">${label}</button>
       </footer>
     </form>`
@@ -94,7 +107,7 @@ export function hidden(name: string, value: string): Html {
 export function filters(...fields: readonly Content[]): Html {
   return html`<form class="filters">
     ${fields}
-    <button>Show</button>
+    <button>${texts.frame.show}</button>
   </form>`
 }
 

@@ -4,24 +4,20 @@ import { type Content, html, type Html } from '../../app/hooks/html.ts'
 import type { Desk } from '../routes.ts'
 import { duration, time } from './format.ts'
 import type { Asked, Page } from './frame.ts'
-import { card, type Column, field, filters, hidden, linkTo, pill, table } from './parts.ts'
+import { card, type Column, field, filters, hidden, linkTo, pill, say, table } from './parts.ts'
+import texts from './texts.json' with { type: 'json' }
 
-const statuses = [
-  ['failed', 'Refused and failed'],
-  ['', 'All that are kept'],
-  ['4xx', '4xx'],
-  ['5xx', '5xx']
-] as const
+const { heads, requests: words } = texts
+const statuses = ['failed', '', '4xx', '5xx'] as const
 const barWidth = 120
-const kept = 'requests that failed or were refused, took more than a second, or were no GET'
 
 const columns: ReadonlyArray<Column<KeptRequest>> = [
-  ['Time', '', ({ at, requestId: id }) => html`<a href="/ops/requests/${id}">${time(at)}</a>`],
-  ['Status', '', statusOf],
-  ['Request', 'wide', ({ method, path }) => html`<code>${method} ${path}</code>`],
-  ['Why', '', whyOf],
-  ['User', 'extra', userOf],
-  ['Took', 'number extra', ({ ms }) => duration(ms)]
+  [heads.time, '', ({ at, requestId: id }) => html`<a href="/ops/requests/${id}">${time(at)}</a>`],
+  [heads.status, '', statusOf],
+  [heads.request, 'wide', ({ method, path }) => html`<code>${method} ${path}</code>`],
+  [heads.why, '', whyOf],
+  [heads.user, 'extra', userOf],
+  [heads.took, 'number extra', ({ ms }) => duration(ms)]
 ]
 
 export async function requestsView(
@@ -35,44 +31,45 @@ export async function requestsView(
   const main = html`
     ${filters(
       hidden('status', status),
-      field('route', 'Route, by its name', route),
-      field('user', 'User, by name or id', user),
-      field('id', 'Request id'),
-      statuses.map(([each, text]) =>
+      field('route', words.route, route),
+      field('user', words.user, user),
+      field('id', words.id),
+      statuses.map(each =>
         each === status
-          ? html`<b>${text}</b>`
-          : linkTo('requests', { status: each, route, user }, text)
+          ? html`<b>${words[each]}</b>`
+          : linkTo('requests', { status: each, route, user }, words[each])
       )
     )}
     ${problem !== undefined && html`<p class="notice warn">${problem}.</p>`}
     ${requestsCard(requests, hasMore)}
     <p class="empty">
-      Kept are ${kept}${oldestAt !== undefined && `, since ${time(oldestAt)}`}. The access log has
-      all.
+      ${words.kept} ${oldestAt !== undefined && say(words.since, { time: time(oldestAt) })}
+      ${words.log}
     </p>
   `
   return { place: 'requests', main }
 }
 
 export function requestsCard(requests: readonly KeptRequest[], hasMore: boolean): Html {
-  const count = hasMore ? `the last ${requests.length}` : requests.length
-  return card({ title: 'Requests', count }, table(requests, columns, 'No request fits.'))
+  const number = requests.length
+  const count = hasMore ? say(words.last, { number }) : number
+  return card({ title: texts.places.requests, count }, table(requests, columns, words.none))
 }
 
 function statusOf({ status, errorStatus = status, code, isCut }: KeptRequest): Html {
-  if (isCut === true) return pill('bad', `${status} cut`)
-  const shown = errorStatus === status ? status : `${errorStatus} as ${status}`
+  if (isCut === true) return pill('bad', say(words.cut, { status }))
+  const shown = errorStatus === status ? status : say(words.as, { errorStatus, status })
   if (errorStatus >= 500) return pill('bad', shown)
   return pill(errorStatus >= 400 || code !== undefined ? 'warn' : 'ok', shown)
 }
 
-function whyOf(request: KeptRequest): string {
-  const { code = '', limit, limitMax, needsRoles, attempts = [], isFallback } = request
-  if (limit !== undefined) return `limit ${limit}${limitMax === undefined ? '' : ` (${limitMax})`}`
-  if (needsRoles !== undefined) return `needs the role ${needsRoles.join(' or ')}`
+function whyOf(request: KeptRequest): Content {
+  const { code = '', limit, needsRoles, attempts = [], isFallback } = request
+  if (limit !== undefined) return say(words.byLimit, { limit })
+  if (needsRoles !== undefined) return say(words.byRole, { roles: needsRoles.join(words.or) })
   const failed = attempts.find(({ failure }) => failure !== undefined)
   if (failed !== undefined) return `${failed.upstream}: ${failed.reason ?? failed.failure}`
-  return isFallback === true ? 'fallback' : code
+  return isFallback === true ? words.fallback : code
 }
 
 function userOf({ user, userId, source }: KeptRequest): string | Html {
@@ -83,24 +80,19 @@ function userOf({ user, userId, source }: KeptRequest): string | Html {
 /** All requests of one id: clients may use an id more than once. */
 export async function requestView({ failures }: Desk, { id = '' }: Asked): Promise<Page> {
   const { requests } = await failures.find({ id })
-  const notKept = html`<p class="notice warn">No request of this id is kept. Kept are ${kept}.</p>`
+  const notKept = html`<p class="notice warn">${words.notKept} ${words.kept}</p>`
   const main = requests.length > 0 ? requests.map(storyCard) : notKept
-  return { title: `Request ${id}`, place: 'requests', main }
+  return { title: say(words.title, { id }), place: 'requests', main }
 }
 
 function storyCard(request: KeptRequest): Html {
   const { method, path, route, user, ms } = request
-  const others = linkTo('requests', { route, status: '' }, 'Requests of the route')
+  const others = linkTo('requests', { route, status: '' }, words.ofRoute)
   const title = html`${statusOf(request)} <code>${method} ${path}</code>`
   return card(
-    { title, tools: [user !== undefined && html`User ${userOf(request)}`, others] },
+    { title, tools: [user !== undefined && say(words.byUser, { user: userOf(request) }), others] },
     table(storyOf(request), stepColumns(ms), '')
   )
-}
-
-/** Advice names commands and keys in backticks. */
-function withCode(text: string): Content {
-  return text.split('`').map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`))
 }
 
 function stepColumns(totalMs: number): ReadonlyArray<Column<Step>> {
@@ -112,9 +104,9 @@ function stepColumns(totalMs: number): ReadonlyArray<Column<Step>> {
       <rect x="${share(atMs)}" width="${Math.max(1, share(ms))}" height="6" />
     </svg>`
   return [
-    ['Step', '', ({ name }) => name],
-    ['What happened', 'text', ({ text }) => withCode(text)],
-    ['When', 'extra', bar],
-    ['Took', 'number', ({ ms }) => ms !== undefined && duration(ms)]
+    [heads.step, '', ({ name }) => name],
+    [heads.happened, 'text', ({ text }) => say(text)],
+    [heads.when, 'extra', bar],
+    [heads.took, 'number', ({ ms }) => ms !== undefined && duration(ms)]
   ]
 }
