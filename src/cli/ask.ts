@@ -28,10 +28,7 @@ const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
 
-export async function localGateways(
-  configs: readonly string[],
-  { env }: Io
-): Promise<Connection[]> {
+export async function localGateways(configs: readonly string[], { env }: Io) {
   const config = configs.at(-1) ?? defaultFolder
   const folder = existsSync(config) ? config : undefined
   if (folder === undefined && config !== defaultFolder) {
@@ -78,13 +75,10 @@ const authorities = () => [...getCACertificates('default'), ...getCACertificates
 const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
 
 /** @throws CommandError; UsageError for words that the gateway does not take */
-export async function ask<Answer>(
-  gateway: Connection,
-  ...[place, { query = {}, body } = {}]: Asked
-): Promise<Answer> {
-  const asked = Object.entries(query).filter(([, value]) => value !== undefined)
+export async function ask<Answer>(gateway: Connection, ...[place, fields = {}]: Asked) {
+  const asked = Object.entries(fields.query ?? {}).filter(([, value]) => value !== undefined)
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
-  const { status, members } = await send(gateway, path, body)
+  const { status, members } = await send(gateway, path, fields.body)
   if (status === 401) {
     throw new CommandError('The gateway refused the token: it is not its secret (ops.secret).')
   }

@@ -83,7 +83,8 @@ async function explanationOf(config: LoadedConfig, invocation: Invocation<Values
     const { routes, endpoints } = config.routes
     const { shape: name = '' } =
       route === 'profile' ? endpoints.profile : (ownMember(routes, route) ?? {})
-    const use = { name, route, target, user }
+    const use = { route, target, user }
+    const isShaped = isAnswered && shaped.has(name)
     return {
       request: { method, target, from, as },
       verdict: {
@@ -99,10 +100,7 @@ async function explanationOf(config: LoadedConfig, invocation: Invocation<Values
         url: urlOf(config, call),
         headers: { ...call.headers, ...hiddenHeaders(config, call) }
       })),
-      shape:
-        isAnswered && shaped.has(name)
-          ? await traceShape(config, use, shaped.get(name))
-          : undefined,
+      shape: isShaped ? await traceShape(config, name, use, shaped.get(name)) : undefined,
       response: isAnswered ? { status, body } : undefined
     }
   } finally {
@@ -122,11 +120,8 @@ async function readAnswer(file: string, { stdin }: Io): Promise<Json> {
 }
 
 /** As of a page of the console. @param sent the headers of the command line, which are stronger */
-function requestOf(
-  { gateway }: LoadedConfig,
-  { rest: [word = '', target = ''], values }: Invocation<Values>,
-  sent: ReturnType<typeof headersOf>
-) {
+function requestOf(config: LoadedConfig, { rest, values }: Invocation<Values>, sent: object) {
+  const [word = '', target = ''] = rest
   const { from: address = '127.0.0.1', data: body } = values
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
@@ -140,7 +135,7 @@ function requestOf(
   }
   const isOfPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(sent, name))
   const headers = {
-    'host': gateway.server.hosts[0] ?? 'localhost',
+    'host': config.gateway.server.hosts[0] ?? 'localhost',
     'accept': 'application/json',
     'accept-encoding': 'gzip, deflate, br',
     'accept-language': 'en',
@@ -230,10 +225,8 @@ function formatted(
   return `${parts.map(part => part.join('\n')).join('\n\n')}\n`
 }
 
-function callLines(
-  { upstream, part = '', method, url, headers }: Explanation['calls'][number],
-  place: string
-): string[] {
+function callLines(call: Explanation['calls'][number], place: string): string[] {
+  const { upstream, part = '', method, url, headers } = call
   const purpose = part === '' ? '' : ` for part ${part}`
   const fields = Object.entries(headers)
     .map(([name, value]) => printable(`    ${name}: ${[value].flat().join(', ')}`))
@@ -265,11 +258,7 @@ interface TracedStep {
 }
 
 /** Applies each operation by itself; a running gateway applies all in one pass. */
-async function traceShape(
-  config: LoadedConfig,
-  { name, ...use }: ShapeUse & { readonly name: string },
-  before: unknown
-) {
+async function traceShape(config: LoadedConfig, name: string, use: ShapeUse, before: unknown) {
   const { shapes, paging } = config.routes
   const { success: wrap } = createEnvelope(config.gateway.envelope)
   const context = { wrap, shapes, paging, modules: await loadModules(config) }

@@ -7,11 +7,8 @@ import { readText, replaceFile } from './replace-file.ts'
 export async function schemas({ config: folder }: Invocation) {
   if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
   try {
-    return {
-      painted: addSchemas(folder)
-        .map(file => `wrote ${file}\n`)
-        .join('')
-    }
+    const lines = addSchemas(folder).map(file => `wrote ${file}\n`)
+    return { painted: lines.join('') }
   } catch (error) {
     throw new CommandError((error as Error).message)
   }

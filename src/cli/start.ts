@@ -29,10 +29,7 @@ export async function start({ configs, values }: Invocation<Options>) {
   return { code: (await serve(configs, values)) === undefined ? 1 : 0 }
 }
 
-export async function serve(
-  folders: Folders,
-  { state, lastGood = false }: Options = {}
-): Promise<Gateway | undefined> {
+export async function serve(folders: Folders, { state, lastGood = false }: Options = {}) {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
   const leaveNpm = endWithNpm()

@@ -40,12 +40,9 @@ Exit codes: 3 if several users match, or nobody for \`close\`.`)
       .subcommand(words, description)
       .option('--by <what>', 'whether USER is an id or a name (default: either)')
       .option('--source <name>', 'of this credential source')
-  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most').asks<
-    SessionsAnswer,
-    OfUser
-  >(
+  subcommand('list [user]', 'those of a user, or 1000 of all').asks<SessionsAnswer, OfUser>(
     ({ rest: [user], values }) => ['/sessions', { query: { size: maxUsers, user, ...values } }],
-    (answer, { rest: [user] }) => candidatesIn(answer, user) ?? shown(answer)
+    (answer, { rest: [user] }) => candidatesIn(answer.candidates, user) ?? shown(answer)
   )
   subcommand('close [user] [session-id]', 'close the sessions of a user, or one of them')
     .option('--everyone', 'all sessions of all users')
@@ -58,13 +55,12 @@ Exit codes: 3 if several users match, or nobody for \`close\`.`)
         const [user, id] = rest
         return ['/sessions/close', { body: { everyone, user, id, ...of } }]
       },
-      (answer, { rest: [user, id], values: { by = 'id or name', source } }) => {
-        const { closed } = answer
+      ({ closed, candidates }, { rest: [user, id], values: { by = 'id or name', source } }) => {
         const ofSource = source === undefined ? '' : ` of ${source}`
         const session = id === undefined ? 'session' : `session ${id}`
         const none = `No ${session} of a user with ${by} ${user}${ofSource}.`
         const text = closed === 0 ? { text: none, isRefusal: true } : { text: `closed: ${closed}` }
-        return candidatesIn(answer, user) ?? text
+        return candidatesIn(candidates, user) ?? text
       }
     )
 }
@@ -81,17 +77,10 @@ async function confirmEveryone({ gateway, io }: Invocation<Closing>): Promise<vo
   throw new CommandError('Nothing was closed.')
 }
 
-function candidatesIn(
-  { candidates }: Pick<ClosedAnswer, 'candidates'>,
-  user: string | undefined
-): Shown | undefined {
-  return (
-    candidates && {
-      ...tableOf(candidates, candidateColumns),
-      text: `"${user}" may be any of these users; choose one with --by or --source.`,
-      isRefusal: true
-    }
-  )
+function candidatesIn(candidates: ClosedAnswer['candidates'], user = ''): Shown | undefined {
+  if (candidates === undefined) return undefined
+  const text = `"${user}" may be any of these users; choose one with --by or --source.`
+  return { ...tableOf(candidates, candidateColumns), text, isRefusal: true }
 }
 
 function shown({ sessions, isWhole = true, users }: SessionsAnswer): Shown {

@@ -39,7 +39,8 @@ export async function signIn({ client, answers, draft }: Look) {
   if (typeof refusal === 'string') return refusal
   const password = await answers.password()
   draft.secrets.push(password)
-  const reply = await post(client, call, { username, password }, before)
+  const filled = fill(body, { username, password })
+  const reply = await client.ask({ ...call, method: 'POST', body: filled }, before)
   const { token, cookies, csrf, source } = credentialIn(reply, before)
   const hasAnswer = isOk(reply) && (reply.body === undefined || isSuccess(reply))
   // A form that answers with redirects.
@@ -68,16 +69,6 @@ export async function signIn({ client, answers, draft }: Look) {
   }
   const known = codeTest(codeOf(reply.body))
   return { path, username, refusal, reply, known, token, cookies, csrf, source }
-}
-
-async function post(
-  client: Client,
-  call: SignInCall,
-  account: Record<string, string>,
-  access?: Access
-) {
-  const body = fill(call.body, account)
-  return await client.ask({ ...call, method: 'POST', body }, access)
 }
 
 /** A call that sets the CSRF cookie: a sign-in without it is 419 (Laravel), or 403 (others). */
@@ -119,7 +110,8 @@ function csrfOf(cookies: readonly string[], place: string): CsrfConfig | undefin
 async function askRefusal(client: Client, call: SignInCall, like: string, access?: Access) {
   const random = randomBytes(6).toString('hex')
   const username = `nobody-${random}${like.includes('@') ? '@example.invalid' : ''}`
-  const reply = await post(client, call, { username, password: `x-${random}` }, access)
+  const body = fill(call.body, { username, password: `x-${random}` })
+  const reply = await client.ask({ ...call, method: 'POST', body }, access)
   const { status, summary } = reply
   if (status === 0) return `The sign-in ${call.path}: ${summary}.`
   if (reply.place === call.path.replace(/(.)\/$/, '$1')) {
