@@ -127,9 +127,6 @@ type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<Shown | void
 
 type IsAsked = (words: readonly string[]) => boolean
 
-const surplusWord =
-  'One word too many. A config folder follows --config; a password is asked for, or read.'
-
 export class CliCommand extends Command {
   readonly #run: Run
   #isAsked: IsAsked = () => false
@@ -198,12 +195,8 @@ export class CliCommand extends Command {
   }
 
   async #runEach<V>(load: Load<V>): Promise<number> {
-    const {
-      config: configs = [defaultFolder],
-      json,
-      url,
-      ...values
-    } = this.optsWithGlobals<Globals>()
+    const given = this.optsWithGlobals<Globals>()
+    const { config: configs = [defaultFolder], json, url, ...values } = given
     const { io } = this.#run
     const config = configs.at(-1) ?? defaultFolder
     const gateways = await this.#gateways(configs, url)
@@ -254,6 +247,6 @@ export class CliCommand extends Command {
       const line = shown.parent === null ? word : `${shown.name()} ${word}`
       shown.error(`There is no command "${line}".${nearest(word, names)}`)
     }
-    this.error(surplusWord)
+    this.error('One word too many. Folders follow --config, passwords are asked for.')
   }
 }

@@ -69,9 +69,7 @@ async function explanationOf(config: LoadedConfig, invocation: Invocation<Values
     const headers = { ...(who && { cookie: await app.signIn(who) }), ...asked.headers }
     const { status, body, record, calls, shaped } = await app.ask({ ...asked, headers, answer })
     if (answer !== undefined && calls.some(({ part = '' }) => part !== '')) {
-      throw new CommandError(
-        'The route adds parts to the response before it is shaped: request all of them by --live.'
-      )
+      throw new CommandError('The route adds parts before it shapes: ask for all by --live.')
     }
     const { method, target, address: from } = asked
     const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`

@@ -15,6 +15,9 @@ Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
 
 const maxColumns = 100
 
+/** Without its value, which may be a secret, as in --password=… and -p…. */
+const unknownOption = /(?<=unknown option ')(--[^=]*|-[^-]).*(?=')/s
+
 export function createProgram(run: { readonly io: Io; exitCode: number }): CliCommand {
   const { stdout, stderr } = run.io
   const program = new CliCommand(run, 'console-gateway')
@@ -29,11 +32,7 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
     .configureOutput({
       writeOut: text => void stdout.write(text),
       writeErr: text => void stderr.write(text),
-      // The value of an unknown option may be a secret, as in --password=… and -p….
-      outputError: (text, write) =>
-        write(
-          printableLines(text.replace(/unknown option '(--[^=]*|-[^-]).*'/s, "unknown option '$1'"))
-        ),
+      outputError: (text, write) => write(printableLines(text.replace(unknownOption, '$1'))),
       getOutHelpWidth: () => maxColumns,
       getErrHelpWidth: () => maxColumns
     })

@@ -77,10 +77,8 @@ export function reloadOf(answer: ReloadAnswer): Shown {
 }
 
 export async function health({ gateway }: Invocation): Promise<Shown> {
-  const { status, members: json = { status: `answered ${status}` } } = await send(
-    gateway,
-    '/readyz'
-  )
+  const { status, members } = await send(gateway, '/readyz')
+  const json = members ?? { status: `answered ${status}` }
   const lines = Object.entries(json).map(([name, state]) => `${name}: ${String(state)}`)
   return { json, text: lines.join('\n'), code: status === 200 ? 0 : 1 }
 }

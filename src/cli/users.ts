@@ -29,9 +29,7 @@ export async function addUser(invocation: Invocation<Values>) {
   const change = open(invocation)
   const { name, file, names } = change
   if (names.includes(name)) {
-    throw new CommandError(
-      `${file} has the user "${name}" already. For another password: users set-password ${name}`
-    )
+    throw new CommandError(`${file} has the user "${name}" already: see users set-password.`)
   }
   const password = await hashPassword(await readNewPassword(io))
   setMember(change.document, ['users'], name, { password, id, name: displayName, roles })
@@ -89,9 +87,7 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
   const [file, ...others] = files.filter(each => chosen === undefined || each === chosen)
   if (file !== undefined && others.length === 0) return resolve(folder, file)
   if (files.length === 0) {
-    throw new CommandError(
-      `gateway.yaml of ${folder} has no source of the kind users-file (login.sources).`
-    )
+    throw new CommandError(`gateway.yaml of ${folder} has no users-file in login.sources.`)
   }
   throw new UsageError(`Name one of the users files of gateway.yaml by --file: ${files.join(', ')}`)
 }

@@ -19,10 +19,7 @@ export function addMaintenance(program: CliCommand): void {
 A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
 ahead. Without --route all routes are meant, without --method all methods. The same
 routes and methods again take the new end and message.`)
-    .examples(
-      `console-gateway maintenance begin --until 30m --message 'Back at 06:00.'`,
-      'console-gateway maintenance end --route orders'
-    )
+    .examples(`console-gateway maintenance begin --until 30m --message 'Back at 06:00.'`)
   maintenance
     .subcommand('show', 'what is closed (the default)', { isDefault: true })
     .asks(() => [path], shown)

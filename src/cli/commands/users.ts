@@ -2,8 +2,7 @@ import type { CreatedKey, KeyJson } from '../../ops/keys.ts'
 import type { BlockJson } from '../../ops/users.ts'
 import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
-const nobodyThere =
-  'Nobody with this name is signed in. It is the name that `sessions list` shows, not the typed one.'
+const nobodyThere = 'Nobody with this name, as `sessions list` shows it, is signed in.'
 
 type Block = { readonly source?: string; readonly for?: string }
 
@@ -87,10 +86,7 @@ export function addKeys(program: CliCommand): void {
     .details(`
 A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. A
 revoked one ends within a second. Exit codes: 3 if there is no such key (revoke).`)
-    .examples(
-      'console-gateway keys create ci --role importer > ci.key',
-      'console-gateway keys revoke nightly-export'
-    )
+    .examples('console-gateway keys create ci --role importer > ci.key')
   keys
     .subcommand('create <name>', 'print a new key')
     .repeatable('--role <role>', 'a role of the key')

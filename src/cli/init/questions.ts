@@ -25,10 +25,8 @@ export async function askUrl(answers: Answers): Promise<string> {
   const url = await answers.ask('backend-url', message, { check: fitting(urlKey('')) })
   const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
   if (isSafe || answers.values['allowPlainHttp'] === true) return url.replace(/\/$/, '')
-  throw new CommandError(
-    `A password would go to ${url} over plain http, readable on the way. ` +
-      'Use https, or allow it with --allow-plain-http.'
-  )
+  const problem = `A password would go to ${url} over plain http, readable on the way`
+  throw new CommandError(`${problem}: use https, or --allow-plain-http.`)
 }
 
 /** A call as config writes it, with its query apart. */
