@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Document, type Scalar, visit, type YAMLMap } from 'yaml'
@@ -133,11 +133,6 @@ function fileText(sections: object, notes: Readonly<Record<string, string[]>> = 
     }
   })
   return `# All keys: docs/configuration.md\n${document.toString({ lineWidth: 0 })}`
-}
-
-export function namesInTheWay(folder: string): string[] {
-  const names = ['gateway.yaml', 'routes.yaml', 'limits.yaml', 'users.yaml', '.env', 'schema']
-  return names.filter(name => existsSync(join(folder, name)))
 }
 
 export function writeFiles(folder: string, files: Files): void {

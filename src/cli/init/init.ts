@@ -1,16 +1,16 @@
+import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import type { Environment } from '../../config/read/references.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { headerName } from '../../config/schema/primitives.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import { CommandError, fitting, headersOf, type Invocation, UsageError } from '../command.ts'
+import { CommandError, fitting, headersOf, type Invocation } from '../command.ts'
 import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
 import { backEndOf, createClient } from './client.ts'
-import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
+import { type Draft, type Files, filesOf, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl, callOf, logoutOf } from './questions.ts'
 import { type Look, signIn } from './sign-in.ts'
@@ -27,10 +27,10 @@ export async function init(invocation: Invocation) {
   const { io, rest, config } = invocation
   const place = rest[0] ?? config
   const folder = resolve(place)
-  const names = namesInTheWay(folder)
+  const own = ['gateway.yaml', 'routes.yaml', 'limits.yaml', 'users.yaml', '.env', 'schema']
+  const names = own.filter(name => existsSync(join(folder, name)))
   if (names.length > 0) {
-    const advice = 'init replaces no file. Name another folder.'
-    throw new CommandError(`${place} has ${names.join(', ')} already: ${advice}`)
+    throw new CommandError(`${place} has ${names.join(', ')} already: name another folder.`)
   }
   const answers = new Answers(invocation)
   const draft = await askAndLook(answers, folder)
@@ -51,9 +51,6 @@ const untold =
 
 async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const headers = headersOf((answers.values['header'] ?? []) as string[])
-  if (!Object.keys(headers).every(name => headerName.test(name))) {
-    throw new UsageError('--header: names in the config have letters, digits and dashes only.')
-  }
   const { root, preset } = await askConsole(answers)
   const draft: Draft = {
     headers,

@@ -78,15 +78,14 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   return undefined
 }
 
-const userCalls = 'me users/me info profile userinfo user user/info getInfo user/getUserInfo'.split(
-  ' '
-)
+const userCalls = 'me users/me info profile userinfo user user/info getInfo user/getUserInfo'
 
 function likelyUserPaths(signInPath: string): string[] {
   const slash = signInPath.endsWith('/') ? '/' : ''
   const folders = signInPath.split('/').filter(Boolean)
   const bases = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/')).toReversed()
-  const paths = userCalls.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
+  const names = userCalls.split(' ')
+  const paths = names.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
   return [signInPath, ...paths].slice(0, 20)
 }
 
@@ -104,10 +103,9 @@ async function userFrom({ client, answers, session }: SignedInLook, access: Acce
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
-  const likely = likelyUserPaths(session.path)
-  // One that showed how the token is taken, first.
-  const proven = likely.filter(path => path === access.path)
-  for (const path of told === undefined ? new Set([...proven, ...likely]) : [told]) {
+  // The call that showed how the token is taken, first.
+  const likely = new Set([access.path ?? session.path, ...likelyUserPaths(session.path)])
+  for (const path of told === undefined ? likely : [told]) {
     if (client.remaining() < reserved) return undefined
     const reply = await client.get(path, access)
     const success = codeTest(envelopeCodeOf(reply.body))

@@ -54,14 +54,10 @@ export async function signIn({ client, answers, draft }: Look) {
   const pairs = cookies?.split('; ') ?? []
   draft.secrets.push(token ?? '', ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1)))
   const likely = likelyRefused.filter(status => status !== before?.status)
-  const tests = testsOf(reply, refusal, source.token, likely)
-  const outcomes = [
-    ...(tests.refused === undefined ? [] : [{ is: 'refused', ...tests.refused }]),
-    { is: 'success', ...tests.success }
-  ]
+  const outcomes = outcomesOf(reply, refusal, source.token, likely)
   const message = messageOf(refusal.body)
   Object.assign(draft.source, { before: before?.path, outcomes, message }, source)
-  if (tests.refused === undefined) {
+  if (outcomes.length < 2) {
     draft.notes.login.push('TODO `outcomes`: how a wrong password is refused was not seen.')
   }
   if (source.refreshToken !== undefined) {
@@ -146,27 +142,28 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
 }
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
-function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
-  const byStatus = { status: [success.status] }
+function outcomesOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
+  const byStatus = { is: 'success', status: [success.status] }
   if (success.place !== undefined && refusal.place !== undefined) {
     // A test by its place would fit the success, too.
-    if (success.place.startsWith(refusal.place)) return { success: byStatus, refused: undefined }
-    return { success: byStatus, refused: { location: [refusal.place] } }
+    if (success.place.startsWith(refusal.place)) return [byStatus]
+    return [{ is: 'refused', location: [refusal.place] }, byStatus]
   }
   if (success.status !== refusal.status) {
     const status = [...new Set([...likely, refusal.status])]
-    return { success: byStatus, refused: { status } }
+    return [{ is: 'refused', status }, byStatus]
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
   if (yes !== undefined && yes.path === no?.path && yes.value !== no.value) {
-    return { success: codeTest(yes), refused: codeTest(no) }
+    return [
+      { is: 'refused', ...codeTest(no) },
+      { is: 'success', ...codeTest(yes) }
+    ]
   }
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
-  return {
-    success: typeof token === 'string' ? { path: token } : byStatus,
-    refused: own && { path: own.path }
-  }
+  const refused = own ? [{ is: 'refused', path: own.path }] : []
+  return [...refused, typeof token === 'string' ? { is: 'success', path: token } : byStatus]
 }
 
 /** The same status, place, code and members: nothing tells both apart. */
