@@ -21,7 +21,7 @@ export async function readNewPassword(io: Io): Promise<string> {
   return password
 }
 
-async function readPassword(question: string, io: Io): Promise<string> {
+export async function readPassword(question: string, io: Io): Promise<string> {
   const { stdin } = io
   const text = stdin.isTTY === true ? await askHidden(question, io) : await readAll(stdin)
   const password = text.replace(/\r?\n$/, '')
@@ -111,13 +111,5 @@ export class Answers {
       check: text => (isWord(text) ? undefined : `one of ${list}`)
     })
     return answer as T
-  }
-
-  async account(): Promise<string> {
-    return await this.ask('user', 'An account of the back-end: user name')
-  }
-
-  async password(): Promise<string> {
-    return await readPassword('Its password: ', this.io)
   }
 }

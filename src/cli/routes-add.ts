@@ -8,11 +8,11 @@ import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUpstream, type Upstream } from '../proxy/upstream.ts'
 import type { Session } from '../session/types.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
-import { Answers } from './prompt.ts'
+import { Answers, readPassword } from './prompt.ts'
 import { createClient, isSuccess } from './init/client.ts'
 import { shapeOf } from './init/detect.ts'
 import { filled, routeOf } from './init/files.ts'
-import { routeFor } from './init/questions.ts'
+import { routeFor, userQuestion } from './init/questions.ts'
 
 export async function routes(invocation: Invocation) {
   const { configs, rest, values, io } = invocation
@@ -54,7 +54,8 @@ function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): str
 
 async function signIn(config: UpstreamLoginConfig, backEnd: Upstream, answers: Answers) {
   const login = createUpstreamLogin({ name: config.upstream, config, backEnd })
-  const account = { username: await answers.account(), password: await answers.password() }
+  const username = await answers.ask('user', userQuestion)
+  const account = { username, password: await readPassword('Its password: ', answers.io) }
   const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }
   const result = await login.verify(attempt).catch((error: unknown) => {
     if (!(error instanceof GatewayError)) throw error

@@ -3,10 +3,6 @@ import type { CallerLimit, LimitRow } from '../../ops/limits.ts'
 import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../../ops/lockouts.ts'
 import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
-interface Rows<Row> {
-  readonly limits: readonly Row[]
-}
-
 const useText = (use: Use | undefined) => (use === undefined ? '-' : `${use.used} ${use.caller}`)
 
 const useColumns: Columns<LimitRow> = {
@@ -46,7 +42,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
     .examples('console-gateway limits show anna', 'console-gateway limits reset 203.0.113.7')
   limits
     .subcommand('use', 'how all limits are used (the default)', { isDefault: true })
-    .asks<Rows<LimitRow>>(
+    .asks<{ readonly limits: readonly LimitRow[] }>(
       () => ['/limits'],
       ({ limits: rows }) => ({
         ...tableOf(rows, useColumns, 'no limit is configured'),
@@ -55,7 +51,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
     )
   limits
     .subcommand('show <caller>', 'the counts of all limits for a caller')
-    .asks<Rows<CallerLimit>>(
+    .asks<{ readonly limits: readonly CallerLimit[] }>(
       ({ rest: [caller = ''] }) => ['/limits/caller', { query: { caller } }],
       ({ limits: rows }, { rest: [caller] }) => {
         const none = `no limit has counts of ${caller} now; for locks of sign-in see lockouts list`

@@ -42,6 +42,8 @@ export function logoutOf(text: string) {
   return { ...callOf(place), method }
 }
 
+export const userQuestion = 'An account of the back-end: user name'
+
 export async function askSignIn(answers: Answers) {
   const told = await answers.ask('login-path', 'Path of its sign-in (POST), such as /auth/login', {
     check: each => fitting(pathKey(''))(callOf(each).path)

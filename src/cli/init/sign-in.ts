@@ -6,11 +6,11 @@ import type { CsrfConfig } from '../../config/schema/upstreams.ts'
 import { fill } from '../../login/back-end-call.ts'
 import { cookiesAfter } from '../../login/login-response.ts'
 import { cookieName } from '../../session/cookie-header.ts'
-import type { Answers } from '../prompt.ts'
+import { type Answers, readPassword } from '../prompt.ts'
 import { type Access, type Client, isOk, isSuccess, type Reply } from './client.ts'
 import { codeOf, codeTest, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
-import { askSignIn } from './questions.ts'
+import { askSignIn, userQuestion } from './questions.ts'
 
 const likelyRefused = [400, 401, 403, 404, 422]
 
@@ -32,12 +32,12 @@ export async function signIn({ client, answers, draft }: Look) {
   if (/graphql\/?$/i.test(path)) {
     return `${path}: a sign-in by GraphQL is not found out. Its \`body\` has \`query\` and \`variables\`.`
   }
-  const username = await answers.account()
+  const username = await answers.ask('user', userQuestion)
   const plain = await askRefusal(client, call, username)
   const before = await findBefore(client, path, plain)
   const refusal = before ? await askRefusal(client, call, username, before) : plain
   if (typeof refusal === 'string') return refusal
-  const password = await answers.password()
+  const password = await readPassword('Its password: ', answers.io)
   draft.secrets.push(password)
   const filled = fill(body, { username, password })
   const reply = await client.ask({ ...call, method: 'POST', body: filled }, before)
