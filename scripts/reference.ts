@@ -6,13 +6,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
 import { inUnits, publicTemplate } from '../src/config/schema/primitives.ts'
-import { isAnything, type Node } from '../src/config/schema/node.ts'
+import type { Node } from '../src/config/schema/node.ts'
 import { presetText } from '../src/config/read/presets.ts'
 import { presetKinds, presetsOfKind } from '../src/config/schema/presets.ts'
 import { errorKinds } from '../src/errors/errors.ts'
 
 /** By what faults say, the words that the head of the page explains. */
 const shortNames: Readonly<Record<string, string>> = {
+  'a text that is not empty': 'a text',
   'a duration such as 500ms, 30s, 5m or 8h': 'a duration',
   'a size such as 4KiB, 1MiB or 1GiB': 'a size',
   'names joined by dots, such as result.items': 'a member',
@@ -155,7 +156,7 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
       return [row(key, member, isNeeded, ` Its keys are those of \`${former}\`.`)]
     }
     // What a mapping has by a name of the operator's choice says nothing of its own.
-    const isListed = !key.endsWith('.NAME') || member.expected !== undefined
+    const isListed = !key.endsWith('.NAME')
     return [...(isListed ? [row(key, member, isNeeded)] : []), ...inner(member, key, here)]
   })
 }
@@ -242,19 +243,9 @@ function valueText(member: Node): string {
     return cell(expected + bound)
   }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
-  if (member.type === 'integer') return wholeNumberText(member)
-  if (member.type === 'boolean') return 'true or false'
-  if (member.type === 'array') {
-    return 'a list'
-  }
+  if (member.type === 'array') return 'a list'
   if (member.type === 'object' || member.anyOf?.some(isDescribed)) return 'a mapping'
-  if (isAnything(member)) return 'any value'
-  return 'a text'
-}
-
-function wholeNumberText({ minimum = 0, maximum }: Node): string {
-  if (maximum !== undefined) return `a whole number, ${minimum} to ${maximum}`
-  return minimum === 0 ? 'a whole number' : `a whole number, at least ${minimum}`
+  return 'any value'
 }
 
 function cell(text: string) {

@@ -1,5 +1,5 @@
 /** The entry for other programs and for tests: a gateway within their process. */
-import type { Environment } from './config/read/references.ts'
+import type { Environment } from './config/read/inputs.ts'
 import { loadConfig } from './config/read/load.ts'
 import { type Gateway, startGateway } from './process/gateway.ts'
 import { createLogger } from './services/services.ts'

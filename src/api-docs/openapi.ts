@@ -28,15 +28,14 @@ const parameter = (name: string) => ({
 })
 
 export function openApi(config: Config): Members {
-  const { contracts } = config
   const schemas: Record<string, JsonSchema> = {}
   const envelope = createEnvelope(config.gateway.envelope)
   const failure = `Failure${pascal(config.gateway.envelope.dialect)}`
   schemas[failure] = failureSchema(envelope)
   const failures = { envelope, schema: { $ref: `#/components/schemas/${failure}` } }
-  const operations = operationsOf(config, envelope, name => {
-    const contract = Object.hasOwn(contracts, name) ? contracts[name] : undefined
-    return contract && addContract(schemas, name, contract)
+  const operations = operationsOf(config, envelope, (name, { contract }) => {
+    const schema = config.contracts[contract?.file ?? '']
+    return schema && addContract(schemas, name, schema)
   })
   const paths: Record<string, Members> = {}
   const ids = new Set<string>()
@@ -82,11 +81,11 @@ const bytes: Content = { '*/*': {} }
 function operationsOf(
   config: Config,
   envelope: Envelope,
-  contractOf: (name: string) => JsonSchema | undefined
+  contractOf: (name: string, route: Pick<RouteConfig, 'contract'>) => JsonSchema | undefined
 ) {
   const { routes } = config
   return [
-    ...ownOperations(config, envelope, contractOf('profile')),
+    ...ownOperations(config, envelope, contractOf('profile', routes.endpoints.profile)),
     ...Object.entries(routes.routes).map(([name, route]) => {
       const { path, methods, access, keys, upstream, answer, websocket } = route
       const isOfBackEnd = upstream !== undefined
@@ -100,7 +99,7 @@ function operationsOf(
         errorStatus: routeSettings(config, name, route).errorStatus,
         requestBody: isOfBackEnd ? { content: bytes, description: 'Passed on.' } : undefined,
         status: isOfBackEnd ? undefined : (answer?.status ?? 200),
-        content: contentOf(config, route, envelope, contractOf(name)),
+        content: contentOf(config, route, envelope, contractOf(name, route)),
         takesUpgrades: websocket !== undefined
       }
     })

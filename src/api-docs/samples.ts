@@ -40,8 +40,8 @@ export function successSchema(
 export function ownSchema({ success, login, fillsUser }: Envelope, key: OwnKey): JsonSchema {
   // An id may be a number where the back-end's is one.
   const users = fillsUser ? [{}, { id: 1 }].map(user => fillCurrentUser(user, identity)) : []
-  const session = [success(timeLeft(live, 0))]
-  const listed = { ...describeSession(live, 0), current: true }
+  const session = [success(timeLeft(live))]
+  const listed = { ...describeSession(live), current: true }
   const samples: Record<OwnKey, readonly unknown[]> = {
     login: [login({ type: 'account', authority: 'admin' })],
     logout: [success({})],

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
+import { steadyNow } from '../steady-clock.ts'
 import type { Count } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './hooks/context.ts'
 import type { Services } from '../services/services.ts'
@@ -98,7 +99,7 @@ export class BoundStreams {
       if (live === undefined) continue
       // No store has the token of a machine.
       const cached = live.sealed === '' ? live : sessions.cached(live.key)
-      const now = sessions.now()
+      const now = steadyNow()
       // Known without the store: nothing moves the absolute end.
       if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
       else if (cached !== undefined) this.#judge(entries, cached)

@@ -50,10 +50,6 @@ export interface GatewayServices extends Omit<Services, 'failures'> {
 export type Gateway = ReturnType<typeof createGateway>
 
 const ambiguous = 'sign-in refused: several entries of the directory have this user name'
-const notEnded =
-  'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
-const notRenewed =
-  'could not renew a back-end’s token; the current one is valid for a short time still'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -92,12 +88,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     tokenNames: tokenNamesOf(envelope),
     sources,
     ...tokens,
-    tokenRefresh: createTokenRefresh({
-      sessions,
-      sources,
-      exchanges,
-      onFailed: err => log.warn({ err }, notRenewed)
-    }),
+    tokenRefresh: createTokenRefresh({ sessions, sources, exchanges, log }),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
     warnOnce: createWarnOnce(log),
@@ -130,12 +121,7 @@ function createSource(
     case 'oidc':
       return new OidcSource(name, source, providerOf(source))
     case 'upstream-login':
-      return createUpstreamLogin({
-        name,
-        config: source,
-        backEnd: upstream(source.upstream),
-        onFailed: err => log.warn({ event: 'logout.source', source: name, err }, notEnded)
-      })
+      return createUpstreamLogin({ name, config: source, backEnd: upstream(source.upstream), log })
   }
 }
 

@@ -5,11 +5,11 @@ import { buffer } from 'node:stream/consumers'
 import { stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
+import { nearest } from '../config/schema/faults.ts'
 import { ownMember, type Path } from '../config/schema/node.ts'
 import { endpointNames } from '../config/schema/own-endpoints.ts'
 import { credentialOf, tokenHeaderOf } from '../config/schema/routes.ts'
 import { flatten, type ShapeStep } from '../config/schema/shapes.ts'
-import { urlsOf } from '../config/schema/upstreams.ts'
 import { createDryApp, tokenOfSession, type UpstreamCall } from '../dry-run/dry-app.ts'
 import { reasonOf, toGatewayError } from '../errors/errors.ts'
 import { readJson, tryJson } from '../json/body.ts'
@@ -125,8 +125,8 @@ function requestOf(config: LoadedConfig, { rest, values }: Invocation<Values>, s
   if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
   }
-  if (!/^[\x21-\xff]+$/.test(target)) {
-    throw new UsageError('A path must not contain blanks: write %20.')
+  if (!/^\/[\x21-\x7e]*$/.test(target)) {
+    throw new UsageError('A path begins with /, and is escaped as in a URL: %20 for a blank.')
   }
   if (isIP(address) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${address}".`)
@@ -157,6 +157,10 @@ function whoIs({ gateway: { login }, users }: LoadedConfig, { as, role: roles = 
     const identity = identityOf(name, user)
     return { source, identity: { ...identity, roles: [...new Set([...identity.roles, ...roles])] } }
   }
+  if (as !== undefined && sources.every(([, { kind }]) => kind === 'users-file')) {
+    const names = Object.values(users).flatMap(file => Object.keys(file.users))
+    throw new UsageError(`No users file has "${as}".${nearest(as, names)}`)
+  }
   const [source = '', backend] =
     sources.find(([, { kind }]) => kind !== 'users-file') ?? sources[0] ?? []
   const identity = { id: name, username: name, name, roles, profile: {} }
@@ -171,7 +175,7 @@ function whoIs({ gateway: { login }, users }: LoadedConfig, { as, role: roles = 
 }
 
 function urlOf({ routes }: LoadedConfig, { upstream, path }: UpstreamCall): string {
-  const [url = ''] = urlsOf(routes.upstreams[upstream] ?? {})
+  const [url = ''] = routes.upstreams[upstream]?.url ?? []
   return url.replace(/\/$/, '') + path
 }
 

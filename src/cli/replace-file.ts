@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import type { Folders } from '../config/read/files.ts'
-import { createInputs, decodeText, NotUtf8Error } from '../config/read/inputs.ts'
+import { createInputs, decodeText, type Environment, NotUtf8Error } from '../config/read/inputs.ts'
 import { loadConfig } from '../config/read/load.ts'
-import type { Environment } from '../config/read/references.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 

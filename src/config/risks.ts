@@ -7,7 +7,6 @@ import { ownMember } from './schema/node.ts'
 import { contains, nearerFirst } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
 import { nameOfCookie } from './schema/route.ts'
-import { urlsOf } from './schema/upstreams.ts'
 
 const muchLooser = 10
 
@@ -102,7 +101,7 @@ const upstreams: RiskRule = ({ routes: before }, { routes: after }) => {
 function receivers({ upstreams: all }: RoutesConfig) {
   return Object.entries(all).flatMap(([name, upstream]) => {
     const isTold = upstream.identity || credentialOf(upstream.credential).as !== 'none'
-    return isTold ? urlsOf(upstream).map(url => ({ name, url: new URL(url) })) : []
+    return isTold ? (upstream.url ?? []).map(url => ({ name, url: new URL(url) })) : []
   })
 }
 

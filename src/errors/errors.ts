@@ -115,6 +115,11 @@ export class GatewayError extends Error {
   }
 }
 
+/** @param message tells the client what to send instead */
+export function malformed(message: string, cause?: unknown): GatewayError {
+  return new GatewayError('request.malformed', { message, cause })
+}
+
 /** By the status of an error of Fastify or a plugin that a client caused; others are malformed. */
 const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   413: 'request.too-large',

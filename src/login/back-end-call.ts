@@ -19,16 +19,12 @@ interface Call {
   readonly query?: Texts | undefined
   readonly format?: Format | undefined
   readonly body?: object | undefined
+  readonly fixedHeaders?: Texts
   readonly headers?: Texts
   /** 10 seconds without it. */
   readonly timeoutMs?: number
   readonly purpose: AttemptPurpose
   readonly trail: Trail | undefined
-}
-
-interface SessionCall extends Call {
-  readonly fixedHeaders?: Texts
-  readonly sendCredential?: boolean
 }
 
 const contentTypes = {
@@ -38,13 +34,7 @@ const contentTypes = {
 
 type Format = keyof typeof contentTypes
 
-/** A header must replace one of the same name in another case, and not stand beside it. */
-export function withLowerNames(headers: Texts): Record<string, string> {
-  const pairs = Object.entries(headers)
-  return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
-}
-
-export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
+export function ask(backEnd: BackEnd, call: Call, credential?: Credential): Promise<WholeResponse> {
   const { method, path, query, format = 'json', body, headers, purpose, trail } = call
   const search = new URLSearchParams(query).toString()
   return fetchWhole(backEnd, {
@@ -54,7 +44,10 @@ export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
     headers: {
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': contentTypes[format] }),
-      ...headers
+      ...call.fixedHeaders,
+      ...(credential && credentialHeaders(credential, backEnd.config)),
+      // With lower names: one must replace, and not stand beside, one in another case.
+      ...Object.fromEntries(new Headers(headers))
     },
     ...(body !== undefined && { body: writeBody(body, format) }),
     timeoutMs: call.timeoutMs ?? 10_000,
@@ -66,22 +59,14 @@ export function ask(backEnd: BackEnd, call: Call): Promise<WholeResponse> {
 /** @throws GatewayError `upstream.invalid` for a token that no header can hold */
 export function callWith(
   backEnd: BackEnd,
-  { fixedHeaders, sendCredential = true, ...call }: SessionCall,
+  { sendCredential = true, ...call }: Call & { readonly sendCredential?: boolean },
   credential: Credential
 ): Promise<WholeResponse> {
   const { token = '', refreshToken = '' } = credential
   const { body, query, headers = {} } = call
   const filled = fill({ body, query, headers }, { token, refreshToken })
   for (const value of Object.values(filled.headers)) headerSafe(value)
-  return ask(backEnd, {
-    ...call,
-    ...filled,
-    headers: {
-      ...fixedHeaders,
-      ...(sendCredential && credentialHeaders(credential, backEnd.config)),
-      ...withLowerNames(filled.headers)
-    }
-  })
+  return ask(backEnd, { ...call, ...filled }, sendCredential ? credential : undefined)
 }
 
 export function credentialHeaders(credential: Credential, config: BackEnd['config']): Texts {

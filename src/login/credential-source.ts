@@ -92,18 +92,18 @@ export class SourceFaults {
   }
 }
 
-interface SignOutOptions {
+export interface SignOutOptions {
   readonly sources: readonly CredentialSource[]
   readonly exchanges?: ReadonlyMap<string, CredentialSource>
   readonly sessions: Pick<Sessions, 'list'>
 }
 
 /** Ends it where it got credentials, unless another of the user's sessions has the same. */
-export async function endAtSource(
+async function endAtSource(
   { sources, exchanges, sessions }: SignOutOptions,
   session: Session,
-  trail?: Trail,
-  ended: readonly Session[] = []
+  trail: Trail | undefined,
+  ended: readonly Session[]
 ): Promise<void> {
   const source = sources.find(({ name }) => name === session.source)
   const givers = Object.keys(session.tokens ?? {}).map(name => exchanges?.get(name))
@@ -133,7 +133,7 @@ function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
 export function signOutAtSource(
   options: SignOutOptions,
   ended: Session | readonly Session[],
-  { log, trail }: { log: Pick<Logger, 'warn'>; trail?: Trail }
+  { log, trail }: { log: Pick<Logger, 'warn'>; trail?: Trail | undefined }
 ): void {
   const signOutInTurn = async () => {
     const sessions = [ended].flat()

@@ -1,6 +1,6 @@
 /** Finds a session's credential in what a browser is about to get. */
 import { GatewayError } from '../errors/errors.ts'
-import { isRawNumber } from '../json/values.ts'
+import { writeJson } from '../json/body.ts'
 import type { Session } from '../session/types.ts'
 
 /** @throws GatewayError `upstream.invalid` for an answer with a secret; `place`: its config key */
@@ -13,39 +13,39 @@ export function refuseLeak(value: unknown, session: Holder | undefined, place: s
   })
 }
 
-type Holder = Pick<Session, 'credential' | 'tokens'>
+type Holder = Partial<Pick<Session, 'credential' | 'tokens' | 'identity'>>
 
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */
 const minContained = 16
 
-/** Whether it has a secret, however deep: a token, a long one also within a text, or a cookie. */
-export function holdsCredential(value: unknown, session: Holder = {}): boolean {
-  const credentials = [session.credential ?? {}, ...Object.values(session.tokens ?? {})]
-  const tokens = credentials
+/**
+ * Whether it has a secret, however deep: a token, a long one also within a text, or a cookie.
+ * @throws GatewayError `shape.not-json` for what is nested too deeply to be written
+ */
+export function holdsCredential(
+  value: unknown,
+  { credential, tokens, identity }: Holder = {}
+): boolean {
+  const credentials = [credential ?? {}, ...Object.values(tokens ?? {})]
+  const ofTokens = credentials
     .flatMap(({ token, refreshToken, idToken }) => [token ?? '', refreshToken ?? '', idToken ?? ''])
     .filter(each => each !== '')
-  const longTokens = tokens.filter(each => each.length >= minContained)
-  const texts = new Set([
-    ...tokens,
-    ...credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
-  ])
-  if (texts.size === 0) return false
-  const isSecret = (text: string) => texts.has(text) || longTokens.some(each => text.includes(each))
-  // A list of its own, no recursion: the value may come from a back-end.
-  const rest: unknown[] = [value]
-  while (rest.length > 0) {
-    const each = rest.pop()
-    if (typeof each === 'string') {
-      if (isSecret(each)) return true
-    } else if (typeof each === 'number' || isRawNumber(each)) {
-      // A back-end may write its token as a number.
-      if (tokens.includes(typeof each === 'number' ? String(each) : each.rawJSON)) return true
-    } else if (typeof each === 'object' && each !== null) {
-      if (!Array.isArray(each) && Object.keys(each).some(isSecret)) return true
-      for (const member of Object.values(each)) rest.push(member)
-    }
-  }
-  return false
+  const { username, name, roles = [] } = identity ?? {}
+  // Some back-ends set cookies that tell pages who is signed in, as Frappe's `user_id`.
+  const shown = new Set([username, name, ...roles])
+  const texts = credentials.flatMap(({ cookies = '' }) => cookieTexts(cookies))
+  const ofCookies = texts.filter(each => !shown.has(each))
+  const secrets = [
+    ...[...ofTokens, ...ofCookies].map(each => JSON.stringify(each)),
+    ...ofTokens.filter(each => each.length >= minContained).map(inQuotes)
+  ]
+  if (secrets.length === 0) return false
+  const text = writeJson(value) ?? ''
+  return secrets.some(each => text.includes(each))
+}
+
+function inQuotes(text: string): string {
+  return JSON.stringify(text).slice(1, -1)
 }
 
 /** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */

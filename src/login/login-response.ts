@@ -27,8 +27,11 @@ export class LoginResponse {
     this.#raw = raw
     const { body, headers } = raw
     // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. What is
-    // not JSON has no members: the tests of config decide by the status alone.
-    this.#content = tryJson(body, headers, maxResponseBytes) ?? tryJson(body, {}, maxResponseBytes)
+    // not JSON has no members, unless it is a token: the tests of config decide by the status alone.
+    this.#content =
+      tryJson(body, headers, maxResponseBytes) ??
+      tryJson(body, {}, maxResponseBytes) ??
+      (config.token === '.' ? body.toString('utf8').trim() : this.#tokenInHeader(config.token))
   }
 
   matches(test: AnswerTest): boolean {
@@ -59,8 +62,7 @@ export class LoginResponse {
 
   /** What is not told stays. @throws GatewayError `upstream.invalid` without a token of config */
   credential(former: Credential, { token: path, expires }: TokenPlaces = this.#config): Credential {
-    const token =
-      typeof path === 'object' ? tokenIn(this.#raw.headers, path.header) : this.#textAt(path)
+    const token = typeof path === 'object' ? this.#tokenInHeader(path) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
       throw invalid(`the response (status ${this.#raw.status}) has no ${JSON.stringify(path)}`)
     }
@@ -74,6 +76,10 @@ export class LoginResponse {
     }
   }
 
+  #tokenInHeader(place: TokenPlaces['token']): string | undefined {
+    return typeof place === 'object' ? tokenIn(this.#raw.headers, place.header) : undefined
+  }
+
   cookies({ cookies: former = '' }: Credential): Pick<Credential, 'cookies'> {
     const setCookie = this.#raw.headers['set-cookie']
     const cookies = cookiesAfter(former, setCookie, this.#config.cookies ?? [])
@@ -81,7 +87,8 @@ export class LoginResponse {
   }
 
   #valuesAt(path: string | undefined): unknown[] {
-    return path === undefined ? [] : valuesAt(this.#content, path.split('.'))
+    if (path === undefined) return []
+    return path === '.' ? [this.#content] : valuesAt(this.#content, path.split('.'))
   }
 
   #textAt(path: string | undefined): string | undefined {
@@ -174,12 +181,9 @@ export function cookiesAfter(
 
 /** By `Max-Age`, or without it by `Expires`, as Express and ASP.NET do. */
 function deletes(setCookie: string): boolean {
-  const attributes = setCookie.split(';').map(attribute => {
-    const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
-    return [name.toLowerCase(), value] as const
-  })
-  const { 'max-age': age = '', expires = '' } = Object.fromEntries(attributes)
-  return age === '' ? Date.parse(expires) <= Date.now() : Number(age) <= 0
+  const [, age] = /; *max-age *= *(-?\d+)/i.exec(setCookie) ?? []
+  const [, expires = ''] = /; *expires *=([^;]*)/i.exec(setCookie) ?? []
+  return age === undefined ? Date.parse(expires) <= Date.now() : Number(age) <= 0
 }
 
 /**
@@ -203,7 +207,7 @@ export function valuesAt(content: unknown, path: readonly string[]): unknown[] {
 }
 
 /** Undefined for what is none. The back-end itself gave it: its signature tells no more. */
-function claimsOf(token: string): unknown {
+export function claimsOf(token: string): unknown {
   const [, claims = '', signature] = token.split('.')
   const bytes = Buffer.from(signature === undefined ? '' : claims, 'base64url')
   return tryJson(bytes, {}, maxResponseBytes)

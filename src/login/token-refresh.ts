@@ -1,6 +1,7 @@
 /** Gets back-ends' tokens, and renews them before they expire, once across all replicas. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Logger } from 'pino'
 import { BoundedMap } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
@@ -9,15 +10,14 @@ import type { Sessions } from '../session/sessions.ts'
 import { liveIn, lock } from '../session/store.ts'
 import type { Live } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
-import { type CredentialSource, endAtSource } from './credential-source.ts'
+import { type CredentialSource, type SignOutOptions, signOutAtSource } from './credential-source.ts'
 
-interface Options {
+interface Options extends SignOutOptions {
   readonly sessions: Sessions
-  readonly sources: readonly CredentialSource[]
-  readonly exchanges?: ReadonlyMap<string, CredentialSource>
-  readonly onFailed: (error: unknown) => void
+  readonly log: Pick<Logger, 'warn'>
 }
 
+const notRenewed = 'could not renew a back-end’s token, which is valid for a short time still'
 const renewBeforeMs = 60_000
 /** Longer than a renewal may take: where a replica dies during one, others wait for so long. */
 const lockMs = 15_000
@@ -26,7 +26,7 @@ const maxPauses = 50_000
 const maxMachines = 1000
 
 export function createTokenRefresh(options: Options) {
-  const { sessions, sources, onFailed } = options
+  const { sessions, sources, log } = options
   const running = new Map<string, Promise<Live>>()
   /** By upstream and key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
@@ -76,7 +76,7 @@ export function createTokenRefresh(options: Options) {
       running.set(key, renewal)
     }
     if (Date.now() >= end) return await renewal
-    renewal.catch(onFailed)
+    renewal.catch((err: unknown) => log.warn({ err }, notRenewed))
     return live
   }
 
@@ -84,7 +84,7 @@ export function createTokenRefresh(options: Options) {
 }
 
 async function renewOnce(options: Options, live: Live, issuer: CredentialSource, trail?: Trail) {
-  const { sessions, onFailed } = options
+  const { sessions, log } = options
   const { upstream } = issuer
   const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]
   const until = steadyNow() + lockMs
@@ -104,11 +104,12 @@ async function renewOnce(options: Options, live: Live, issuer: CredentialSource,
       // It ended before it had the new token, which would stay valid.
       const { credential: _, tokens: __, ...others } = current.session
       const session = withCredential(others, renewal.credential, upstream)
-      endAtSource(options, session, trail).catch(onFailed)
+      signOutAtSource(options, session, { log, trail })
     }
     return liveIn(renewed)
   } finally {
-    await sessions.store.removeFrom(name, owner).catch(onFailed)
+    // Where the store is away, it ends by itself.
+    await sessions.store.addTo(name, owner, 0).catch(() => {})
   }
 }
 

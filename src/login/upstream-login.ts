@@ -1,20 +1,14 @@
 /** Sources by calls of config: a back-end's sign-in, and tokens (`exchange`) for other users. */
+import type { Logger } from 'pino'
 import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import type { ExchangeConfig } from '../config/schema/upstreams.ts'
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { invalid, type WholeResponse } from '../proxy/response.ts'
 import { credentialIn } from '../session/credentials.ts'
 import type { Credential, Renewed, Session } from '../session/types.ts'
-import {
-  ask,
-  type BackEnd,
-  callWith,
-  credentialHeaders,
-  fill,
-  withLowerNames
-} from './back-end-call.ts'
+import { ask, type BackEnd, callWith, fill } from './back-end-call.ts'
 import type {
   ConsoleRequest,
   CredentialSource,
@@ -28,24 +22,19 @@ interface Options {
   readonly name: string
   readonly backEnd: BackEnd
   readonly config: UpstreamLoginConfig
-  /** For a sign-in that failed after the back-end's, whose session could not be ended. */
-  readonly onFailed?: (error: unknown) => void
+  readonly log?: Pick<Logger, 'warn'>
 }
 
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
 const signOutMs = 5000
+const notEnded = 'a sign-in failed, and its session at the back-end could not be ended'
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
 
-const usualOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201, 204] },
-  { is: 'refused', status: [400, 401, 403, 404, 422] }
-]
-
 export function createUpstreamLogin({ config, ...others }: Options): PasswordSource {
-  const outcomes = withUsualOutcomes(config.outcomes, usualOutcomes)
+  const outcomes = withUsual(config.outcomes, [400, 401, 403, 404, 422])
   const options = { ...others, config: { ...config, outcomes } }
   const { name } = others
   const { refresh, logout } = config
@@ -62,31 +51,26 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
   }
 }
 
-/** @param usual for outcomes that config does not name */
-function withUsualOutcomes(outcomes: readonly OutcomeTest[], usual: readonly OutcomeTest[]) {
+/** For outcomes that config does not name. */
+function withUsual(outcomes: readonly OutcomeTest[], refused: number[]): OutcomeTest[] {
+  const usual: OutcomeTest[] = [
+    { is: 'success', status: [200, 201, 204] },
+    { is: 'refused', status: refused }
+  ]
   return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
-  const { config, onFailed = () => {} } = options
+  const { name: source, config, log } = options
   const { username, password, extra, address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies: passedCookies } = passedOn(config, attempt.request)
-  const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const cookies = await cookiesBefore(options, { headers, trail }, passedCookies)
-  const raw = await ask(options.backEnd, {
-    method: 'POST',
-    path: config.path,
-    query: config.query,
-    format: config.format,
-    body: { ...(config.passExtra && extra), ...fill(config.body, { username, password }) },
-    headers: {
-      ...headers,
-      ...credentialHeaders(cookies === '' ? {} : { cookies }, options.backEnd.config),
-      ...withLowerNames(config.headers)
-    },
-    purpose: 'sign-in',
-    trail
-  })
+  const fixedHeaders = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
+  const asking = { fixedHeaders, trail, purpose: 'sign-in' } as const
+  const cookies = await cookiesBefore(options, asking, passedCookies)
+  const { path, query, format, headers } = config
+  const body = { ...(config.passExtra && extra), ...fill(config.body, { username, password }) }
+  const call = { ...asking, method: 'POST', path, query, format, headers, body }
+  const raw = await ask(options.backEnd, call, cookies === '' ? {} : { cookies })
   const response = new LoginResponse(config, raw)
   const outcome = response.outcome()
   if (outcome === undefined) {
@@ -97,7 +81,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   const credential = response.credential({ cookies })
   try {
     const { from } = config.user
-    const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
+    const telling = from ? await askUser(options, from, asking, credential) : response
     const identity = telling.identity(config.user, username)
     return {
       vouched: true,
@@ -107,7 +91,9 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
     if (config.logout !== undefined) {
-      signOut(options, config.logout, credential, trail).catch(onFailed)
+      signOut(options, config.logout, credential, trail).catch((err: unknown) =>
+        log?.warn({ event: 'logout.source', source, err }, notEnded)
+      )
     }
     throw error
   }
@@ -121,16 +107,13 @@ function throttled({ headers }: WholeResponse): GatewayError {
   return new GatewayError('limit.exceeded', { cause, ...more })
 }
 
-interface Asking {
-  readonly headers: Readonly<Record<string, string>>
-  readonly trail: Trail | undefined
-}
+type Asking = Pick<Parameters<typeof ask>[1], 'fixedHeaders' | 'trail' | 'purpose'>
 
 /** With those of a first call, by which back-ends know that the sign-in is of the same browser. */
 async function cookiesBefore(options: Options, asking: Asking, passed: string): Promise<string> {
   const { before: path, cookies: names, passCookies } = options.config
   if (path === undefined) return passed
-  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path, purpose: 'sign-in' })
+  const raw = await ask(options.backEnd, { ...asking, method: 'GET', path })
   if (raw.status >= 400) throw invalid(`the call before the sign-in has status ${raw.status}`)
   return cookiesAfter(passed, raw.headers['set-cookie'], [...names, ...passCookies])
 }
@@ -138,11 +121,11 @@ async function cookiesBefore(options: Options, asking: Asking, passed: string): 
 async function askUser(
   options: Options,
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
-  { headers, credential, trail }: Asking & { readonly credential: Credential }
+  asking: Asking,
+  credential: Credential
 ): Promise<LoginResponse> {
-  const { path, method, query, success } = from
-  const call = { path, method, query, fixedHeaders: headers, trail }
-  const raw = await callWith(options.backEnd, { ...call, purpose: 'sign-in' }, credential)
+  const { success, ...call } = from
+  const raw = await callWith(options.backEnd, { ...asking, ...call }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
   throw invalid(`the response of user.from (status ${raw.status}) does not tell the user`)
@@ -194,8 +177,7 @@ function passedOn(
 
 function bounded(what: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= maxPassedLength) return value
-  const message = `The ${what} of the sign-in must be one text of at most ${maxPassedLength} characters.`
-  throw new GatewayError('request.malformed', { message })
+  throw malformed(`The ${what} must be one text of at most ${maxPassedLength} characters.`)
 }
 
 interface ExchangeOptions extends Pick<Options, 'backEnd'> {
@@ -204,16 +186,11 @@ interface ExchangeOptions extends Pick<Options, 'backEnd'> {
   readonly bodyOf: (session: Session) => object
 }
 
-/** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
-const exchangeOutcomes: readonly OutcomeTest[] = [
-  { is: 'success', status: [200, 201, 204] },
-  { is: 'refused', status: [400, 403, 404, 422] }
-]
-
 export function createTokenExchange(options: ExchangeOptions): CredentialSource {
   const { upstream, config } = options
   const { path, format, headers, logout } = config
-  const outcomes = withUsualOutcomes(config.outcomes, exchangeOutcomes)
+  // Not 401: the back-end refuses the gateway then, and says nothing of the user.
+  const outcomes = withUsual(config.outcomes, [400, 403, 404, 422])
   return {
     name: upstream,
     upstream,
@@ -223,7 +200,7 @@ export function createTokenExchange(options: ExchangeOptions): CredentialSource 
         path,
         format,
         body: options.bodyOf(session),
-        headers: withLowerNames(headers),
+        headers,
         purpose: 'renewal',
         trail
       })

@@ -17,8 +17,8 @@ interface Options {
   readonly redis?: Redis | Cluster | undefined
   readonly prefix: string
   readonly seal: {
-    readonly close: (key: string, text: string) => string
-    readonly open: (key: string, sealed: string) => string | undefined
+    readonly close: (key: string, value: unknown) => string
+    readonly open: (key: string, sealed: string) => unknown
   }
   readonly onDropped: () => void
 }
@@ -107,7 +107,7 @@ export class Failures {
       const waitedMs = performance.now() - trail.startedAt - trail.ms
       const isCalling = trail.attempts?.some(({ ms }) => ms === undefined) === true
       if (isCalling && waitedMs < waitMs) continue
-      const sealed = seal.close(this.#key, JSON.stringify(this.#json(trail)))
+      const sealed = seal.close(this.#key, this.#json(trail))
       try {
         await redis.xadd(this.#key, 'MAXLEN', '~', maxKept, '*', 'r', sealed)
       } catch {
@@ -130,8 +130,8 @@ export class Failures {
       const end = lastId === undefined ? '+' : `(${lastId}`
       page = (await redis.xrevrange(this.#key, end, '-', 'COUNT', pageSize)) as Entry[]
       // Nothing of what was sealed with another secret.
-      const texts = page.flatMap(([, members]) => seal.open(this.#key, members[1] ?? '') ?? [])
-      requests.push(...texts.map(text => JSON.parse(text) as KeptRequest).filter(matches))
+      const opened = page.flatMap(([, members]) => seal.open(this.#key, members[1] ?? '') ?? [])
+      requests.push(...(opened as KeptRequest[]).filter(matches))
     } while (page.length === pageSize && requests.length < count)
     return { requests: requests.slice(0, count), oldest: first && Number(first[0].split('-')[0]) }
   }

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
 import { isAtHost } from '../app/hooks/same-origin.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { GatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed } from '../errors/errors.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import { keepCookies } from '../session/cookie-header.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
@@ -81,8 +81,8 @@ function refuseAmbiguous({ raw, headers }: FastifyRequest, reply: FastifyReply):
   if (isClear && canMeet(raw)) return
   reply.header('connection', 'close')
   if (isClear) throw new GatewayError('request.expectation')
-  const message = 'The request has several Host headers. Send one.'
-  throw new GatewayError('request.malformed', hasSeveralHosts ? { message } : {})
+  if (hasSeveralHosts) throw malformed('The request has several Host headers. Send one.')
+  throw new GatewayError('request.malformed')
 }
 
 function isOfBrowser({ headers }: FastifyRequest): boolean {
@@ -99,8 +99,7 @@ function isOwnName(host: string, ownNames: ReadonlySet<string>): boolean {
 function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {
   const pairs = keepCookies(headers.cookie ?? '', [name])
   if (pairs.includes(';')) {
-    const message = 'Two session cookies were sent. Clear the cookies of this host.'
-    throw new GatewayError('request.malformed', { message })
+    throw malformed('Two session cookies were sent. Clear the cookies of this host.')
   }
   return pairs === '' ? undefined : pairs.slice(name.length + 1)
 }

@@ -1,7 +1,7 @@
+import { malformed } from '../errors/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import { countedAddress } from '../app/hooks/address.ts'
-import { malformed } from '../app/hooks/validation.ts'
 import { challenge } from '../app/sign-in/guard.ts'
 import { type Lock, operatorsApart, partsOf } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
@@ -46,7 +46,7 @@ export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
     answer: object({ lifted: count }),
     run: async body => {
       const wanted = keysOf(body)
-      if ((wanted.account ?? wanted.address) === undefined) throw malformed(ofNobody)()
+      if ((wanted.account ?? wanted.address) === undefined) throw malformed(ofNobody)
       const locked = await locksOf(desk, wanted)
       const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
       await orUnavailable(desk.lockouts.lift([...keys]), 'lockouts')

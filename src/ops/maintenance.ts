@@ -1,6 +1,6 @@
+import { malformed } from '../errors/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { malformed } from '../app/hooks/validation.ts'
 import { type Closing, timePattern } from '../services/maintenance.ts'
 import { secretOperator } from './operator.ts'
 import { addRoute, type Desk } from './routes.ts'
@@ -82,6 +82,6 @@ export function closableRoutes({ config }: Desk): string[] {
 function readMaintenance(body: Static<typeof beginBody>, desk: Desk): Closing {
   const known = new Set(closableRoutes(desk))
   const unknown = body.routes?.find(route => !known.has(route))
-  if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
+  if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)
   return { routes: [], methods: [], allowRoles: [], ...body }
 }

@@ -3,9 +3,8 @@ import swagger from '@fastify/swagger'
 import type { FastifyError, FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
-import { malformed } from '../app/hooks/validation.ts'
 import type { Config } from '../config/schema/config.ts'
-import { GatewayError, toGatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed, toGatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
@@ -113,13 +112,13 @@ function refusalOf([misfit]: Misfits, schema: TSchema | undefined): GatewayError
   // The description says it in words.
   const problem = keyword === 'pattern' ? 'must be valid' : message
   const texts = [`${name} ${problem} ${which}`.trim(), description]
-  return new GatewayError('request.malformed', { message: texts.filter(Boolean).join('. ') })
+  return malformed(texts.filter(Boolean).join('. '))
 }
 
 /** For the form of a page, whose fields its schema checks too. @throws GatewayError */
 export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
   const act = request.server.acts.get(path)
-  if (act === undefined) throw malformed('There is no such act.')()
+  if (act === undefined) throw malformed('There is no such act.')
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
   const { takes = Type.Unknown() } = act
   const fits = request.validateInput(body, takes) as unknown

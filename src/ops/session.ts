@@ -74,11 +74,10 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
     isSecure,
     isOperator,
     operatorOf: async (value: string): Promise<Operator | undefined> => {
-      const text = seal.open(cookie, value)
-      if (text === undefined) return undefined
-      const pass = JSON.parse(text) as Pass
+      const pass = seal.open(cookie, value) as Pass | undefined
+      if (pass === undefined || pass.until <= Date.now()) return undefined
+      if (!(await isOperator(pass))) return undefined
       const { name, until, user } = pass
-      if (until <= Date.now() || !(await isOperator(pass))) return undefined
       if (pass.signOuts < (await signOuts.of(keyOf(name, user?.source)))) return undefined
       return { name, via: 'session', source: user?.source, until }
     },
@@ -89,7 +88,7 @@ export function createOperatorSessions(gateway: GatewayConfig, services: Used) {
         until: Date.now() + lifeMs,
         signOuts: await signOuts.of(keyOf(name, user?.source))
       }
-      return `${cookie}=${seal.close(cookie, JSON.stringify(pass))}${attributes}`
+      return `${cookie}=${seal.close(cookie, pass)}${attributes}`
     },
     /** Ends all sessions of an operator. @throws GatewayError where other replicas cannot know */
     close: async ({ name, source }: Operator): Promise<string> => {

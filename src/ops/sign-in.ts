@@ -6,10 +6,9 @@ import { isSame } from './access.ts'
 import { addRoute, doAct } from './routes.ts'
 import { clientAddress, originOf } from '../app/hooks/address.ts'
 import { leavingOf } from '../app/hooks/sending.ts'
-import { malformed } from '../app/hooks/validation.ts'
 import type { Flows } from '../app/sign-in/flows.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { GatewayError, reasonOf, toGatewayError } from '../errors/errors.ts'
+import { GatewayError, malformed, reasonOf, toGatewayError } from '../errors/errors.ts'
 import type { OidcSource } from '../login/oidc/source.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
@@ -80,7 +79,7 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     signOut: async (reply: FastifyReply): Promise<void> => {
       const { request } = reply
       const { operator } = request
-      if (operator?.via !== 'session') throw malformed('There is no session to end.')()
+      if (operator?.via !== 'session') throw malformed('There is no session to end.')
       const run = async () => {
         reply.header('set-cookie', await options.sessions.close(operator))
         return {}
@@ -95,7 +94,7 @@ async function byPassword(options: Options, reply: FastifyReply, form: URLSearch
   const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
   const isShort = username.length <= maxName && password.length <= maxPassword
   if (username === '' || password === '' || !isShort) {
-    throw malformed('Give a user name and a password.')()
+    throw malformed('Give a user name and a password.')
   }
   if (ops.role === undefined) {
     const message = 'Nobody signs in by name here: ops.role is not set.'

@@ -1,6 +1,6 @@
+import { malformed } from '../errors/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { malformed } from '../app/hooks/validation.ts'
 import {
   type BlockedName,
   blockOf,
@@ -120,7 +120,7 @@ export function addUserRoutes(ops: FastifyInstance, desk: Desk): void {
 async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
   const { user: named, by, source, search, size } = asked
   if (named === undefined) {
-    if ((by ?? source) !== undefined) throw malformed('`by` and `source` go with `user`.')()
+    if ((by ?? source) !== undefined) throw malformed('`by` and `source` go with `user`.')
     return await latestSessions(sessions, search, size === undefined ? maxLatest : Number(size))
   }
   const fitting = await findNamed(sessions.store, named, asked)
@@ -138,11 +138,11 @@ async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: strin
 async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
   const { user: named, by, source: at, id, everyone = false } = body
   if (everyone) {
-    if ([named, by, at, id].some(each => each !== undefined)) throw malformed(ofClose)()
+    if ([named, by, at, id].some(each => each !== undefined)) throw malformed(ofClose)
     await desk.sessions.store.endAll()
     return { closed: 'everyone' }
   }
-  if (named === undefined) throw malformed(ofClose)()
+  if (named === undefined) throw malformed(ofClose)
   const fitting = await findNamed(desk.sessions.store, named, body)
   const [of] = fitting
   if (of === undefined) return { closed: 0 }
@@ -192,7 +192,7 @@ export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownS
   const listed = await sessions.list(of)
   return listed.map(live => {
     const { id: userId, username } = live.session.identity
-    return { userId, user: username, ...describeSession(live, sessions.now()) }
+    return { userId, user: username, ...describeSession(live) }
   })
 }
 
@@ -206,11 +206,10 @@ async function blockUser(
 ) {
   const { config, sessions } = desk
   const { name: named, source } = blocked
-  if (accountKey(named) === '') throw malformed('`name` is blank.')()
+  if (accountKey(named) === '') throw malformed('`name` is blank.')
   const known = Object.keys(config().gateway.login.sources)
   if (source !== undefined && !known.includes(source)) {
-    const message = `There is no credential source "${source}", but ${known.join(', ')}.`
-    throw malformed(message)()
+    throw malformed(`There is no credential source "${source}", but ${known.join(', ')}.`)
   }
   await sessions.store.addTo(blocks, blockOf(blocked), ms)
   // After it: no sign-in slips between. Names are compared without case and accents: all are read.

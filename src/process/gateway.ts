@@ -1,6 +1,6 @@
 /** The running gateway: load → build → listen → watch → swap → drain. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Environment } from '../config/read/references.ts'
+import type { Environment } from '../config/read/inputs.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { createFleet } from '../services/fleet.ts'

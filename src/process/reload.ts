@@ -3,9 +3,8 @@ import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { configChanges, configHash } from '../config/diff.ts'
 import { saveLastGood } from '../config/last-good.ts'
-import { createInputs, fingerprintOf } from '../config/read/inputs.ts'
+import { createInputs, type Environment, fingerprintOf } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
-import type { Environment } from '../config/read/references.ts'
 import { comparePlan } from '../config/risks.ts'
 import type { Config } from '../config/schema/config.ts'
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
@@ -89,10 +88,10 @@ export class Reloader {
       const steps = loadSteps([...bases, folder], { ...environment }, { inputs, running })
       let step = steps.next()
       for (; step.done !== true; step = steps.next()) await requestsInBetween()
-      const { fault, named, ...config } = step.value
+      const { fault, ...config } = step.value
       configHash(config)
       await requestsInBetween()
-      faults = await tryConfig({ ...config, fault, named })
+      faults = await tryConfig({ ...config, fault })
       if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error

@@ -6,7 +6,6 @@
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { urlsOf } from '../config/schema/upstreams.ts'
 import { GatewayError, isOfUpstream } from '../errors/errors.ts'
 import { overloaded, Slots } from '../limits/slots.ts'
 import { safeMethods } from '../observability/failures.ts'
@@ -46,7 +45,7 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(config: UpstreamConfig, name = '', events = noEvents) {
-  const urls = urlsOf(config)
+  const { url: urls = [] } = config
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
   const addresses = urls.map(url => new Address(url, config, events.onAddress))

@@ -52,7 +52,7 @@ export function createFleet(options: Options) {
 
   async function tell(): Promise<void> {
     const before = told
-    told = seal.close(key, JSON.stringify(describeOwn()))
+    told = seal.close(key, describeOwn())
     try {
       const args = [key, `${prefix}maintenance`, before, told, forgetMs]
       maintenance.take((await redis?.eval(beatScript, 2, ...args)) as string | null)
@@ -72,10 +72,10 @@ export function createFleet(options: Options) {
     const [now, seen] = (await from.eval(listScript, 1, key)) as [number, string[]]
     const states = seen.flatMap((sealed, index) => {
       // Each is followed by its time. Another secret seals those of another gateway.
-      const text = index % 2 === 0 ? seal.open(key, sealed) : undefined
-      if (text === undefined) return []
+      const opened = index % 2 === 0 ? seal.open(key, sealed) : undefined
+      if (opened === undefined) return []
       const at = Number(seen[index + 1])
-      const replica = JSON.parse(text) as ReturnType<typeof describeOwn>
+      const replica = opened as ReturnType<typeof describeOwn>
       return [{ ...replica, seenAt: new Date(at).toISOString(), isSilent: now - at > silentMs }]
     })
     // The newest of each counts: a beat without an answer may leave the one before there.

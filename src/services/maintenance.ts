@@ -1,6 +1,5 @@
 /** What operators closed: a sealed text in Redis, or without it in this process alone. */
-import { GatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
+import { GatewayError, malformed } from '../errors/errors.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
 import type { Background } from './shared.ts'
@@ -52,9 +51,9 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
   function take(sealed: string | null): void {
     if ((sealed ?? '') === text) return
     text = sealed ?? ''
-    const opened = text === '' ? '[]' : seal.open(key, text)
+    const opened = text === '' ? [] : seal.open(key, text)
     if (opened === undefined) log.warn({ event: 'maintenance.foreign' }, foreign)
-    else current = parseKeepingDigits(opened) as never
+    else current = opened as readonly Entry[]
   }
 
   /** An act at another replica in between is not overwritten: the change is made again on top of it. */
@@ -65,7 +64,7 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
         const former = (await redis.get(key)) ?? ''
         take(former)
         const next = make(entries())
-        const closed = next.length === 0 ? '' : seal.close(key, JSON.stringify(next))
+        const closed = next.length === 0 ? '' : seal.close(key, next)
         if (closed.length > maxLength) throw malformed(tooLong)
         const ends = next.map(({ until }) => endOf(until))
         const keepMs = Math.ceil(Math.max(1, ...ends) - Date.now())
@@ -100,10 +99,6 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     end: async (routes: readonly string[]): Promise<void> =>
       await change(former => withoutRoutes(former, routes))
   }
-}
-
-function malformed(message: string): GatewayError {
-  return new GatewayError('request.malformed', { message })
 }
 
 /** Closings add up; one of the same routes and methods takes the place of the former. */

@@ -110,16 +110,21 @@ const rights = 'the ACL user lacks a right: see "Rights of an ACL user" in docs/
 const ofCluster =
   'it is a node of a Cluster: set redis.cluster to the addresses of its nodes in place of redis.url'
 
-/** @returns what is wrong, and what to do; undefined where it works, or is away */
+const ofReplica = 'it is a replica and takes no writes: redis.url has to lead to the primary'
+
+/** @returns what is wrong, and what to do; undefined where it works @throws what else it says */
 export async function probeRedis(client: Redis | Cluster, prefix: string) {
   const keys = ['text', 'hash', 'set'].map(type => `${prefix}probe:${type}`)
   return await client.eval(probe, keys.length, ...keys).then(
     () => undefined,
-    ({ message }: Error) => {
+    (error: Error) => {
+      const { message } = error
       if (/^(?:MOVED|ASK) /.test(message)) return ofCluster
+      if (message.includes('READONLY')) return ofReplica
       // Within a script the words are others than without.
       const isRefused = /NOPERM|can't run this command|ACL failure/.test(message)
-      return isRefused ? `${rights} (${message.slice(0, 120)})` : undefined
+      if (isRefused) return `${rights} (${message.slice(0, 120)})`
+      throw error
     }
   )
 }

@@ -25,6 +25,8 @@ const noTracking =
   'Redis refuses CLIENT TRACKING: sessions are not cached, so each request asks Redis. For an ACL ' +
   'user see "Rights of an ACL user" in docs/operations.md; a proxy in between has to pass it on'
 
+const probeAgainMs = 1000
+
 const away = 'Redis unavailable: session routes answer 503; reconnecting'
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
@@ -40,13 +42,18 @@ export function connectRedis({ config: { gateway }, log }: Basis) {
     if (reason === undefined) log.info({ redis: place }, 'Redis connected')
     else log.error({ redis: place, reason }, away)
   }, state)
-  client.on('ready', () => {
+  const probe = async () => {
     // Counts of limits go on in this process where their keys are refused.
-    void probeRedis(client, prefix).then(fault => {
-      state.fault = fault
-      if (fault !== undefined) log.error({ redis: place, reason: fault }, refuses)
-    })
-  })
+    const fault = await probeRedis(client, prefix).catch(() => undefined)
+    const isNew = fault !== state.fault
+    state.fault = fault
+    if (fault !== undefined && isNew) log.error({ redis: place, reason: fault }, refuses)
+  }
+  client.on('ready', () => void probe())
+  // It may be mended without a new connection: a right is given, a replica promoted.
+  const again = setInterval(() => {
+    if (state.fault !== undefined) void probe()
+  }, probeAgainMs).unref()
   const tracking = new Tracking({
     dial: () => dialler.trackingConnection(client),
     onRefused: error => log.error({ redis: place, reason: error.message }, noTracking)
@@ -61,6 +68,7 @@ export function connectRedis({ config: { gateway }, log }: Basis) {
     background: { redis: dialler.client(), prefix },
     state,
     close: (): void => {
+      clearInterval(again)
       tracking.close()
       dialler.close()
     }

@@ -65,7 +65,7 @@ export class Credentials {
     this.#turns.delete(key)
   }
 
-  withHeld(live: Live): Live {
+  withHeld<L extends Pick<Live, 'key' | 'session'>>(live: L): L {
     const held = this.#held.size === 0 ? undefined : this.#held.get(live.key)
     if (held === undefined) return live
     return { ...live, session: { ...live.session, credential: changed(live.session, held) } }

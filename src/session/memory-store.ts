@@ -16,7 +16,6 @@ interface Entry {
 const sweepEveryMs = 60_000
 
 export class MemoryStore implements SessionStore {
-  readonly #now: () => number
   /** By key, in the order of their sign-ins. */
   readonly #entries = new Map<string, Entry>()
   /** By name, the ends of their members. */
@@ -24,20 +23,16 @@ export class MemoryStore implements SessionStore {
   #sweptAt = 0
   #follower: Follower | undefined
 
-  constructor(now: () => number = steadyNow) {
-    this.#now = now
-  }
-
   #alive(key: string): Entry | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined || entry.ended !== undefined) return undefined
-    return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now() ? entry : undefined
+    return Math.min(entry.idleEnd, entry.absoluteEnd) > steadyNow() ? entry : undefined
   }
 
   #end(key: string, ended: EndReason): boolean {
     const entry = this.#alive(key)
     if (entry === undefined) return false
-    Object.assign(entry, { ended, sealed: '', absoluteEnd: this.#now() })
+    Object.assign(entry, { ended, sealed: '', absoluteEnd: steadyNow() })
     this.#follower?.onChanged(key)
     return true
   }
@@ -53,17 +48,19 @@ export class MemoryStore implements SessionStore {
 
   async open(opening: Opening) {
     const { key, stored, user, max, refuse, former } = opening
-    const now = this.#now()
+    const now = steadyNow()
     this.#sweep(now)
     const blocked = this.#endsIn(blocks)
     if (blocksOf(user).some(each => blocked.has(each))) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
-    if (this.#entries.has(key)) return []
+    if (this.#entries.has(key)) return new Map<string, string>()
     const others = this.#keysOf(user).filter(other => other !== former?.key)
     const excess = Math.max(0, others.length + 1 - max)
     if (excess > 0 && refuse) return 'full'
     const leaving = [former?.key ?? '', ...others.slice(0, excess)]
-    const ended = leaving.filter(other => this.#end(other, 'replaced'))
+    const sealedOf = (other: string) => this.#entries.get(other)?.sealed ?? ''
+    const gone = leaving.map(other => [other, sealedOf(other)] as const)
+    const ended = new Map(gone.filter(([other]) => this.#end(other, 'replaced')))
     const { sealed, idleMs, absoluteMs } = stored
     this.#entries.set(key, { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs })
     return ended
@@ -71,7 +68,7 @@ export class MemoryStore implements SessionStore {
 
   async read(key: string) {
     const entry = this.#entries.get(key)
-    const now = this.#now()
+    const now = steadyNow()
     if (entry === undefined || entry.absoluteEnd + tombstoneMs <= now) return undefined
     const { ended, sealed, idleEnd, absoluteEnd } = entry
     if (ended !== undefined) return { ended }
@@ -81,7 +78,7 @@ export class MemoryStore implements SessionStore {
   async touch(key: string, idleMs: number): Promise<boolean> {
     const entry = this.#alive(key)
     if (entry === undefined) return false
-    entry.idleEnd = this.#now() + idleMs
+    entry.idleEnd = steadyNow() + idleMs
     return true
   }
 
@@ -124,13 +121,13 @@ export class MemoryStore implements SessionStore {
   /** Of those that have not ended. */
   #endsIn(set: string): Map<string, number> {
     const members = this.#sets.get(set) ?? new Map<string, number>()
-    for (const [member, until] of members) if (until <= this.#now()) members.delete(member)
+    for (const [member, until] of members) if (until <= steadyNow()) members.delete(member)
     return members
   }
 
   async addTo(set: string, member: string, ttlMs: number) {
-    this.#sweep(this.#now())
-    this.#sets.set(set, this.#endsIn(set).set(member, this.#now() + ttlMs))
+    this.#sweep(steadyNow())
+    this.#sets.set(set, this.#endsIn(set).set(member, steadyNow() + ttlMs))
     return await this.membersOf(set)
   }
 
@@ -139,7 +136,7 @@ export class MemoryStore implements SessionStore {
   }
 
   async membersOf(set: string) {
-    const now = this.#now()
+    const now = steadyNow()
     return new Map(Array.from(this.#endsIn(set), ([member, until]) => [member, until - now]))
   }
 

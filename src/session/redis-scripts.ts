@@ -42,10 +42,10 @@ export const scripts = {
   /**
    * KEYS: record, users, blocks, records of the list. ARGV: key, sealed, idle and absolute time,
    * maximum, whether to refuse, user, key of the former session or nothing, the user's four blocks,
-   * epoch of a repeated opening, keys of the list. Returns the epoch and the keys of those that
-   * gave way. What the list has besides was opened a moment ago. A record that is there stays, and
-   * one of a former epoch is not written: the journal may tell of a session that has ended since.
-   * The record is written first, since a full Redis refuses it.
+   * epoch of a repeated opening, keys of the list. Returns the epoch, then keys and what is sealed
+   * of those that gave way. What the list has besides was opened a moment ago. A record that is
+   * there stays, and one of a former epoch is not written: the journal may tell of a session that
+   * has ended since. The record is written first, since a full Redis refuses it.
    */
   sessionOpen: `${now}${look}
 local key, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
@@ -74,15 +74,21 @@ redis.call('SET', KEYS[3], string.format('%.0f ', epoch) .. ARGV[2], 'PX', kept)
 if epoch > current and epoch < ${noEpoch} then redis.call('SET', KEYS[1], epoch) end
 for at = 1, excess do leaving[#leaving + 1] = others[at] end
 for _, other in ipairs(over) do redis.call('ZREM', KEYS[2], other) end
+local gone = { epoch }
 for _, other in ipairs(leaving) do
+  local name, sealed = names[other], ''
   redis.call('ZREM', KEYS[2], other)
-  if names[other] then redis.call('SET', names[other], '!replaced', 'PX', ${tombstoneMs}) end
+  if name then
+    sealed = look(name)
+    redis.call('SET', name, '!replaced', 'PX', ${tombstoneMs})
+  end
+  gone[#gone + 1], gone[#gone + 2] = other, sealed
 end
 redis.call('ZADD', KEYS[2], now + idle, key)
 if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
-return { epoch, unpack(leaving) }`,
+return gone`,
   /** KEYS: record. ARGV: its key. `DEL` fails at a former primary: it may have lost the record. */
   sessionRead: `${now}${look}
 local stored = look(KEYS[3])

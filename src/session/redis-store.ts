@@ -43,6 +43,9 @@ type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
 const unbounded = 1_000_000
 
+/** What ends so soon, as locks do, is not worth to be written again. */
+const shortMs = 15_000
+
 /** Redis looks through so many in a millisecond, and other commands wait. */
 const scannedAtOnce = 2000
 
@@ -84,20 +87,26 @@ export class RedisStore implements SessionStore {
     const listed = await this.keysOf(user)
     const reply = await this.#run(...this.#opening(opening, listed))
     if (reply === 'full' || reply === 'blocked') return reply
-    const [epoch, ...ended] = reply as [number, ...string[]]
+    const [epoch, ...gone] = reply as [number, ...string[]]
     if (typeof epoch !== 'number') throw nonsense()
+    const ended = pairsOf(gone)
     const openAgain = async (ageMs: number) => {
       const left = { ...stored, absoluteMs: stored.absoluteMs - ageMs }
       const again = { ...opening, stored: left, max: unbounded, former: undefined }
       await this.#runAgain(...this.#opening(again, [], epoch))
     }
     this.#journal.add(key, openAgain, true)
-    for (const each of ended) this.#noteEnd(each, 'replaced')
+    for (const each of ended.keys()) this.#noteEnd(each, 'replaced')
     // Opened a moment ago: the script could not name their records.
-    const unnamed = ended.filter(each => !listed.includes(each))
+    const unnamed = [...ended.keys()].filter(each => !listed.includes(each))
+    for (const each of unnamed) {
+      const found = await this.read(each)
+      ended.set(each, found && 'sealed' in found ? found.sealed : '')
+    }
     if (unnamed.length > 0) await this.#run(...this.#ending(user, unnamed, 'replaced', true))
     if (former === undefined || digestIn(former.key) === digestIn(key)) return ended
-    return [...(await this.end(former.user, [former.key], 'replaced')), ...ended]
+    const others = await this.end(former.user, [former.key], 'replaced')
+    return new Map([...others.map(each => [each, ''] as const), ...ended])
   }
 
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
@@ -195,7 +204,7 @@ export class RedisStore implements SessionStore {
     do {
       const page = this.#redis.zscan(this.#names.users, cursor, ...match)
       const [next, found] = await orUnavailable(page)
-      yield Array.from(pairsOf(found).keys(), readMember)
+      yield Array.from(numbersOf(found).keys(), readMember)
       cursor = next
     } while (cursor !== '0')
   }
@@ -204,10 +213,11 @@ export class RedisStore implements SessionStore {
     const key = this.#names.set(set)
     const callFor = (ms: number): Call => ['sessionSet', [key], [member, Math.ceil(ms)]]
     const reply = await this.#run(...callFor(ttlMs))
+    if (ttlMs <= shortMs) return numbersOf(reply)
     this.#journal.add(`${key} ${member}`, async ageMs => {
       if (ttlMs > ageMs) await this.#runAgain(...callFor(ttlMs - ageMs))
     })
-    return pairsOf(reply)
+    return numbersOf(reply)
   }
 
   async removeFrom(set: string, member: string): Promise<boolean> {
@@ -219,7 +229,7 @@ export class RedisStore implements SessionStore {
   }
 
   async membersOf(set: string) {
-    return pairsOf(await this.#run('sessionSet', [this.#names.set(set)], []))
+    return numbersOf(await this.#run('sessionSet', [this.#names.set(set)], []))
   }
 
   follow(follower: Follower): void {
@@ -266,12 +276,16 @@ function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
 }
 
-/** By member its number, which follows it in the reply. */
-function pairsOf(reply: unknown): Map<string, number> {
-  const list = listOf(reply)
+/** By member what follows it in the reply. */
+function pairsOf(list: readonly string[]): Map<string, string> {
   return new Map(
-    list.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(list[at + 1])] as const] : []))
+    list.flatMap((member, at) => (at % 2 === 0 ? [[member, list[at + 1] ?? ''] as const] : []))
   )
+}
+
+function numbersOf(reply: unknown): Map<string, number> {
+  const pairs = pairsOf(listOf(reply))
+  return new Map(Array.from(pairs, ([member, number]) => [member, Number(number)] as const))
 }
 
 function listOf(reply: unknown): string[] {

@@ -1,11 +1,13 @@
 /** AES-256-GCM: a copy of the store reveals neither sessions nor back-ends' tokens. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { parseKeepingDigits } from '../json/digits.ts'
+import type { Json } from '../json/values.ts'
 
 export interface Seal {
-  /** @param key the record's key in the store: a record does not open under another's */
-  readonly close: (key: string, record: string) => string
+  /** @param key the name that the value has: it does not open under another's */
+  readonly close: (key: string, value: Json) => string
   /** @returns undefined for what was not sealed with any of our keys, or was changed since */
-  readonly open: (key: string, sealed: string) => string | undefined
+  readonly open: (key: string, sealed: string) => Json
   readonly isNewest: (sealed: string) => boolean
 }
 
@@ -23,12 +25,12 @@ export function createSeal(secrets: readonly string[], purpose = 'session-record
 
   return {
     isNewest: sealed => sealed.startsWith(`${newest.id}.`),
-    close: (key, record) => {
+    close: (key, value) => {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv('aes-256-gcm', newest.key, iv).setAAD(Buffer.from(key))
       const sealed = Buffer.concat([
         iv,
-        cipher.update(record, 'utf8'),
+        cipher.update(JSON.stringify(value), 'utf8'),
         cipher.final(),
         cipher.getAuthTag()
       ])
@@ -45,10 +47,8 @@ export function createSeal(secrets: readonly string[], purpose = 'session-record
         })
           .setAAD(Buffer.from(key))
           .setAuthTag(sealed.subarray(-tagBytes))
-        return (
-          decipher.update(sealed.subarray(ivBytes, -tagBytes), undefined, 'utf8') +
-          decipher.final('utf8')
-        )
+        const text = decipher.update(sealed.subarray(ivBytes, -tagBytes), undefined, 'utf8')
+        return parseKeepingDigits(text + decipher.final('utf8'))
       } catch {
         return undefined
       }

@@ -2,7 +2,6 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { RecentlyUsed } from '../bounded-map.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { parseKeepingDigits } from '../json/digits.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { Credentials } from './credentials.ts'
 import { addToProvider } from './provider-sessions.ts'
@@ -30,7 +29,6 @@ interface Options {
   readonly config: Pick<GatewayConfig['session'], 'idle' | 'absolute' | 'remembered' | 'perUser'>
   /** The session as its users file has it now; undefined where that refuses the user. */
   readonly review?: (session: Session) => Session | undefined
-  readonly now?: () => number
   /** For sessions that were ended, except by sign-outs, operators and their own time. */
   readonly onRevoked?: (revoked: Revoked) => void
 }
@@ -57,12 +55,10 @@ export class Sessions {
   /** The latest read of each key, until the record changes: then its result is not kept. */
   readonly #reading = new Map<string, Promise<Evaluation>>()
   readonly credentials: Credentials
-  readonly now: () => number
 
   constructor(options: Options) {
     this.#options = options
     this.store = options.store
-    this.now = options.now ?? steadyNow
     this.store.follow({ onChanged: key => this.#drop(key), onReset: () => this.forget() })
     this.credentials = new Credentials(this)
   }
@@ -88,9 +84,8 @@ export class Sessions {
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const text = this.#options.seal.open(key, stored.sealed)
-    const opened = text === undefined ? undefined : (parseKeepingDigits(text) as Session)
-    if (!opened?.identity) return { ended: 'unknown' }
+    const opened = this.#opened(key, stored.sealed)
+    if (opened === undefined) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return { ended: 'absolute' }
     if (stored.idleMs <= 0) return { ended: 'idle' }
     const session = review === undefined ? opened : review(opened)
@@ -98,12 +93,17 @@ export class Sessions {
     return { live: this.#liveFor(key, session, stored) }
   }
 
+  #opened(key: string, sealed: string): Session | undefined {
+    const session = this.#options.seal.open(key, sealed) as Session | undefined
+    return session?.identity ? session : undefined
+  }
+
   #close(key: string, session: Session): string {
-    return this.#options.seal.close(key, JSON.stringify(session))
+    return this.#options.seal.close(key, session)
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
-    const now = this.now()
+    const now = steadyNow()
     return { session, key, sealed, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
   }
 
@@ -111,7 +111,7 @@ export class Sessions {
     const live = this.store.isFollowed() ? this.#cache.get(key) : undefined
     if (live === undefined) return undefined
     // Only the store knows whether another replica has prolonged it.
-    return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
+    return steadyNow() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
   }
 
   /** @throws GatewayError `login.too-many`, `login.blocked-by-operator`, `session.upstream` */
@@ -131,7 +131,6 @@ export class Sessions {
     if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
     if (provider !== undefined) await addToProvider(this.store, key, provider, absoluteMs)
-    const leaving = await this.#mayLeave(user, max, former)
     const ended = await this.store.open({
       key,
       stored,
@@ -142,27 +141,19 @@ export class Sessions {
     })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
-    for (const each of ended) {
+    const replaced = [...ended].flatMap(([each, sealed]) => {
       this.#drop(each)
-      const whose = signedInOf(each === former?.key ? former.session : session)
+      const gone = this.#opened(each, sealed) ?? (each === former?.key ? former.session : undefined)
+      const whose = signedInOf(gone ?? session)
       this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
-    }
-    const replaced = leaving.filter(live => ended.includes(live.key)).map(this.#latestOf)
+      return gone === undefined ? [] : [this.#latestOf({ key: each, session: gone })]
+    })
     return { ...this.#liveFor(key, session, stored), replaced }
   }
 
-  /** Those that may have to give way: once they have, nobody can read their credentials. */
-  async #mayLeave(user: SignedIn, max: number, former: Live | undefined): Promise<Live[]> {
-    // The first to be idle stand first.
-    const keys = await this.store.keysOf(user)
-    const first = keys.slice(0, Math.max(0, keys.length + 1 - max))
-    const asked = new Set(former === undefined ? first : [...first, former.key])
-    const evaluations = await Promise.all([...asked].map(key => this.#evaluate(key)))
-    return evaluations.flatMap(evaluation => ('live' in evaluation ? [evaluation.live] : []))
-  }
-
   /** With what its back-end changed a moment ago. */
-  readonly #latestOf = (live: Live): Session => this.credentials.withHeld(live).session
+  readonly #latestOf = (live: Pick<Live, 'key' | 'session'>): Session =>
+    this.credentials.withHeld(live).session
 
   /** How long a session may live, and how many its user may have. Each name has one key. */
   #boundsOf({ key, remembered }: NewSession) {
@@ -175,14 +166,14 @@ export class Sessions {
 
   /** Whether another replica may have prolonged it by more than `use` leaves unwritten. */
   mayBeLater({ session, idleEnd }: Live): boolean {
-    return this.now() + session.idleMs - idleEnd >= touchEveryMs(session)
+    return steadyNow() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
   /** Writes at most once a minute. Up to its absolute end a session must not count as idle. */
   use(live: Live): void {
     if (!this.mayBeLater(live)) return
     const { key, session } = live
-    live.idleEnd = this.now() + session.idleMs
+    live.idleEnd = steadyNow() + session.idleMs
     this.#touch(live).then(
       isAlive => {
         if (!isAlive) this.#drop(key)

@@ -38,9 +38,10 @@ export interface Opening {
 export interface SessionStore {
   /**
    * Opens a session in one step: no number of sign-ins at once leaves more than `max`.
-   * @returns the keys of sessions that gave way: the former, and those that would be idle first
+   * @returns sessions that gave way, the former and those that would be idle first, by their keys
+   * what was sealed; of a former one of another user an empty text
    */
-  open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'>
+  open(opening: Opening): Promise<ReadonlyMap<string, string> | 'full' | 'blocked'>
   read(key: string): Promise<Stored | Ended | undefined>
   /** Sets the idle end of a live session, announced to nobody. @returns whether it lives */
   touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>
@@ -81,7 +82,7 @@ export async function lock(
   owner: string = randomUUID()
 ): Promise<boolean> {
   const owners = await store.addTo(name, owner, ttlMs)
-  if (owners.size > 1) await store.removeFrom(name, owner)
+  if (owners.size > 1) await store.addTo(name, owner, 0)
   return owners.size === 1
 }
 

@@ -21,7 +21,6 @@ import { wallTime } from '../steady-clock.ts'
 
 /** The session that a template reads. */
 export interface AnswerFacts {
-  readonly now: number
   readonly session: Session
   /** Its end unless it is used. */
   readonly idleEnd: number
@@ -45,7 +44,7 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
   issuedAt: ({ session }) => session.createdAt,
   idleEndsAt: ({ idleEnd, absoluteEnd }) => wallTime(Math.min(idleEnd, absoluteEnd)),
   absoluteEndsAt: ({ absoluteEnd }) => wallTime(absoluteEnd),
-  expiresIn: ({ absoluteEnd, now }) => secondsLeft(absoluteEnd, now)
+  expiresIn: ({ absoluteEnd }) => secondsLeft(absoluteEnd)
 }
 
 export function createAnswer(

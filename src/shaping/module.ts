@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config/schema/config.ts'
+import { fileIn } from '../config/schema/resolved.ts'
 import { GatewayError, reasonOf } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
@@ -26,15 +26,14 @@ export class ModulesError extends Error {
 }
 
 /** @throws ModulesError */
-export async function loadModules({
-  folder,
-  modules
-}: Pick<Config, 'folder' | 'modules'>): Promise<Modules> {
+export async function loadModules(
+  config: Pick<Config, 'folder' | 'bases' | 'modules'>
+): Promise<Modules> {
   const loaded = new Map<string, OwnCode>()
   const reasons = new Map<string, string>()
-  for (const [file, text] of Object.entries(modules)) {
+  for (const [file, text] of Object.entries(config.modules)) {
     try {
-      loaded.set(file, await loadModule(file, resolve(folder, file), text))
+      loaded.set(file, await loadModule(file, fileIn(config, file), text))
     } catch (error) {
       reasons.set(file, reasonOf(error))
     }

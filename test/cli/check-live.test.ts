@@ -9,6 +9,7 @@ import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { testSentinel } from '../support/sentinel.ts'
 import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 const redis = await testRedis(t.after)
 const backend = await testUpstream(t.after)
@@ -67,7 +68,7 @@ async function saidOf(t: Test, config: Record<string, unknown>) {
   const running = await testGateway(t.after, folder, env)
   await running.logged(({ msg }) => String(msg).startsWith('Redis answers, but refuses'))
   const ready = await running.ops('/readyz')
-  return { code, out, status: ready.status, ready: await ready.json() }
+  return { code, out, status: ready.status, ready: await ready.json(), ops: running.ops }
 }
 
 t.test('case 14: an ACL user that may not do what a sign-in does', async t => {
@@ -93,6 +94,16 @@ t.test('case 14: a node of a Cluster in redis.url', async t => {
   const { url } = cluster.servers.find(server => server !== own) ?? {}
   const node = { redis: /node of a Cluster: set redis\.cluster/ }
   t.match(await saidOf(t, { url }), { code: 1, status: 503, ready: node })
+})
+
+t.test('case 14: a replica in redis.url, until it is promoted', async t => {
+  const { url, port } = await testRedis(t.after)
+  await redisCli(port, 'REPLICAOF', '127.0.0.1', String(deadPort))
+  const out = /redis: 127\.0\.0\.1:\d+: .*takes no writes: redis\.url has to lead to the primary/
+  const said = await saidOf(t, { url })
+  t.match(said, { code: 1, out, status: 503, ready: { redis: /takes no writes/ } })
+  await redisCli(port, 'REPLICAOF', 'NO', 'ONE')
+  await until('it is ready', async () => (await said.ops('/readyz')).status === 200)
 })
 
 t.test('a primary that takes writes without a replica is one to be bounded', async t => {

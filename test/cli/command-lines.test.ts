@@ -49,7 +49,7 @@ t.test('--config may stand before the name of the command, or without one for st
   const folder = t.testdir()
   t.match(await runProcess(['--config', `${folder}/none`]), {
     code: 1,
-    err: 'gateway.yaml the file cannot be read'
+    err: ' is no folder. '
   })
   t.match(await run(['-c', `${folder}/none`, 'check']), { code: 1, err: `${folder}/none` })
 })

@@ -93,6 +93,11 @@ t.test('case 8: a response that is contradicted ends nothing', async t => {
     answers = [gone, fine]
     t.match(await calls('/status', cookie), { ...kept, asked: 2 })
   }
+  // As of a back-end that cannot look up its sessions for a moment, while a page makes many calls.
+  answers = [gone]
+  t.match(await calls('/status', cookie, 'POST'), { status: 503, asked: 1 })
+  answers = [gone, fine]
+  t.match(await calls('/status', cookie), { ...kept, asked: 2 })
 })
 
 t.test('case 8: what may not be sent twice is not: the second such response counts', async t => {
@@ -140,3 +145,49 @@ t.test('case 8: without the key nothing is recognised: a 401 is the back-end’s
     t.notOk(signedOut.headers.get('x-session-idle-in'))
   }
 })
+
+const lives = { 'nears its end': 30, 'ended without a word': undefined }
+for (const [what, expiresIn] of Object.entries(lives)) {
+  t.test(`case 8: a token that ${what} is renewed once, and no call sees it`, async t => {
+    let [valid, refused] = [expiresIn === undefined ? 't2' : 't1', 0]
+    const [begun, all] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    if (expiresIn === undefined) begun.resolve()
+    // As yudao and GitLab, it ends the former token before it answers with the new one.
+    const { url, seen } = await testUpstream(t.after, async (call, response) => {
+      const login = { id: '1', token: 't1', refresh: 'r1', expiresIn }
+      let answer: Answer = [200, json, JSON.stringify(login)]
+      if (call.url === '/renew') {
+        valid = 't2'
+        begun.resolve()
+        await all.promise
+        answer = [200, json, '{"token":"t2","refresh":"r2","expiresIn":3600}']
+      } else if (call.url !== '/login') {
+        await begun.promise
+        const isValid = call.headers.authorization === `Bearer ${valid}`
+        if (!isValid && ++refused === 8) all.resolve()
+        answer = isValid ? fine : [401, json, '{}']
+      }
+      response.writeHead(answer[0], answer[1]).end(answer[2])
+    })
+    const renewing = await testGateway(t.after, {
+      backend: { url, credential: 'bearer', sessionEnded: { status: [401] } },
+      source: {
+        token: 'token',
+        refreshToken: 'refresh',
+        ...(expiresIn && { expires: { path: 'expiresIn' } }),
+        refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
+      },
+      routes: { routes: { orders: { methods: ['GET', 'POST'] } } }
+    })
+    const cookie = await renewing.signIn('anna')
+    const methods = ['GET', 'POST', 'GET', 'POST', 'GET', 'POST', 'GET', 'POST']
+    const made = methods.map(method =>
+      renewing.status('/api/orders', { method, cookie, ...(method === 'POST' && { json: {} }) })
+    )
+    t.same(
+      await Promise.all(made),
+      methods.map(() => 200)
+    )
+    t.equal(seen.filter(each => each.url === '/renew').length, 1)
+  })
+}

@@ -274,4 +274,27 @@ t.test('a back-end gives JSON Web Tokens alone: they tell who it is, and until w
   t.match(backend.seen.at(-1)?.headers, { ...identity, authorization: `Bearer ${renewed}` })
 })
 
+/** Of Laravel Sanctum's own example and Magento; of the usual filter of Spring Security. */
+t.test('the token is all of the response, or comes without one', async t => {
+  const claims = Buffer.from('{"sub":"al"}').toString('base64url')
+  const jwt = `e30.${claims}.sign`
+  for (const [token, headers, body] of [
+    ['.', { 'content-type': 'text/plain' }, `${jwt}\n`],
+    ['.', { 'content-type': 'application/json' }, JSON.stringify(jwt)],
+    [{ header: 'authorization' }, { authorization: `Bearer ${jwt}` }, '']
+  ] as const) {
+    const backend = await testUpstream(t.after, (_request, response) => {
+      response.writeHead(200, headers).end(body)
+    })
+    const { signIn, call } = await testGateway(t.after, {
+      backend: { url: backend.url, credential: 'bearer' },
+      source: { token, user: { id: 'sub' } },
+      routes: { routes: { any: {} } }
+    })
+    await call('/api/any', { cookie: await signIn('anna') })
+    const sent = { 'authorization': `Bearer ${jwt}`, 'x-user-id': 'al' }
+    t.match(backend.seen.at(-1)?.headers, sent, body)
+  }
+})
+
 t.end()

@@ -31,8 +31,9 @@ export function sessionStoreContract(
   async function open(user: SignedIn, more: Partial<Opening & Stored> = {}) {
     const key = keyOf(createSecretId(user))
     const stored = { ...lifeTime, ...more }
-    const ended = await store.open({ key, stored, user, max: 3, refuse: false, ...more })
-    return { key, ended }
+    const gone = await store.open({ key, stored, user, max: 3, refuse: false, ...more })
+    if (typeof gone === 'string') return { key, ended: gone, sealed: [] }
+    return { key, ended: [...gone.keys()], sealed: [...gone.values()] }
   }
   const opened = async (user: SignedIn, more?: Partial<Opening & Stored>) =>
     (await open(user, more)).key
@@ -108,8 +109,8 @@ export function sessionStoreContract(
     for (const idle of [30_000, 20_000, 10_000]) keys.push(await opened(user, { idleMs: idle }))
     const [first = '', second = '', third = ''] = keys
     await store.touch(third, minute, user)
-    const { key, ended } = await open(user)
-    t.same(ended, [second])
+    const { key, ended, sealed } = await open(user)
+    t.same([ended, sealed], [[second], [lifeTime.sealed]])
     t.same(await store.read(second), { ended: 'replaced' })
     t.same(await alive([...keys, key]), [first, third, key])
     t.same((await store.keysOf(user)).toSorted(), [first, third, key].toSorted())
@@ -272,7 +273,7 @@ export function sessionStoreContract(
     const take = async (owner: string) => await lock(store, 'l', minute, owner)
     t.same(await Promise.all(['a', 'b'].map(take)), [true, false])
     t.equal(await take('b'), false)
-    await store.removeFrom('l', 'a')
+    await store.addTo('l', 'a', 0)
     t.equal(await take('b'), true)
     await pass(minute + 1)
     t.equal(await take('a'), true)

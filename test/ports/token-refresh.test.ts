@@ -30,8 +30,8 @@ async function setUp(expiresAt = Date.now() - 1) {
   }
   const replica = () => {
     const sessions = memory.replica()
-    const onFailed = (error: unknown) => void state.failed.push(error)
-    const { ensureFresh } = createTokenRefresh({ sessions, sources: [source], onFailed })
+    const log = { warn: (fields: unknown) => void state.failed.push(fields) }
+    const { ensureFresh } = createTokenRefresh({ sessions, sources: [source], log })
     return { sessions, ensureFresh }
   }
   const [a, b] = [replica(), replica()]

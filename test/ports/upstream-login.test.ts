@@ -202,10 +202,7 @@ type Rows = ReadonlyArray<readonly [body: unknown, status?: number]>
 
 /** Config, and answers that are the back-end’s fault, and no refusal. */
 const faulty: Record<string, readonly [source: object, rows: Rows]> = {
-  'no id: whose session would it be?': [
-    {},
-    [{}, ...noIds, [], null, 'text'].map(body => [body])
-  ],
+  'no id: whose session would it be?': [{}, [{}, ...noIds, [], null, 'text'].map(body => [body])],
   'a token that is missing, or that no header can hold': [
     { token: 'token' },
     noTokens.map(token => [{ ...right, token }])
@@ -309,6 +306,13 @@ const calls: Record<string, readonly [source: object, sent: object, body: string
     { logout: { ...out, body: { refresh: '{refreshToken}', of: '{token}', other: '{id}' } } },
     { url: '/out', headers: { 'content-type': 'application/json' } },
     '{"refresh":"r&=1","of":"t-1","other":"{id}"}'
+  ],
+  'a sign-out by a form (RFC 7009, Keycloak) with a client of its own': [
+    {
+      logout: { ...out, format: 'form', headers: { a: 'A {token}' }, body: { t: '{refreshToken}' } }
+    },
+    { headers: { 'content-type': formType, 'a': 'A t-1' } },
+    't=r%26%3D1'
   ],
   'a token and cookies': [
     { logout: { ...out, method: 'DELETE' } },

@@ -20,7 +20,7 @@ async function signedIn() {
 const sealed =
   (secret = sessionSecret) =>
   (key: string) =>
-    `0 ${createSeal([secret]).close(key, '{"identity":null}')}`
+    `0 ${createSeal([secret]).close(key, { identity: null })}`
 
 type Damage = (key: string, value: Buffer) => Promise<unknown>
 const put =

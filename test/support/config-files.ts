@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
 import { loadConfig } from '../../src/config/read/load.ts'
-import type { Environment } from '../../src/config/read/references.ts'
+import type { Environment } from '../../src/config/read/inputs.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** Of the password `ant.design`. */

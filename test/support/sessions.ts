@@ -15,6 +15,7 @@ import {
   type SignedIn,
   signedInOf
 } from '../../src/session/types.ts'
+import { steadyClock } from '../../src/steady-clock.ts'
 import { until } from './until.ts'
 
 type CleanUp = (undo: () => unknown) => void
@@ -81,7 +82,8 @@ export function withMethods(store: SessionStore, methods: Partial<SessionStore>)
 /** One store in memory for several replicas, which all hear of its changes; its time is the test's. */
 export function sharedMemory() {
   const clock = { now: 1_000_000 }
-  const store = new MemoryStore(() => clock.now)
+  steadyClock.now = () => clock.now
+  const store = new MemoryStore()
   const followers: Follower[] = []
   store.follow({
     onChanged: key => followers.forEach(each => each.onChanged(key)),
@@ -108,8 +110,7 @@ export function sharedMemory() {
       return await store.replace(...args)
     }
   }
-  const replica = (more: Partial<Options> = {}) =>
-    sessionsOver(withMethods(store, methods), { now: () => clock.now, ...more })
+  const replica = (more: Partial<Options> = {}) => sessionsOver(withMethods(store, methods), more)
   return { clock, store, state, replica }
 }
 

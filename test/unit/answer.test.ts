@@ -5,6 +5,8 @@ import type { Config } from '../../src/config/schema/config.ts'
 import { rawNumber } from '../../src/json/values.ts'
 import { steadyClock } from '../../src/steady-clock.ts'
 
+Object.assign(steadyClock, { now: () => 1_000_000, aheadMs: () => 0 })
+
 const config = {
   gateway: { envelope: { inertToken: 'inert' } },
   routes: { permissions: { admin: ['order:read', 'order:write'], user: ['order:read', 'me'] } }
@@ -27,8 +29,7 @@ const facts = {
     createdAt: 1_000_000
   },
   idleEnd: 1_200_000,
-  absoluteEnd: 1_500_999,
-  now: 1_000_000
+  absoluteEnd: 1_500_999
 } as unknown as AnswerFacts
 
 const render = (json: unknown, given = facts) => createAnswer(config, { json }).render(given)

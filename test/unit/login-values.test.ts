@@ -99,15 +99,19 @@ t.test('a credential is found wherever it stands; other values are none', async 
   for (const value of [...hidden, { a: `Bearer ${long}` }, { a: { [long]: 1 } }]) {
     t.ok(holdsCredential(value, { credential }), JSON.stringify(value))
   }
-  t.ok(holdsCredential(deep, { tokens: { other: credential } }))
+  const holder = { tokens: { other: credential } }
+  t.ok(holdsCredential([['refresh']], holder))
+  t.throws(() => holdsCredential(deep, holder), { code: 'shape.not-json' })
   const others = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   for (const [value, of] of [
     [others, credential],
     [{ a: 'refresh' }, undefined],
     [{ id: '1', lang: 'zh' }, { cookies: 'tenant=1; lang=zh' }],
+    [{ who: 'Administrator' }, { cookies: 'sid=0123456789; user_id=Administrator' }],
     [{ a: '', b: 'undefined' }, { cookies: '' }]
   ] as const) {
-    t.notOk(holdsCredential(value, of && { credential: of }), JSON.stringify(value))
+    const identity = { id: '1', username: 'Administrator', name: 'Ann', roles: [], profile: {} }
+    t.notOk(holdsCredential(value, of && { credential: of, identity }), JSON.stringify(value))
   }
 })
 

@@ -227,7 +227,7 @@ export default (list => list.map((n: number) => n * 2)) as Shape`
   const unseen = await run(['check', '-c', folder, '--no-code'])
   t.match(unseen, { code: 0, out: /no faults/ })
   t.notOk(existsSync(marker), 'it did not run')
-  const checked = await runProcess(['check', '-c', folder])
+  const checked = await runProcess(['check', '-c', folder, '-c', temporaryFolder()])
   t.match(checked, { code: 0, out: /no faults/ })
   t.ok(existsSync(marker), 'it ran')
   const explained = await run(explain, { input: '[3]' })

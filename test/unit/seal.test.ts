@@ -3,19 +3,19 @@ import { createSeal } from '../../src/session/seal.ts'
 
 const old = 'an older secret of at least thirty-two characters'
 const young = 'a newer secret of at least thirty-two characters!'
-const record = '{"token":"very secret","name":"Jörg 💡"}'
+const record = { token: 'very secret', name: 'Jörg 💡' }
 
 t.test('what is sealed opens again, and shows nothing of itself', async t => {
   const seal = createSeal([young])
   const sealed = seal.close('key', record)
-  t.equal(seal.open('key', sealed), record)
+  t.same(seal.open('key', sealed), record)
   t.notMatch(sealed, 'secret')
   t.not(seal.close('key', record), sealed, 'never twice the same')
 })
 
 t.test('the newest secret seals, older ones still open', async t => {
   const sealed = createSeal([old]).close('key', record)
-  t.equal(createSeal([young, old]).open('key', sealed), record)
+  t.same(createSeal([young, old]).open('key', sealed), record)
   const newest = createSeal([young, old]).close('key', record)
   t.equal(createSeal([old]).open('key', newest), undefined, 'sealed with the newest')
   t.equal(createSeal([young]).open('key', sealed), undefined, 'a dropped secret opens nothing')

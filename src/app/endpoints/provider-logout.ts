@@ -3,7 +3,7 @@
  * stands in no address; the provider posts logout tokens (Back-Channel Logout 1.0 §2.5).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
+import { malformed } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { logoutTokenMs, readLogout } from '../../login/oidc/logout-token.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
@@ -25,11 +25,12 @@ function createTickets({ secrets, sessions }: Gateway) {
   const seal = createSeal(secrets, 'provider-logout')
   return {
     make: ({ id, source, credential: { idToken = '' } = {} }: Session): string =>
-      seal.close(source, `${Date.now()} ${id} ${idToken.length > maxIdToken ? '' : idToken}`),
+      seal.close(source, [Date.now(), id, idToken.length > maxIdToken ? '' : idToken]),
     /** @returns the ID token, maybe empty; undefined for a ticket that is not good any more */
     use: async (source: string, ticket: string): Promise<string | undefined> => {
-      const [madeAt = '', id, idToken = ''] = seal.open(source, ticket)?.split(' ') ?? []
-      if (Date.now() - Number(madeAt) > ticketMs) return undefined
+      const opened = seal.open(source, ticket) as [number, string, string] | undefined
+      const [madeAt = 0, id, idToken] = opened ?? []
+      if (Date.now() - madeAt > ticketMs) return undefined
       // Not by its text: another one may be decoded to the same.
       return (await lock(sessions.store, `logout:${id}`, 2 * ticketMs)) ? idToken : undefined
     }
@@ -107,7 +108,7 @@ async function logout(request: FastifyRequest, source: OidcSource): Promise<Sess
   const { store } = sessions
   // Not used before its ends are confirmed: else the provider could not send it again.
   if ((await store.addTo(id, 'seen', logoutTokenMs)).has('used')) {
-    throw new GatewayError('request.malformed', { message: 'The logout token was used before.' })
+    throw malformed('The logout token was used before.')
   }
   const by = { by: 'upstream', address: clientAddress(request), requestId: request.id } as const
   const ended = await endByProvider(sessions, name, issuedAt, by)

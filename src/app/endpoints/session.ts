@@ -1,7 +1,7 @@
 /** The session: what is left of it, refresh, extension, end, the list, the check of proxies. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/own-endpoints.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
@@ -27,14 +27,14 @@ export function addSession(scope: FastifyInstance): void {
   const config = { touch: false, maxBody }
   addOwn(scope, 'session', {
     config,
-    handler: async request => envelope.success(timeLeft(mustLive(request), sessions.now()))
+    handler: async request => envelope.success(timeLeft(mustLive(request)))
   })
   addOwn(scope, 'extend', {
     config,
     handler: async (request, reply) => {
       const live = liveIn(await sessions.extend(mustLive(request)))
-      setTimeLeft(reply, live, sessions.now())
-      return envelope.success(timeLeft(live, sessions.now()))
+      setTimeLeft(reply, live)
+      return envelope.success(timeLeft(live))
     }
   })
   addOwn(scope, 'list', {
@@ -43,7 +43,7 @@ export function addSession(scope: FastifyInstance): void {
       const { session } = mustLive(request)
       const listed = await sessions.list(signedInOf(session))
       const described = listed.map(each => ({
-        ...describeSession(each, sessions.now()),
+        ...describeSession(each),
         current: each.session.id === session.id
       }))
       return envelope.success(described, { total: listed.length })
@@ -63,8 +63,7 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const { session } = mustLive(request)
   const { validationError, body } = request
   if (validationError !== undefined) {
-    const message = 'Say which: {"id": "…"}, {"others": true} or {"all": true}.'
-    throw new GatewayError('request.malformed', { message, cause: validationError })
+    throw malformed('Say which: {"id": "…"}, {"others": true} or {"all": true}.', validationError)
   }
   const { id, others } = body as { readonly id?: unknown; readonly others?: unknown }
   const one = typeof id === 'string' && id !== '' ? id : undefined
@@ -92,10 +91,9 @@ export function addRefresh(scope: FastifyInstance): void {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
       const live = liveIn(await sessions.read(mustLive(request).key))
-      const now = sessions.now()
-      setTimeLeft(reply, live, now)
-      if (answer === undefined) return envelope.success(timeLeft(live, now))
-      const value = answer.render({ ...live, now })
+      setTimeLeft(reply, live)
+      if (answer === undefined) return envelope.success(timeLeft(live))
+      const value = answer.render(live)
       refuseLeak(value, live.session, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }

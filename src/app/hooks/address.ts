@@ -6,8 +6,6 @@ import { memoized } from '../../bounded-map.ts'
 import { isLoopback, splitPublicHost } from '../../config/schema/host-port.ts'
 import type { ForwardedFor } from '../../proxy/request-headers.ts'
 
-const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
-
 type Request = Pick<FastifyRequest, 'ip' | 'ips'> & { address?: string | undefined }
 
 /**
@@ -22,8 +20,7 @@ export function clientAddress(request: Request): string {
 
 function addressIn(text = ''): string | undefined {
   if (isIP(text) !== 0) return text
-  const [, six, four] = withPort.exec(text) ?? []
-  const address = six ?? four ?? ''
+  const address = splitPublicHost(text).name.replace(/^\[|\]$/g, '')
   return isIP(address) === 0 ? undefined : address
 }
 

@@ -26,7 +26,7 @@ export function createGuard({ sessions }: Gateway): RequestHook {
     }
     // Lists tell of the last use of a key, whatever it was for.
     if (touch || live.session.key !== undefined) sessions.use(live)
-    setTimeLeft(reply, live, sessions.now())
+    setTimeLeft(reply, live)
     done()
   }
 }
@@ -35,10 +35,10 @@ export function mayUse(access: Access, { identity: { roles } }: Session): boolea
   return typeof access === 'string' || access.roles.some(role => roles.includes(role))
 }
 
-export function setTimeLeft(reply: FastifyReply, live: Live, now: number): void {
+export function setTimeLeft(reply: FastifyReply, live: Live): void {
   reply
-    .header('x-session-idle-in', secondsLeft(Math.min(live.idleEnd, live.absoluteEnd), now))
-    .header('x-session-absolute-in', secondsLeft(live.absoluteEnd, now))
+    .header('x-session-idle-in', secondsLeft(Math.min(live.idleEnd, live.absoluteEnd)))
+    .header('x-session-absolute-in', secondsLeft(live.absoluteEnd))
 }
 
 /**

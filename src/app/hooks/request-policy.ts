@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import underPressure from '@fastify/under-pressure'
 import { splitPublicHost } from '../../config/schema/host-port.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
 import { originOf } from './address.ts'
@@ -49,9 +49,7 @@ export function requestPolicy(
     const host = soleHost(raw.rawHeaders)
     const name = host === undefined ? undefined : hostField.exec(host)?.[1]
     if (name === undefined || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
-      return new GatewayError('request.malformed', {
-        message: 'The Host of the request is not one that is served here.'
-      })
+      return malformed('The Host of the request is not one that is served here.')
     }
     if (isBrokenHandshake(request, reply)) return new GatewayError('request.malformed')
     const length = raw.headers['content-length']

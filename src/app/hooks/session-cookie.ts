@@ -78,7 +78,7 @@ export function createSealedCookies(
       asked.flatMap(name => {
         const sealed = decodedCookie(cookieText(header ?? '', prefix + name) ?? '')
         if (sealed.length > maxSealed) return []
-        const value = seal.open(`${upstream} ${name}`, sealed)
+        const value = seal.open(`${upstream} ${name}`, sealed) as string | undefined
         return value === undefined ? [] : [`${name}=${value}`]
       }),
     /** The `Set-Cookie` headers for the browser. One that is too long for a cookie is dropped. */

@@ -1,7 +1,7 @@
 /** Cookie ↔ session on the request. @fastify/session sets the cookie that a sign-in opens. */
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { keyIn } from '../../session/keys.ts'
 import { OidcSource } from '../../login/oidc/source.ts'
 import {
@@ -16,8 +16,7 @@ import {
 import { wallTime } from '../../steady-clock.ts'
 import { createAmbiguityCheck, signedOutCookie } from './session-cookie.ts'
 
-const twoSessions =
-  'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
+const twoSessions = 'Two session cookies were sent. Clear the cookies of this site and sign in.'
 
 /** A store that cannot answer makes a request 503, never 401. */
 export function addSessionReader(scope: FastifyInstance): void {
@@ -32,7 +31,7 @@ export function addSessionReader(scope: FastifyInstance): void {
       request.hasKey = true
       if (request.routeConfig.keys !== true) return done(new GatewayError('route.keys'))
     } else if (header !== undefined && isAmbiguous(header)) {
-      return done(new GatewayError('request.malformed', { message: twoSessions }))
+      return done(malformed(twoSessions))
     }
     if (tokenOf !== undefined) return void readToken(request, tokenOf).then(() => done(), done)
     const key = ofScript ?? (header === undefined ? undefined : sessionKeyIn(header))

@@ -2,7 +2,6 @@
 import { isIP } from 'node:net'
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifyInstance, FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 
 /** Fastify's own validator converts values and drops members, and to load it takes 3 MB. */
@@ -43,9 +42,6 @@ function createAjv(): Ajv {
     logger: false
   })
 }
-
-export const malformed = (message: string) => () =>
-  new GatewayError('request.malformed', { message })
 
 /** Replaces Fastify's own parser, which rounds numbers beyond 2^53: that one only checks. */
 export function readJsonBodies(app: FastifyInstance): void {

@@ -97,7 +97,7 @@ function compileRoute(gateway: Compiling, name: string, route: RouteConfig): Rou
 }
 
 function compileProfile(gateway: Compiling): Route {
-  const { config, envelope, sessions, answers } = gateway
+  const { config, envelope, answers } = gateway
   const { profile } = config.routes.endpoints
   const common = commonOf(gateway, profileName, profile)
   const usual = shapingOf(gateway, profileName, profile)
@@ -113,7 +113,7 @@ function compileProfile(gateway: Compiling): Route {
       const value =
         answer === undefined
           ? filledUser(gateway, user, live.session.identity)
-          : answer.render({ ...live, now: sessions.now(), profile: user })
+          : answer.render({ ...live, profile: user })
       refuseLeak(value, live.session, 'endpoints.profile')
       const whole = envelope.success(value, undefined, placement)
       contract?.(() => whole)
@@ -183,14 +183,14 @@ function targetOf(gateway: Compiling, name: string, written: Written) {
 }
 
 function answerOf(
-  { config, sessions, envelope }: Gateway,
+  { config, envelope }: Gateway,
   name: string,
   written: NonNullable<RouteConfig['answer']>
 ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
   const { placement, render } = createAnswer(config, written)
   return {
     status: written.status ?? 200,
-    initialValue: live => render(live && { ...live, now: sessions.now() }),
+    initialValue: render,
     shaping: {
       shape: (value, live) => {
         refuseLeak(value, live?.session, `routes.${name}.answer`)
@@ -220,7 +220,7 @@ function contractOf(
   contract: ContractConfig | undefined,
   dataName: string | false
 ): Contract | undefined {
-  const schema = config.contracts[route]
+  const schema = config.contracts[contract?.file ?? '']
   if (contract === undefined || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
 }

@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
-import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
+import { credentialOf, tokenHeaderOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, isOfUpstream } from '../../errors/errors.ts'
 import { tryJson } from '../../json/body.ts'
 import { credentialHeaders } from '../../login/back-end-call.ts'
@@ -14,7 +14,6 @@ import type { Call } from '../../proxy/receiver.ts'
 import { headerText } from '../../proxy/request-headers.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -133,7 +132,7 @@ function createSessionReader(
   upstream: Upstream,
   readOwnToken: ReturnType<typeof createOwnTokenReader>
 ) {
-  const judge = createJudge(gateway.sessions, upstream)
+  const judge = createJudge(gateway, upstream)
   return async (live: Live, call: Call, response: UpstreamResponse): Promise<UpstreamResponse> => {
     if (readOwnToken !== undefined) {
       const sendAgain = (headers: Call['headers']) =>
@@ -149,17 +148,32 @@ function createSessionReader(
 
 /**
  * A faulty back-end must not sign everybody out: two responses in a row say that a session has
- * ended, none while it fails, and none about a credential that is not the latest.
+ * ended, none while it fails, and none about a credential that is not the latest. A token that the
+ * source renews is renewed first: back-ends end the former one while its renewal is under way.
  */
-function createJudge(sessions: Sessions, upstream: Upstream) {
-  /** Keys of sessions of which one response said so. */
+function createJudge({ sessions, sources, tokenRefresh }: Gateway, upstream: Upstream) {
+  /** Keys of sessions of which one response said so, to a request that may not be repeated. */
   const suspects = new BoundedMap<true>(maxSuspects)
   let failedAt = -Infinity
-  const test = upstream.config.sessionEnded
+  const { config } = upstream
+  const test = config.sessionEnded
+  const name = tokenHeaderOf(credentialOf(config.credential).as)
+  const headersFor = (token: string) => credentialHeaders({ token }, config)
+
+  /** @throws GatewayError `session.upstream` where the source refuses; `upstream.*` if it is away */
+  async function withLatestToken(live: Live, { headers, recorded }: Call): Promise<Live> {
+    const { token, expiresAt, refreshToken } = live.session.credential ?? {}
+    const source = sources.find(each => each.name === live.session.source)
+    const isRenewable = source?.renew !== undefined && (expiresAt ?? refreshToken) !== undefined
+    if (!isRenewable || name === undefined || token === undefined) return live
+    // A route may pass the client's own `Authorization`.
+    if (headers[name] !== headersFor(token)[name]) return live
+    return await tokenRefresh.ensureToken(live, source, recorded?.trail, token)
+  }
 
   return async (live: Live, call: Call, response: UpstreamResponse): Promise<UpstreamResponse> => {
-    if (test === undefined || live.session.credential === undefined) return response
-    const { token, cookies } = live.session.credential
+    const { credential } = live.session
+    if (test === undefined || credential === undefined) return response
     if (response.status >= 500) failedAt = performance.now()
     if (!saysEnded(test, response)) {
       if (response.status < 400) suspects.delete(live.key)
@@ -167,15 +181,21 @@ function createJudge(sessions: Sessions, upstream: Upstream) {
     }
     discard(response)
     if (performance.now() - failedAt < distrustMs) throw unconfirmed()
-    if (!suspects.has(live.key)) {
-      suspects.set(live.key, true)
-      if (call.method !== 'GET' || call.body !== null) throw unconfirmed()
-      const second = await upstream.send(call)
+    const { session } = await withLatestToken(live, call)
+    const { token, cookies } = session.credential ?? {}
+    const isRenewed = token !== undefined && token !== credential.token
+    const mayRepeat = call.method === 'GET' && call.body === null
+    if (isRenewed ? !(call.body instanceof Readable) : mayRepeat) {
+      const headers = { ...call.headers, ...(isRenewed && headersFor(token)) }
+      const second = await upstream.send({ ...call, headers })
       if (!saysEnded(test, second)) {
         suspects.delete(live.key)
         return second
       }
       discard(second)
+    } else if (!suspects.has(live.key)) {
+      suspects.set(live.key, true)
+      throw unconfirmed()
     }
     suspects.delete(live.key)
     const current = await sessions.read(live.key)

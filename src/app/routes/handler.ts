@@ -155,7 +155,7 @@ async function sendUnlessFailed({ send }: Upstream, call: Call) {
   return undefined
 }
 
-function sendFallback(reply: FastifyReply, { status, body }: FallbackConfig): void {
+function sendFallback(reply: FastifyReply, { body }: FallbackConfig): void {
   reply.request.trail.isFallback = true
-  void reply.code(status).header('content-type', jsonType).send(JSON.stringify(body))
+  void reply.code(200).header('content-type', jsonType).send(JSON.stringify(body))
 }

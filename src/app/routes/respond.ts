@@ -1,7 +1,7 @@
 /** The response of an upstream, from its headers to its last byte, as the client gets it. */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { plainCookies, sealedCookies } from '../../config/schema/route.ts'
+import { sealedCookies } from '../../config/schema/route.ts'
 import { GatewayError, toGatewayError, type ErrorCode } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
@@ -106,7 +106,7 @@ function createDescribing(
   const sources = Object.values(config.gateway.login.sources)
   const renewed = sources.map(each => each.kind === 'upstream-login' && each.renewedToken)
   const toClientHeaders = responseHeaders({
-    setCookies: plainCookies(setCookies),
+    setCookies: setCookies.filter(each => typeof each === 'string'),
     credentials: renewed.filter(name => typeof name === 'string'),
     mayCache: access === 'public' && hasOneSource,
     shaped: shaping !== undefined

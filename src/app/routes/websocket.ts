@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
-import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
+import { type ErrorCode, malformed } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
 import { openWebSocket, Relay } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/types.ts'
@@ -165,8 +165,4 @@ function startRelay(
       end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason)
     })
   )
-}
-
-function malformed(message: string): GatewayError {
-  return new GatewayError('request.malformed', { message })
 }

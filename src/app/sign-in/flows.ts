@@ -7,6 +7,7 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { type Flow, OidcSource } from '../../login/oidc/source.ts'
+import { checkTarget } from '../../proxy/path.ts'
 import { createSeal } from '../../session/seal.ts'
 import { lock } from '../../session/store.ts'
 import type { Gateway } from '../gateway.ts'
@@ -20,11 +21,9 @@ import { open, recordSignedIn, refuse, unopened } from './vouching.ts'
 
 const flowMs = 600_000
 const maxFlows = 8
-const maxSealed = 1200
 
 const stranger =
-  'This sign-in was begun in another browser, or too long ago, or it is complete already. Please ' +
-  'begin again.'
+  'This sign-in was begun in another browser, or is complete already. Please begin again.'
 
 interface Options extends Pick<Gateway, 'secrets' | 'sourceFaults'> {
   readonly takeOnce: (name: string, ttlMs: number) => Promise<boolean>
@@ -48,10 +47,8 @@ export function createFlows({ secrets, takeOnce, secure, of, sourceFaults }: Opt
     if (typeof state !== 'string') return undefined
     const name = prefix + idOf(state)
     const { [name]: sealed = '' } = request.cookies
-    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
-    if (text === undefined) return undefined
-    const flow = JSON.parse(text) as Flow & { readonly until: number }
-    if (flow.source !== source || flow.until < Date.now()) return undefined
+    const flow = seal.open(name, sealed) as (Flow & { readonly until: number }) | undefined
+    if (flow?.source !== source || flow.until < Date.now()) return undefined
     return { ...flow, isFirst: await takeOnce(`flow:${idOf(state)}`, flowMs) }
   }
 
@@ -73,7 +70,7 @@ export function createFlows({ secrets, takeOnce, secure, of, sourceFaults }: Opt
       const others = Object.keys(request.cookies).filter(name => name.startsWith(prefix))
       for (const name of others.slice(0, -(maxFlows - 1))) reply.clearCookie(name, options)
       const name = prefix + idOf(flow.state)
-      const sealed = seal.close(name, JSON.stringify({ ...flow, until: Date.now() + flowMs }))
+      const sealed = seal.close(name, { ...flow, until: Date.now() + flowMs })
       reply.setCookie(name, sealed, { ...options, maxAge: flowMs / 1000 })
       return url
     },
@@ -110,30 +107,23 @@ const misread = /[\\\u0000-\u001f\u007f-\u009f]/
 export function createLanding(mount: string, isEndpoint: (path: string) => boolean) {
   const first = `${mount}/`
   return (written: unknown): string => {
-    if (typeof written !== 'string') return first
-    if (misread.test(written) || !URL.canParse(written, 'http://console')) return first
-    const url = new URL(written, 'http://console')
-    const { origin, pathname } = url
-    const path = decodedOnce(pathname)
-    const address = pathname + url.search + url.hash
+    if (typeof written !== 'string' || misread.test(written)) return first
+    const url = URL.parse(written, 'http://console')
+    if (url?.origin !== 'http://console' || !written.startsWith(first)) return first
+    const { pathname, search } = url
+    try {
+      checkTarget(pathname + search)
+    } catch {
+      return first
+    }
+    const path = decodeURIComponent(pathname)
+    const address = pathname + search + url.hash
     const isPage =
-      origin === 'http://console' &&
-      path !== undefined &&
       address.length <= maxLength &&
-      written.startsWith(first) &&
-      [pathname, path].every(each => each.startsWith(first) && !each.includes('//')) &&
-      !misread.test(path) &&
+      pathname.startsWith(first) &&
       !/^\/api(?:\/|$)/.test(path.slice(mount.length)) &&
       !isEndpoint(path)
     return isPage ? address : first
-  }
-}
-
-function decodedOnce(path: string): string | undefined {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    return undefined
   }
 }
 

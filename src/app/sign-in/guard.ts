@@ -127,7 +127,6 @@ type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
 const lifetimeSeconds = 90 * 24 * 3600
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
-const maxSealed = 1000
 
 interface KnownBrowser {
   readonly id: string
@@ -145,11 +144,9 @@ export function createKnownBrowsers({ cookie, secrets }: Gateway) {
 
   function read({ cookies }: FastifyRequest): KnownBrowser | undefined {
     const { [name]: sealed = '' } = cookies
-    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
-    if (text === undefined) return undefined
-    const { id, accounts } = JSON.parse(text) as KnownBrowser
+    const known = seal.open(name, sealed) as KnownBrowser | undefined
     const oldest = nowSeconds() - lifetimeSeconds
-    return { id, accounts: accounts.filter(([, seconds]) => seconds > oldest) }
+    return known && { ...known, accounts: known.accounts.filter(([, last]) => last > oldest) }
   }
 
   return {
@@ -164,7 +161,7 @@ export function createKnownBrowsers({ cookie, secrets }: Gateway) {
       const digest = digestOf(username)
       const others = accounts.filter(([account]) => account !== digest)
       const kept = [[digest, nowSeconds()], ...others].slice(0, maxAccounts)
-      const sealed = seal.close(name, JSON.stringify({ id, accounts: kept }))
+      const sealed = seal.close(name, { id, accounts: kept })
       // For every path: a proxy in front may serve the gateway under another prefix.
       reply.setCookie(name, sealed, { ...options, maxAge: lifetimeSeconds })
     }

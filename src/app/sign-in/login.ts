@@ -1,7 +1,7 @@
 /** `POST` sign-in: asks the sources, opens the session, and answers in the console's dialect. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { loginBody } from '../../config/schema/own-endpoints.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import { GatewayError, malformed } from '../../errors/errors.ts'
 import { takesPasswords } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { Live } from '../../session/types.ts'
@@ -35,7 +35,7 @@ export function addLogin(scope: FastifyInstance): void {
 async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignInGuard) {
   const { trail } = request
   const { gateway } = request.server
-  const { envelope, sessions, sourceFaults } = gateway
+  const { envelope, sourceFaults } = gateway
   // No coding is decoded here, and a coded body must not be read as it is.
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
@@ -64,7 +64,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply, guard: SignI
   recordSignedIn(request, opened)
   const answer = gateway.answers.login
   if (answer !== undefined) {
-    const value = answer.render({ ...opened, now: sessions.now() })
+    const value = answer.render(opened)
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   const authority = authorityOf(opened.session.identity)
@@ -79,10 +79,10 @@ function readBody({ body, validationError, server }: FastifyRequest) {
   const { config, tokenNames } = server.gateway
   const { fields } = config.gateway.login
   if (validationError !== undefined) {
-    const message =
+    throw malformed(
       `Sign-in needs a JSON object with "${fields.username}", a text of 1 to 255 characters, and ` +
-      `"${fields.password}", one of 1 to 1024; "${fields.remember}" is true or false.`
-    throw new GatewayError('request.malformed', { message })
+        `"${fields.password}", one of 1 to 1024; "${fields.remember}" is true or false.`
+    )
   }
   const {
     [fields.username]: username,

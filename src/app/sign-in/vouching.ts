@@ -83,9 +83,8 @@ export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequ
 }
 
 const insecure =
-  'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-  'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-  'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
+  'a sign-in seems to have come over plain http, where browsers drop its cookie: serve https, and ' +
+  'name the proxy that ends TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
 
 /**
  * In the place of the browser's former session. Where none is opened, the back-end's ends as well.
@@ -101,8 +100,7 @@ export async function open(request: FastifyRequest, session: Session, leaving: A
   let opened: Opened | undefined
   try {
     leaving.throwIfAborted()
-    const now = sessions.now()
-    const facts = { session, idleEnd: now, absoluteEnd: now, now }
+    const facts = { session, idleEnd: 0, absoluteEnd: 0 }
     refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })

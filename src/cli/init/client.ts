@@ -94,10 +94,15 @@ export function backEndOf({ url, headers }: Pick<Draft, 'url' | 'headers'>): Ups
 function replyOf({ status, headers, body: bytes }: WholeResponse): Reply {
   const isRedirect = status >= 300 && status < 400
   const place = isRedirect ? placeIn(headers)?.replace(/(.)\/$/, '$1') : undefined
-  const body = tryJson(bytes, headers, maxBytes)
+  const body = tryJson(bytes, headers, maxBytes) ?? bareToken(bytes.toString('utf8').trim())
   const code = codeOf(body)
   const told = body === undefined ? ', no JSON' : code && `, ${code.path} ${code.value}`
   return { status, headers, place, body, summary: `status ${status}${told ?? ''}` }
+}
+
+/** Of Laravel Sanctum's own example, and others: no JSON, no words, no markup. */
+function bareToken(text: string): string | undefined {
+  return /^[!-;=?-~]{16,4096}$/.test(text) ? text : undefined
 }
 
 export function isOk({ status }: Reply): boolean {

@@ -66,7 +66,8 @@ const kinds = {
   login: ['username loginname account accountname login email mail', isText],
   name: ['nickname displayname realname fullname name firstname', isText],
   roles: [
-    'roles role rolekeys rolekey rolecodes rolecode rolenames rolename authorities authority groups',
+    'roles role rolelist rolekeys rolekey rolecodes rolecode rolenames rolename ' +
+      'authorities authority groups',
     value => roleIn(value) !== undefined
   ],
   role: ['rolekey key rolecode code rolevalue value rolename authorityname name type', isScalar],
@@ -84,7 +85,7 @@ const kinds = {
 } satisfies Record<string, readonly [names: string, fits: (value: Json) => boolean]>
 
 function isNamed(name: string, pattern: string): boolean {
-  const plain = name.toLowerCase().replaceAll('_', '')
+  const plain = name.toLowerCase().replaceAll(/[_$]/g, '')
   return pattern.startsWith('*') ? plain.endsWith(pattern.slice(1)) : plain === pattern
 }
 
@@ -134,9 +135,12 @@ export function messageOf(body: Json): string | undefined {
 /** The profile is stored in the session, and the console gets it: it must hold no credential. */
 const secretName = /token|password|passwd|secret|salt|hash|credential/i
 
-/** In the object with the typed name, else one named as a user is, else one with an id and a name. */
-export function userOf(body: Json, username: string) {
-  const whole = { path: '', name: '', value: body }
+/**
+ * In the object with the typed name, else one named as a user is, else one with an id and a name.
+ * @param wholeName of what is not in an object
+ */
+export function userOf(body: Json, username: string, wholeName = '') {
+  const whole = { path: '', name: wholeName, value: body }
   const holders = [whole, ...membersOf(body)].map(({ path, name, value }) => {
     const typed = membersOf(value, 1).find(each => each.value === username)
     const login = typed ?? find(value, 'login', 1)
@@ -175,7 +179,8 @@ interface Seen {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-const totalHeaders = ['x-total-count', 'x-total', 'x-pagination-total-count', 'content-range']
+const totalHeaders =
+  'x-total-count x-total x-wp-total x-pagination-total-count content-range'.split(' ')
 
 /** How a response says success, and the operations that make `{ rows, total }` of it. */
 export function shapeOf({ body, headers }: Seen, messageOfErrors?: string) {

@@ -10,7 +10,7 @@ import type { shapeOf } from './detect.ts'
 export interface DraftRoute {
   readonly name: string
   readonly publicPath: string
-  readonly path: string
+  path: string
   readonly upstream?: string
   seen?: ReturnType<typeof shapeOf>
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
-import type { Environment } from '../../config/read/references.ts'
+import type { Environment } from '../../config/read/inputs.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { hashPassword } from '../../login/argon2.ts'

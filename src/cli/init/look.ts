@@ -1,6 +1,16 @@
 import { credentialOf } from '../../config/schema/routes.ts'
-import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
+import {
+  type Access,
+  anonymous,
+  type Client,
+  isOk,
+  isSuccess,
+  noReply,
+  type Reply
+} from './client.ts'
 import { codeOf, codeTest, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import type { DraftRoute } from './files.ts'
+import { claimsOf } from '../../login/login-response.ts'
 import { callOf, logoutOf } from './questions.ts'
 import { asCookies, type BackendSession, type Look } from './sign-in.ts'
 
@@ -30,6 +40,7 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   const access = proven ?? likely[0] ?? anonymous
   draft.upstream['credential'] = access.as
   if (credentialOf(access.as).as !== 'cookies') draft.source['cookies'] = undefined
+  if (access.credential.token === undefined) draft.source['token'] = undefined
   if (proven === undefined) {
     draft.notes.upstreams.push('TODO `credential`: no call showed it (--token-header).')
   }
@@ -48,6 +59,7 @@ function likelyAccess({ token, cookies, csrf, source }: BackendSession, told?: s
     'bearer',
     ...['x-access-token', 'x-token', 'authorization'].map(inHeader),
     { as: 'bearer', scheme: 'Token' },
+    { as: 'bearer', scheme: 'JWT' },
     ...['token', 'satoken', 'x-auth-token'].map(inHeader)
   ]
   const ofToken = told === undefined ? ways : [inHeader(told)]
@@ -63,11 +75,11 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   const paths = draft.routes.slice(0, 3).map(route => route.path)
   const named = [paths, answers.text('user-path') ?? []].flat()
   let proofs = 0
-  for (const path of [...named, ...likelyUserPaths(session.path)]) {
+  for (const path of [...named, ...likelyUserPaths(look)]) {
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
     const isThere = named.includes(path) || ![404, 405].includes(bare.status)
-    if (isSuccess(bare, session.known) || !isThere) continue
+    if (isSuccess(bare, session.known) || !isThere || bare.place === path) continue
     proofs++
     for (const access of likely) {
       const reply = await client.get(path, access)
@@ -78,15 +90,18 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
   return undefined
 }
 
-const userCalls = 'me users/me info profile userinfo user user/info getInfo user/getUserInfo'
+const userCalls =
+  'me users/me info profile userinfo user account user/info getInfo user/getUserInfo'.split(' ')
 
-function likelyUserPaths(signInPath: string): string[] {
+function likelyUserPaths({ session, draft }: SignedInLook): string[] {
+  const { path: signInPath } = session
   const slash = signInPath.endsWith('/') ? '/' : ''
   const folders = signInPath.split('/').filter(Boolean)
-  const bases = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/')).toReversed()
-  const names = userCalls.split(' ')
-  const paths = names.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
-  return [signInPath, ...paths].slice(0, 20)
+  const above = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/')).toReversed()
+  const besideRoute = draft.routes[0]?.path.replace(/\/[^/]*\/?$/, '') ?? ''
+  const bases = [...new Set([...above, besideRoute])]
+  const paths = userCalls.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
+  return [signInPath, ...paths].slice(0, 22)
 }
 
 async function findUser(look: SignedInLook, access: Access): Promise<void> {
@@ -98,21 +113,34 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
   if (user?.roles === undefined) draft.notes.login.push(user ? noRoles : nobody)
 }
 
-async function userFrom({ client, answers, session }: SignedInLook, access: Access) {
+async function userFrom(look: SignedInLook, access: Access) {
+  const { client, answers, session } = look
   const { reply: like, known, username } = session
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
   // The call that showed how the token is taken, first.
-  const likely = new Set([access.path ?? session.path, ...likelyUserPaths(session.path)])
+  const likely = new Set([access.path ?? session.path, ...likelyUserPaths(look)])
   for (const path of told === undefined ? likely : [told]) {
-    if (client.remaining() < reserved) return undefined
+    if (client.remaining() < reserved) break
     const reply = await client.get(path, access)
     const success = codeTest(envelopeCodeOf(reply.body))
     const found = isSuccess(reply, known) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
-  return undefined
+  return userInToken(session)
+}
+
+/** By paths that go on in the claims of a JSON Web Token. */
+function userInToken({ token = '', source, reply, username }: BackendSession) {
+  const isAll =
+    source.token === '.' || (typeof source.token === 'object' && reply.body === undefined)
+  const place = typeof source.token === 'string' ? `${source.token}.` : undefined
+  const start = isAll ? '' : place
+  const { profile: _, ...members } = userOf(claimsOf(token), username, 'user') ?? {}
+  const paths = Object.entries(members).filter(([, path]) => path !== undefined)
+  if (start === undefined || paths.length === 0) return undefined
+  return Object.fromEntries(paths.map(([name, path]) => [name, `${start}${path}`]))
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {
@@ -120,7 +148,7 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   const message = messageOf(session?.refusal.body)
   for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
-    const reply = isAsked ? await client.get(route.path, access) : noReply('not asked')
+    const reply = isAsked ? await replyAt(client, route, access) : noReply('not asked')
     if (isSuccess(reply, session?.known)) route.seen = shapeOf(reply, message)
     else {
       draft.notes.routes.push(`TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`)
@@ -130,13 +158,30 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.routes.push(text)
 }
 
+/** Django and FastAPI lead to the path with a slash. */
+async function replyAt(client: Client, route: DraftRoute, access?: Access): Promise<Reply> {
+  const reply = await client.get(route.path, access)
+  if (reply.place !== route.path) return reply
+  const path = `${route.path}/`
+  const other = await client.get(path, access)
+  if (!isOk(other)) return reply
+  route.path = path
+  return other
+}
+
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const { client, answers, draft, session } = look
-  const { path } = access
   const cookies = access.credential.cookies?.replaceAll(/=[^;]*/g, '=made-up')
   const credential = cookies === undefined ? { token: 'made-up-0123456789' } : { cookies }
-  const reply = path === undefined ? undefined : await client.get(path, { ...access, credential })
-  const test = reply && endedTest(reply, session)
+  // Where a list is open to all, a wrong token may be refused all the same.
+  const route = draft.routes.find(({ seen }) => seen)?.path
+  let reply: Reply | undefined
+  let test: object | undefined
+  for (const path of new Set([access.path, route])) {
+    if (path === undefined || test !== undefined) continue
+    reply = await client.get(path, { ...access, credential })
+    test = endedTest(reply, session)
+  }
   draft.upstream['sessionEnded'] = test
   if (test === undefined) {
     draft.notes.upstreams.push('TODO `sessionEnded`: how an ended token is refused.')

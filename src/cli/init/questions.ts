@@ -85,8 +85,9 @@ export function routeFor(text: string, taken: readonly string[]): DraftRoute {
   const [first = '', second] = (text.split('?', 1)[0] ?? '').split('=', 2)
   const path = second ?? first
   const underApi = /^\/api(\/|$)/.test(path) ? path : `/api${path}`
-  // A public path has no slash at its end; a path at the back-end may have one.
-  const publicPath = (second === undefined ? underApi : first).replace(/(.)\/$/, '$1')
+  // A public path has no slash at its end and no colon; a path at the back-end may have them.
+  const ownPath = underApi.replaceAll(/(?<!\/):+/g, '-')
+  const publicPath = (second === undefined ? ownPath : first).replace(/(.)\/$/, '$1')
   if (!path.startsWith('/') || !publicPath.startsWith('/')) {
     throw new UsageError(`--route takes a path such as /orders: "${text}".`)
   }

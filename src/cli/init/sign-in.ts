@@ -119,7 +119,9 @@ async function askRefusal(client: Client, call: SignInCall, like: string, access
 }
 
 function credentialIn({ body, headers }: Reply, before?: Access) {
-  const path = (find(body, 'token') ?? find(body, 'bareToken', 1) ?? find(body, 'csrf'))?.path
+  const whole = typeof body === 'string' && /^\S{16,}$/.test(body) ? body : undefined
+  const named = find(body, 'token') ?? find(body, 'bareToken', 1) ?? find(body, 'csrf')
+  const path = whole === undefined ? named?.path : '.'
   const isForToken = (name: string) => /^authorization$|(^|-)(token|auth)$/.test(name)
   const header = path === undefined ? Object.keys(headers).find(isForToken) : undefined
   // As the gateway reads it: without a scheme such as `Bearer`.
@@ -130,7 +132,7 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
   const cookies = cookiesAfter(former, setCookie, names) || undefined
   const csrf = csrfOf(names, path ?? header ?? '')
   return {
-    token: path === undefined ? inHeader : textAt(body, path),
+    token: whole ?? (path === undefined ? inHeader : textAt(body, path)),
     cookies,
     csrf,
     source: {
@@ -163,7 +165,10 @@ function outcomesOf(success: Reply, refusal: Reply, token: unknown, likely: read
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
   const refused = own ? [{ is: 'refused', path: own.path }] : []
-  return [...refused, typeof token === 'string' ? { is: 'success', path: token } : byStatus]
+  return [
+    ...refused,
+    typeof token === 'string' && token !== '.' ? { is: 'success', path: token } : byStatus
+  ]
 }
 
 /** The same status, place, code and members: nothing tells both apart. */

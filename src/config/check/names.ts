@@ -1,10 +1,5 @@
 /** A name in the wrong key lets clients forge it, or sends a token where it must not go. */
-import {
-  builtByGateway,
-  connectionBound,
-  refusedFamilies,
-  toldByGateway
-} from '../schema/header-names.ts'
+import { builtByGateway, connectionBound, refusedFamilies } from '../schema/header-names.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { knownBrowserCookie } from '../schema/limits.ts'
 import { ownMember, type Path } from '../schema/node.ts'
@@ -79,16 +74,16 @@ const rows: readonly Row[] = [
   { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
   { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
   { at: 'routes.*.query.rename.*', of: 'parameter', takes: [] },
-  ...['', 'refresh.'].map((call): Row => ({
+  ...['', 'refresh.', 'logout.'].map((call): Row => ({
     at: `login.sources.*.${call}headers.KEY`,
     of: 'header',
     takes: [...chosen, 'gateway', 'identity', 'tokenHeader', ...sent]
   })),
-  {
-    at: 'upstreams.*.credential.exchange.headers.KEY',
+  ...['', 'logout.'].map((call): Row => ({
+    at: `upstreams.*.credential.exchange.${call}headers.KEY`,
     of: 'header',
     takes: [...chosen, 'gateway', 'tokenHeader', 'credential']
-  },
+  })),
   { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
   { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
 ]
@@ -132,7 +127,7 @@ const framing = new Set(['host', 'content-length'])
 function kindOfOwn(name: string): Kind | false {
   if (name === 'authorization') return 'authorization'
   if (connectionBound.has(name) || framing.has(name)) return 'connection'
-  if (builtByGateway.has(name) || toldByGateway.has(name)) return 'gateway'
+  if (builtByGateway.has(name)) return 'gateway'
   if (/^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)) return 'body'
   return name.startsWith('accept-') && 'preference'
 }

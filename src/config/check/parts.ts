@@ -1,7 +1,6 @@
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { Report, Rule } from '../schema/config.ts'
-import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
-import type { Steps } from '../schema/steps.ts'
+import type { RouteConfig } from '../schema/routes.ts'
 import { checkRewrite } from './paths.ts'
 
 export const checkParts: Rule = ({ routes: { routes, endpoints } }, report) => {
@@ -47,21 +46,7 @@ function isWithin(path: string | undefined, other: string | undefined) {
   return `${path}.`.startsWith(`${other}.`) || `${other}.`.startsWith(`${path}.`)
 }
 
-/** @param files by their names; what config names and is not there was reported */
-export function* contractSteps<File extends { readonly value: JsonSchema }>(
-  { routes, endpoints: { profile } }: RoutesConfig,
-  files: Readonly<Record<string, File>>,
-  reportIn: (file: File) => Report
-): Steps<Record<string, JsonSchema>> {
-  const schemas: Record<string, JsonSchema> = {}
-  const all: Record<string, Pick<RouteConfig, 'contract'>> = { ...routes, profile }
-  for (const [name, { contract }] of Object.entries(all)) {
-    const file = contract && files[contract.file]
-    if (file === undefined) continue
-    const problem = schemaProblem(file.value)
-    if (problem === undefined) schemas[name] = file.value
-    else reportIn(file)(problem.path, problem.message)
-    yield
-  }
-  return schemas
+export function checkSchema(schema: JsonSchema, report: Report): void {
+  const problem = schemaProblem(schema)
+  if (problem !== undefined) report(problem.path, problem.message)
 }

@@ -161,6 +161,10 @@ export function checkRewrite(path: string, rewrite: string, report: Report): voi
     if (names.includes(name)) continue
     report([], `the public path has no :${name}.${nearest(name, names)}`)
   }
+  for (const name of names) {
+    if (!new RegExp(`[^/]:${name}\\b`).test(rewrite)) continue
+    report([], `:${name} must be a whole segment`)
+  }
 }
 
 function checkAliases(routes: RoutesConfig, report: Report): void {

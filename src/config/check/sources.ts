@@ -2,7 +2,6 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import { keySource, type LdapConfig, type OidcConfig } from '../schema/login.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { plainCookies } from '../schema/route.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 export const checkSources: Rule = (config, report) => {
@@ -13,7 +12,10 @@ export const checkSources: Rule = (config, report) => {
     if (name === keySource) ofSource([], 'is the name of keys for scripts; choose another')
     if (source.kind === 'ldap') checkDirectory(source, ofSource)
     if (source.kind === 'oidc') checkOidc(source, ofSource)
-    if (source.kind === 'upstream-login') checkTokens(source, ofSource)
+    if (source.kind === 'upstream-login') {
+      const { sessionEnded } = config.routes.upstreams[source.upstream] ?? {}
+      checkTokens(source, sessionEnded !== undefined, ofSource)
+    }
   }
   checkUnused(config, report)
   checkShown(config, report)
@@ -69,10 +71,13 @@ type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 const namesToken = /(?:^|[a-z_.-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams. */
-function checkTokens(source: UpstreamLogin, report: Report): void {
+function checkTokens(source: UpstreamLogin, tellsEnd: boolean, report: Report): void {
   const { user, token, refreshToken, refresh, expires } = source
-  if (refresh !== undefined && expires === undefined) {
-    report(['refresh'], 'needs `expires`, the time when the token is renewed')
+  if (refresh !== undefined && expires === undefined && !(refreshToken && tellsEnd)) {
+    const message =
+      'needs `expires`, the time when the token is renewed, or `refreshToken`, and ' +
+      '`sessionEnded` of the upstream, which tells that it is over'
+    report(['refresh'], message)
   }
   if (refresh !== undefined && token === undefined) {
     report(['refresh'], 'needs `token`, the token to renew')
@@ -147,7 +152,7 @@ function checkShown({ gateway, routes }: CheckedConfig, { warn }: Report): void 
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
-      const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
+      const shown = source.cookies.find(each => setCookies.includes(each))
       if (shown === undefined) continue
       const message =
         `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +

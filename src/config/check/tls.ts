@@ -5,7 +5,6 @@ import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
 import type { CheckedConfig, Report, ServerTls } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import { privateKeyIn } from '../schema/pem.ts'
-import { urlsOf } from '../schema/upstreams.ts'
 
 export function checkTls({ gateway, routes }: CheckedConfig, report: Report): void {
   for (const name of ['server', 'ops'] as const) {
@@ -18,7 +17,7 @@ export function checkTls({ gateway, routes }: CheckedConfig, report: Report): vo
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
     const { certificate, key } = upstream.tls ?? {}
     const ofUpstream = report.at('upstreams', name, 'tls')
-    if (upstream.tls !== undefined && urlsOf(upstream).some(url => url.startsWith('http:'))) {
+    if (upstream.tls !== undefined && upstream.url?.some(url => url.startsWith('http:'))) {
       ofUpstream([], 'has no effect: the address begins with http://, not https://')
     }
     if (certificate !== undefined && key !== undefined) {

@@ -3,12 +3,7 @@ import type { CheckedConfig, Report, Rule } from '../schema/config.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { privateKeyIn } from '../schema/pem.ts'
 import { credentialOf } from '../schema/routes.ts'
-import {
-  type CredentialConfig,
-  type CsrfConfig,
-  type JwtConfig,
-  urlsOf
-} from '../schema/upstreams.ts'
+import type { CredentialConfig, CsrfConfig, JwtConfig } from '../schema/upstreams.ts'
 import { checkTemplate } from './answers.ts'
 import { gives, sentBy } from './sources.ts'
 
@@ -16,7 +11,7 @@ export const checkUpstreams: Rule = (config, report) => {
   const { paging } = config.routes
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const ofUpstream = report.at('upstreams', name)
-    checkAddresses(urlsOf(upstream), ofUpstream.at('url'))
+    checkAddresses(upstream.url ?? [], ofUpstream.at('url'))
     checkCredential(config, upstream.credential, ofUpstream.at('credential'))
     // Each half of paging is checked by itself: the other one may come from a preset.
     const { page, offset } = upstream.paging ?? {}

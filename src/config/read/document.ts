@@ -228,10 +228,7 @@ function reportTwice(pairs: readonly yaml.Pair[], { report, lineOf }: NodesCheck
     const first = firsts.get(key.value)
     firsts.set(key.value, first ?? key)
     if (first === undefined) continue
-    const message =
-      `the key "${String(key.value)}" stands twice in its mapping, first in line ` +
-      `${lineOf(first)}. Keep one of the two.`
-    report(lineOf(key), message)
+    report(lineOf(key), `the key "${String(key.value)}" stands in line ${lineOf(first)} too`)
   }
 }
 
@@ -265,24 +262,24 @@ function memberAt(root: unknown, path: Path): { readonly value: unknown } | unde
 
 /** Of the library's errors whose own message is not clear enough. */
 const messages: Readonly<Record<string, string>> = {
-  BAD_INDENT:
-    'this line is indented differently from the keys that it stands among. ' +
-    'Give all keys of one mapping the same number of spaces.',
+  BAD_INDENT: 'this line is indented differently from the keys that it stands among.',
   BAD_SCALAR_START: 'a text cannot begin with this character. Put the text in quotes.',
-  BLOCK_AS_IMPLICIT_KEY:
-    'this line has a second colon. Put a text that contains a colon and a space in quotes.',
-  MULTIPLE_DOCS:
-    'a second YAML document begins here. Keep one document in a file: remove the line "---".',
+  BLOCK_AS_IMPLICIT_KEY: 'this line has a second colon. Put a text with a colon in quotes.',
+  MULTIPLE_DOCS: 'a second YAML document begins here: remove the line "---".',
   NON_STRING_KEY: 'a key is a text.',
   TAB_AS_INDENT: 'a tab stands at the beginning of this line. Indent with spaces.',
-  UNEXPECTED_TOKEN:
-    'unexpected text. Check the indentation and the quotes of this line and of the line before.'
+  UNEXPECTED_TOKEN: 'unexpected text. Check the indentation and quotes here and one line above.'
 }
 
 function syntaxFault({ code, message, pos: [at] }: yaml.YAMLError, source: string): string {
   // In `[${X}]`, YAML takes the brace as the start of a mapping.
   if (source[at] === '{' && source[at - 1] === '$') {
     return 'inside [ ] or { } a reference needs quotes: "${NAME}"'
+  }
+  // YAML notices it at the next line that begins further left, whose indentation may be right.
+  if (message.startsWith('Flow ')) {
+    const end = message.at(-1)
+    return `a "${end}" is missing before this place, or stands further left than its key.`
   }
   return messages[code] ?? `${message}.`
 }

@@ -1,63 +1,80 @@
 import { resolve } from 'node:path'
 import type { TSchema, Static } from 'typebox'
 import type { Named, Report } from '../schema/config.ts'
-import { ConfigError, reasonOf } from '../schema/faults.ts'
+import { ConfigError, type Fault, reasonOf } from '../schema/faults.ts'
 import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
-import { asNode, type Node } from '../schema/node.ts'
+import { asNode, type NamedThing, type Node, type Path } from '../schema/node.ts'
 import { fileIn } from '../schema/resolved.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
-import { documentSteps, faultAt, type Tree, treeOf } from './document.ts'
-import { type FolderReading, openFolder } from './inputs.ts'
+import { documentSteps, faultAt, placeAt, type Tree, treeOf } from './document.ts'
+import { type Environment, type FolderReading, openFolder } from './inputs.ts'
 import { folderSteps, mergedTree } from './presets.ts'
 import { read } from './read.ts'
-import type { Environment } from './references.ts'
 
 /** A config folder, or several of which a later one wins. */
 export type Folders = string | readonly string[]
 
 export function readTree(schema: Node, tree: Tree, reading: FolderReading, named: Named[] = []) {
-  const { environment, inputs, faults } = reading
-  return read(schema, tree.value, {
-    environment,
-    fileOf: name => fileIn(reading, name),
-    readText: inputs.read,
-    // The text around certificates may have any encoding.
-    readPem: file => inputs.readBytes(file).toString('utf8'),
-    report: (path, message) => faults.push(faultAt(tree, path, message)),
-    named
+  const report = (path: Path, message: string) => reading.faults.push(faultAt(tree, path, message))
+  return read(schema, tree.value, { ...reading, report, named })
+}
+
+export function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
+  const report = (path: Path, message: string, also?: Path) => {
+    const other = also && placeAt(tree, [...place, ...also])
+    const isOwn = other !== undefined && other.preset === undefined
+    const otherPlace = isOwn ? ` (line ${other.line})` : ''
+    faults.push(faultAt(tree, [...place, ...path], message + otherPlace + note))
+  }
+  return Object.assign(report, {
+    warn: (path: Path, message: string) => {
+      const where = [...place, ...path]
+      // A warning is for the author of the key, or of the route that lacks it: operators cannot
+      // mend a preset.
+      const written = placeAt(tree, where) ?? placeAt(tree, where.slice(0, 2))
+      if (note !== '' || written?.preset !== undefined) return
+      faults.push(faultAt(tree, where, message, 'warning'))
+    },
+    at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
   })
 }
 
-/** Each file once, by its name. One with faults is left out. */
+interface Naming extends FolderReading {
+  readonly named: readonly Named[]
+  /** Of the files that name others. */
+  readonly report: Report
+}
+
+/** Each file once, by its name. @param check of a value that fits the schema */
 export function* readMappings<T extends TSchema>(
-  named: readonly Named[],
+  what: NamedThing,
   schema: T,
-  reading: FolderReading,
-  report: Report
-): Steps<Record<string, { readonly tree: Tree; readonly value: Static<T> }>> {
-  const { inputs, faults } = reading
-  const files: Record<string, { readonly tree: Tree; readonly value: Static<T> }> = {}
-  for (const { what, name, path } of named) {
-    if (Object.hasOwn(files, name)) continue
-    const before = faults.length
+  check: (value: Static<T>, report: Report) => void,
+  { named, report, ...reading }: Naming
+): Steps<Record<string, Static<T>>> {
+  const { faults } = reading
+  const values: Record<string, Static<T>> = {}
+  for (const { name, path } of named.filter(each => each.what === what)) {
+    if (Object.hasOwn(values, name)) continue
     const layer = yield* documentSteps(fileIn(reading, name), name, {
-      inputs,
-      faults,
+      ...reading,
       isJsonSchema: what === 'contract file',
       namedBy: message => report(path, message)
     })
     if (layer === undefined) continue
     const tree = treeOf(layer)
-    const value = readTree(asNode(schema), tree, reading)
-    if (faults.length === before) files[name] = { tree, value: value as Static<T> }
+    const before = faults.length
+    const value = readTree(asNode(schema), tree, reading) as Static<T>
+    if (faults.length === before) check(value, reporterOf(tree, faults))
+    values[name] = value
     yield
   }
-  return files
+  return values
 }
 
-export function readTexts(named: readonly Named[], reading: FolderReading, report: Report) {
+export function readTexts(what: NamedThing, { named, report, ...reading }: Naming) {
   const texts: Record<string, string> = {}
-  for (const { name, path } of named) {
+  for (const { name, path } of named.filter(each => each.what === what)) {
     try {
       texts[name] ??= reading.inputs.readDocument(fileIn(reading, name))
     } catch (error) {

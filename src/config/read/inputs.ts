@@ -4,7 +4,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { ConfigError, type Fault, faultOfFile, reasonOf } from '../schema/faults.ts'
-import type { Environment } from './references.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
 
 const maxFileBytes = 1024 * 1024
 
@@ -57,6 +58,9 @@ export function createInputs(texts: ReadonlyMap<string, string> = new Map()) {
 
 export function faultOfReading(file: string, error: unknown) {
   const line = error instanceof NotUtf8Error ? error.line : 0
+  if (reasonOf(error) === 'ENOENT') {
+    return faultOfFile(file, 'there is no such file: write one, if only with {}')
+  }
   const isOfContent = error instanceof RangeError
   const reason = isOfContent ? error.message : `the file cannot be read (${reasonOf(error)})`
   return faultOfFile(file, reason, line)

@@ -1,7 +1,7 @@
 /** Loads all config files: read, checked against each other and frozen. */
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { checkConfig, checkNamed, checkUsers, namesIn } from '../check/check.ts'
-import { contractSteps } from '../check/parts.ts'
+import { checkSchema } from '../check/parts.ts'
 import { gatewayChanges } from '../diff.ts'
 import {
   type Config,
@@ -10,8 +10,7 @@ import {
   schemaOf,
   type LoadedConfig,
   type Named,
-  type CheckedConfig,
-  type Report
+  type CheckedConfig
 } from '../schema/config.ts'
 import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -20,11 +19,10 @@ import { branchOf, memberSchema, type Node, ownMember, type Path } from '../sche
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
-import { faultAt, placeAt, type Tree } from './document.ts'
-import { type Folders, readMappings, readTexts, readTree } from './files.ts'
-import { type FolderReading, type Inputs, openFolder } from './inputs.ts'
+import { faultAt, type Tree } from './document.ts'
+import { type Folders, readMappings, readTexts, readTree, reporterOf } from './files.ts'
+import { type Environment, type Inputs, openFolder } from './inputs.ts'
 import { folderSteps, sectionsOf } from './presets.ts'
-import type { Environment } from './references.ts'
 
 interface Options {
   /** Its install config is used; that of the files must be valid all the same. */
@@ -48,7 +46,10 @@ export function* loadSteps(
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
   const report = reporterOf(tree, faults)
-  const { users, schemas, modules } = yield* readNamedFiles(named, reading, report)
+  const naming = { ...reading, named, report }
+  const users = yield* readMappings('users file', usersSchema, checkUsers, naming)
+  const contracts = yield* readMappings('contract file', schemaFile, checkSchema, naming)
+  const modules = readTexts('module', naming)
   // Only values that fit their schema are checked further.
   if (faults.length > 0) {
     checkNamed(named, namesIn(tree.value), report)
@@ -56,29 +57,19 @@ export function* loadSteps(
   }
   const { folder, bases } = reading
   const sections = sectionsOf(value) as Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-  const valueOf = ([name, file]: [string, (typeof users)[string]]) => [name, file.value] as const
-  const ofUsers = Object.fromEntries(Object.entries(users).map(valueOf))
-  const config = { folder, bases, named, ...sections, users: ofUsers }
-  const contracts = yield* contractSteps(config.routes, schemas, file =>
-    reporterOf(file.tree, faults)
-  )
-  for (const file of Object.values(users)) checkUsers(file.value, reporterOf(file.tree, faults))
-  checkConfig(config, report)
+  const written = { folder, bases, named, ...sections, users }
+  checkConfig(written, report)
   throwFaults(faults)
   yield
-  const gateway = running
-    ? (withLive(schemaOf.gateway, running.gateway, config.gateway) as GatewayConfig)
-    : config.gateway
-  const restartNeeded = running ? checkForRunning(config, gateway, tree, faults) : []
+  const config = running ? forRunning(written, running) : written
+  const restartNeeded = checkForRunning(config, written, tree, faults)
   throwFaults(faults)
   return deepFreeze({
     ...config,
-    users: { ...runningUsers(running), ...config.users },
     contracts,
     modules,
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
-    gateway,
     restartNeeded,
     warnings: faults,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
@@ -90,22 +81,22 @@ function throwFaults(faults: readonly Fault[]): void {
   if (faults.some(({ severity }) => severity === 'fault')) throw new ConfigError(faults)
 }
 
-function* readNamedFiles(named: readonly Named[], reading: FolderReading, report: Report) {
-  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
-  const users = yield* readMappings(of('users file'), usersSchema, reading, report)
-  const schemas = yield* readMappings(of('contract file'), schemaFile, reading, report)
-  return { users, schemas, modules: readTexts(of('module'), reading, report) }
+/** With the install config of the process, and the users files that it names. */
+function forRunning(written: CheckedConfig, running: Config): CheckedConfig {
+  const isOfGateway = ({ path: [key = ''] }: Named) => fileOfKey(String(key)) === 'gateway'
+  const named = running.named.filter(isOfGateway)
+  const users = named.flatMap(({ what, name }) =>
+    what === 'users file' ? [[name, running.users[name] ?? { users: {} }] as const] : []
+  )
+  return {
+    ...written,
+    named: [...named, ...written.named.filter(each => !isOfGateway(each))],
+    users: { ...Object.fromEntries(users), ...written.users },
+    gateway: withLive(schemaOf.gateway, running.gateway, written.gateway) as GatewayConfig
+  }
 }
 
-/** Of the running process, whatever the files name now. */
-function runningUsers(running: Config | undefined): Config['users'] {
-  const sources = Object.values(running?.gateway.login.sources ?? {})
-  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
-  const usersOf = (file: string) => [file, running?.users[file] ?? { users: {} }] as const
-  return Object.fromEntries(files.map(usersOf))
-}
-
-/** The install config of the process, with what needs no restart. */
+/** Of the files only what needs no restart. */
 function withLive(schema: Node, running: unknown, files: unknown): unknown {
   if (schema.restart === false) return files ?? running
   if (!isRecord(running) || !isRecord(files)) return running
@@ -117,33 +108,13 @@ function withLive(schema: Node, running: unknown, files: unknown): unknown {
   return Object.fromEntries(members) as unknown
 }
 
-function reporterOf(tree: Tree, faults: Fault[], note = '', place: Path = []): Report {
-  const report = (path: Path, message: string, also?: Path) => {
-    const other = also && placeAt(tree, [...place, ...also])
-    const isOwn = other !== undefined && other.preset === undefined
-    const otherPlace = isOwn ? ` (line ${other.line})` : ''
-    faults.push(faultAt(tree, [...place, ...path], message + otherPlace + note))
-  }
-  return Object.assign(report, {
-    warn: (path: Path, message: string) => {
-      const where = [...place, ...path]
-      // A warning is for the author of the key, or of the route that lacks it: operators cannot
-      // mend a preset.
-      const written = placeAt(tree, where) ?? placeAt(tree, where.slice(0, 2))
-      if (note !== '' || written?.preset !== undefined) return
-      faults.push(faultAt(tree, where, message, 'warning'))
-    },
-    at: (...below: Path) => reporterOf(tree, faults, note, [...place, ...below])
-  })
-}
-
 function checkForRunning(
   config: CheckedConfig,
-  running: GatewayConfig,
+  written: CheckedConfig,
   tree: Tree,
   faults: Fault[]
 ): string[] {
-  const restartNeeded = gatewayChanges(running, config.gateway)
+  const restartNeeded = gatewayChanges(config.gateway, written.gateway)
     .filter(({ restart }) => restart)
     .map(({ path }) => path)
   for (const key of Object.values(presetKeys).filter(each => restartNeeded.includes(each))) {
@@ -151,21 +122,9 @@ function checkForRunning(
   }
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
-    const named = [
-      ...config.named.filter(({ path: [key = ''] }) => fileOfKey(String(key)) !== 'gateway'),
-      ...upstreamsOfSources(running)
-    ]
-    checkConfig({ ...config, named, gateway: running }, reporterOf(tree, faults, note))
+    checkConfig(config, reporterOf(tree, faults, note))
   }
   return restartNeeded
-}
-
-function upstreamsOfSources({ login }: GatewayConfig): Named[] {
-  return Object.entries(login.sources).flatMap(([name, source]): Named[] => {
-    if (source.kind !== 'upstream-login') return []
-    const path = ['login', 'sources', name, 'upstream']
-    return [{ what: 'upstream', name: source.upstream, path }]
-  })
 }
 
 function deepFreeze<T>(value: T): T {

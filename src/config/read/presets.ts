@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, fileOfKey } from '../schema/config.ts'
-import { ConfigError } from '../schema/faults.ts'
+import { ConfigError, faultOfFile } from '../schema/faults.ts'
 import { asNode } from '../schema/node.ts'
 import {
   presetChoice,
@@ -75,6 +75,11 @@ function* ownFiles(
 ): Steps<Layer[]> {
   const isThere = (each: string, name: string) => inputs.isThere(resolve(each, name))
   const layers: Layer[] = []
+  // Of a file, too, there is none with the slash.
+  if (!names.some(name => isThere(here, name)) && !inputs.isThere(`${here}/`)) {
+    faults.push(faultOfFile(here, 'is no folder. `console-gateway init` writes one.'))
+    return layers
+  }
   for (const name of names) {
     const isElsewhere = here !== folder || bases.some(each => isThere(each, name))
     if (isElsewhere && !isThere(here, name)) continue
@@ -91,25 +96,18 @@ function* ownFiles(
   return layers
 }
 
-function* readPresets(own: Tree, { inputs, faults, environment }: FolderReading): Steps<Layer[]> {
+function* readPresets(own: Tree, reading: FolderReading): Steps<Layer[]> {
   const layers: Layer[] = []
-  const silent = {
-    environment,
-    fileOf: String,
-    readText: String,
-    readPem: String,
-    report: () => {}
-  }
   for (const kind of presetKinds) {
     const key = presetKeys[kind]
     // A wrong key is reported when the whole folder is read.
-    const name = read(asNode(presetChoice[key]), own.value[key], silent)
+    const name = read(asNode(presetChoice[key]), own.value[key], { ...reading, report: () => {} })
     if (typeof name !== 'string') continue
     const layer = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
-      inputs,
-      faults,
+      ...reading,
       preset: name,
-      namedBy: message => faults.push(faultAt(own, [key], `${message}: install the gateway again`))
+      namedBy: message =>
+        reading.faults.push(faultAt(own, [key], `${message}: install the gateway again`))
     })
     // A preset has a member for each file.
     for (const [part, value] of Object.entries(layer?.value ?? {})) {

@@ -2,7 +2,6 @@
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import type { Named } from '../schema/config.ts'
 import { insteadOf, nearest } from '../schema/faults.ts'
-import { expectationOfFormat } from '../schema/formats.ts'
 import {
   branchOf,
   holdsSecret,
@@ -90,7 +89,7 @@ function reportMissing(path: Path, schema: Node, isWritten: boolean, { report }:
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
     report(path, 'the secret is empty: set the environment variable that the reference names')
   } else if (isRequired) {
-    const what = member.description ?? expectation(member)
+    const what = member.description ?? member.expected
     report(path.slice(0, -1), `the key "${key}" is missing (${what})`)
   }
 }
@@ -109,13 +108,14 @@ function readList(path: Path, schema: Node, written: readonly unknown[], reading
 }
 
 function expectationAt(branch: Node, value: unknown): string | undefined {
-  if (branch.anyOf !== undefined) return unionText(branch)
+  if (branch.anyOf !== undefined) return branch.expected
   if (isAnything(branch)) return undefined
   if (branch.type === 'object') return isRecord(value) ? undefined : 'a mapping'
   if (branch.type === 'array') return Array.isArray(value) ? undefined : 'a list'
   const bound = brokenBound(branch, value)
   if (bound !== undefined) return bound
-  return fits(branch, value) ? expectationOfFormat(branch.format, value) : expectation(branch)
+  if (!fits(branch, value)) return branch.expected ?? show(branch.const)
+  return typeof value === 'string' ? branch.alsoExpected?.(value) : undefined
 }
 
 function fits(schema: Node, value: unknown): boolean {
@@ -159,9 +159,7 @@ function suggestion(schema: Node, value: unknown): string {
   if (typeof value !== 'string') return ''
   const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
   const near = nearest(value, values.map(String))
-  if (near !== '') return `.${near}`
-  if (schema.instead === undefined) return ''
-  return `. Write ${schema.instead.replace('VALUE', value)} for that.`
+  return near === '' ? '' : `.${near}`
 }
 
 function faultOfKey(schema: Node, path: Path, root: Node = schema): string {
@@ -184,25 +182,4 @@ function faultOfCount(schema: Node, count: number, keys: readonly string[]): str
   const bound = count < minProperties ? `at least ${minProperties}` : `at most ${maxProperties}`
   const of = properties === undefined ? 'member(s)' : `of ${Object.keys(properties).join(', ')}`
   return `expected ${bound} ${of}; found ${keys.join(', ') || 'none'}`
-}
-
-function unionText({ expected, anyOf = [] }: Node): string {
-  if (expected !== undefined) return expected
-  const kinds = anyOf
-    .map(branch => branch.properties?.['kind']?.const)
-    .filter(kind => typeof kind === 'string')
-  if (kinds.length > 0) return `"kind" to be one of ${kinds.join(', ')}`
-  return anyOf.map(expectation).join(' or ')
-}
-
-function expectation(schema: Node): string {
-  const { expected, const: only, enum: values, type, minimum, maximum } = schema
-  if (expected !== undefined) return expected
-  if (only !== undefined) return show(only)
-  if (values !== undefined) return `one of ${values.join(', ')}`
-  if (type === 'boolean') return 'true or false'
-  if (type === 'string') return 'a text that is not empty'
-  if (type !== 'integer') return type ?? 'another value'
-  const upTo = maximum === undefined ? '' : ` and at most ${maximum}`
-  return `a whole number of at least ${minimum}${upTo}`
 }

@@ -1,22 +1,16 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`. */
 import { reasonOf } from '../schema/faults.ts'
+import { fileIn } from '../schema/resolved.ts'
+import type { Environment, FolderReading } from './inputs.ts'
 import { certificateIn } from '../schema/pem.ts'
 import { branchOf, type Node, ownMember, pemFormat } from '../schema/node.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
-export interface References {
-  readonly environment: Environment
-  readonly fileOf: (path: string) => string
-  /** @throws the system's error */
-  readonly readText: (file: string) => string
-  readonly readPem: (file: string) => string
-}
+export type References = Pick<FolderReading, 'environment' | 'inputs' | 'folder' | 'bases'>
 
 /** Stands for a value with a fault that was reported. */
 export const unusable = Symbol('unusable')
 
-const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}/g
 
 const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
 
@@ -34,10 +28,7 @@ export function filledIn(
   const isNeeded = branchOf(schema, written).format === 'x-secret'
   const isSecret = isNeeded || (schema.format === 'x-maybe-secret' && isReference(written))
   if (isNeeded && !isReference(written)) {
-    report(
-      'a secret never stands in the file itself: ' +
-        'write ${NAME} for an environment variable, or file:PATH'
-    )
+    report('a secret never stands in the file itself: write ${NAME} or file:PATH')
     return unusable
   }
   const filled = fill(written, references.environment, report)
@@ -46,7 +37,7 @@ export function filledIn(
   const mayBeUnset = isSecret || (schema.minLength === 1 && emptyDefault.test(written))
   if (mayBeUnset && filled === '') return undefined
   if (isSecret && filled.startsWith('file:')) {
-    const file = references.fileOf(filled.slice('file:'.length))
+    const file = fileIn(references, filled.slice('file:'.length))
     return secretIn(file, references, report)
   }
   if (schema.format === pemFormat) return pemIn(filled, references, report)
@@ -60,9 +51,14 @@ function fill(written: string, environment: Environment, report: (message: strin
     if (variable !== undefined && (variable !== '' || fallback === undefined)) return variable
     if (fallback !== undefined) return fallback
     isMissing = true
-    report(`the environment variable ${name} is not set`)
+    report(`the environment variable ${name} is not set, also not in .env of the folder`)
     return ''
   })
+  // As of shells, or one within another: it would be taken for the text itself.
+  if (written.replaceAll(reference, '').includes('${')) {
+    report('a reference is ${NAME} or ${NAME:-text}, without another one in it')
+    return undefined
+  }
   return isMissing ? undefined : filled
 }
 
@@ -77,9 +73,9 @@ function numberOrFlag(written: string): unknown {
   return ['true', 'false'].includes(trimmed) ? trimmed === 'true' : written
 }
 
-function secretIn(file: string, { readText }: References, report: (message: string) => void) {
+function secretIn(file: string, { inputs }: References, report: (message: string) => void) {
   try {
-    const secret = readText(file).trimEnd()
+    const secret = inputs.read(file).trimEnd()
     if (secret !== '') return secret
     report(`the secret's file is empty: ${file}`)
   } catch (error) {
@@ -89,9 +85,10 @@ function secretIn(file: string, { readText }: References, report: (message: stri
 }
 
 /** TLS itself takes any text, and then trusts nobody: each connection would fail. */
-function pemIn(name: string, { fileOf, readPem }: References, report: (message: string) => void) {
+function pemIn(name: string, references: References, report: (message: string) => void) {
   try {
-    const pem = readPem(fileOf(name))
+    // The text around certificates may have any encoding.
+    const pem = references.inputs.readBytes(fileIn(references, name)).toString('utf8')
     if (certificateIn(pem) !== undefined) return pem
     report('the file does not begin with a certificate: expected PEM')
   } catch (error) {

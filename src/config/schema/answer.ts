@@ -3,13 +3,19 @@ import { type Static, Type } from 'typebox'
 import * as s from './primitives.ts'
 
 /** None is a credential or the id of a session. */
-const ofUser = ['id', 'username', 'name', 'roles', 'role', 'permissions', 'profile'] as const
+export const userNames = [
+  'id',
+  'username',
+  'name',
+  'roles',
+  'role',
+  'permissions',
+  'profile'
+] as const
 const ofSession = ['access', 'token', 'refreshToken'] as const
 const times = ['issuedAt', 'idleEndsAt', 'absoluteEndsAt', 'expiresIn'] as const
-export type SessionName = (typeof ofUser | typeof ofSession | typeof times)[number]
-
-export const userNames: readonly SessionName[] = ofUser
-export const sessionNames: readonly SessionName[] = [...ofUser, ...ofSession, ...times]
+export const sessionNames = [...userNames, ...ofSession, ...times] as const
+export type SessionName = (typeof sessionNames)[number]
 
 const placeholders = sessionNames.map(name => `\`{${name}}\``)
 

@@ -32,6 +32,13 @@ export function fileOfKey(key: string): ConfigFile {
 /** PEM texts. */
 export type ServerTls = NonNullable<GatewayConfig['ops']['tls']>
 
+/** A text that is the name of something, as its schema says. */
+export interface Named {
+  readonly what: NamedThing
+  readonly name: string
+  readonly path: Path
+}
+
 export interface Config {
   readonly folder: string
   /** The folders whose files it overrides, absolute. */
@@ -40,6 +47,7 @@ export interface Config {
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
   readonly users: Readonly<Record<string, UsersConfig>>
+  readonly named: readonly Named[]
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
@@ -52,15 +60,7 @@ export interface Config {
   readonly warnings: readonly Fault[]
 }
 
-/** A text that is the name of something, as its schema says. */
-export interface Named {
-  readonly what: NamedThing
-  readonly name: string
-  readonly path: Path
-}
-
 export interface LoadedConfig extends Config {
-  readonly named: readonly Named[]
   /** Of what shows only when the config is tried. */
   readonly fault: (path: Path, message: string) => Fault
 }
@@ -73,8 +73,8 @@ export interface Report {
 }
 
 export type CheckedConfig = Omit<
-  LoadedConfig,
-  'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings' | 'fault'
+  Config,
+  'contracts' | 'modules' | 'inputs' | 'documents' | 'restartNeeded' | 'warnings'
 >
 
 export type Rule = (config: CheckedConfig, report: Report) => void

@@ -62,7 +62,7 @@ const errors = s.byErrorCode(
 
 const customEnvelope = s.optional('The envelope of `dialect: custom`.', {
   members,
-  successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
+  successMessage: s.anyText('The message of a success.', { default: 'OK' }),
   alsoSuccess: s.list('Other codes of success; no error carries one.', responseCode('A code.')),
   refreshCodes: s.list('Codes on which the console refreshes its token.', responseCode('A code.')),
   errors
@@ -75,8 +75,7 @@ const plainName = Type.String({
 
 export const envelope = s.section('The format of responses.', {
   dialect: s.choice(
-    'The format. `dual` works with both kinds of console; `custom` is `envelope.custom`. ' +
-      '`problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
+    '`dual` fits both kinds of console. `problem`: RFC 9457, bare successes. `none`: all is bare.',
     dialects
   ),
   successCode: responseCode('The `code` of a success, as the console checks for.', {

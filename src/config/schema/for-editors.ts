@@ -38,7 +38,6 @@ const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
 
 const ownKeywords = new Set([
   'expected',
-  'instead',
   'restart',
   'names',
   'keysName',

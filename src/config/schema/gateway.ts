@@ -74,7 +74,7 @@ const session = s.section('Sessions: a random id in the browser’s cookie, the 
 
 const redis = s.optional('The store. Default: memory, for one process and development only.', {
   url: Type.String({
-    format: 'x-url',
+    alsoExpected: s.validUrl,
     default: '',
     pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
     expected: 'redis(s)://HOST:PORT, with /DB at most; user and password stand in their own keys',

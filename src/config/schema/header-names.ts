@@ -18,10 +18,7 @@ export const builtByGateway: ReadonlySet<string> = new Set([
   'cookie',
   'authorization',
   'content-length',
-  'x-request-id'
-])
-
-export const toldByGateway: ReadonlySet<string> = new Set([
+  'x-request-id',
   'x-forwarded-for',
   'x-forwarded-proto',
   'x-forwarded-host'

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import * as s from './primitives.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
@@ -11,7 +11,7 @@ const claims = s.section('Which claims tell who signed in, by their paths.', {
   roles: s.may.dotted('Roles, also through lists. Default: none.', {
     examples: ['groups', 'realm_access.roles']
   }),
-  roleMap: s.pairs('The console’s roles for the provider’s. Others stay.', Type.String(), {
+  roleMap: s.pairs('The console’s roles for the provider’s. Others stay.', s.anyText(), {
     examples: [{ 'console-admins': 'admin' }]
   }),
   profile: s.list('Claims for the profile.', s.text(), {
@@ -58,7 +58,7 @@ export const oidcPaths = {
 export type OidcConfig = Static<typeof oidc>
 
 const ldapUrl = s.textOf({
-  format: 'x-url',
+  alsoExpected: s.validUrl,
   pattern: '^ldaps?://[^\\s/?#@]+$',
   expected: 'ldap://HOST:PORT or ldaps://HOST:PORT, without a path'
 })
@@ -140,7 +140,9 @@ export const login = s.section('Sign-in.', {
   }),
   sources: s.named(
     'The credential sources, asked in this order. A new name signs its users out.',
-    s.either('A credential source.', [usersFile, upstreamLogin, ldap, oidc]),
+    s.either('A credential source.', [usersFile, upstreamLogin, ldap, oidc], {
+      expected: '"kind" to be one of users-file, upstream-login, ldap, oidc'
+    }),
     { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
   )
 })

@@ -22,8 +22,8 @@ type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, numbe
 
 /** A schema: keywords of JSON Schema and our own. */
 export interface Node extends Plain {
-  /** What to write instead of an invalid text, which is `VALUE` there. */
-  readonly instead?: string
+  /** What a text that fits the pattern lacks, in words. */
+  readonly alsoExpected?: (written: string) => string | undefined
   readonly examples?: readonly unknown[]
   readonly default?: unknown
   readonly const?: unknown

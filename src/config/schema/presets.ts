@@ -26,8 +26,7 @@ export function presetsOfKind(kind: PresetKind): string[] {
 
 export const presetChoice = {
   extends: s.may.oneOf(
-    'A preset for the console. The files of this folder override it key by key; `null` ' +
-      'removes a key. `console-gateway presets show NAME` prints it.',
+    'A preset of a console, below the files. `console-gateway presets show NAME` prints it.',
     presetsOfKind('console')
   ),
   backend: s.may.oneOf(

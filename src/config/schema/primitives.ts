@@ -1,5 +1,7 @@
 /** Schemas that the config files share. `expected` is for error messages. */
+import { isIP } from 'node:net'
 import { Type, type TProperties, type TSchema } from 'typebox'
+import { splitHostPort } from './host-port.ts'
 import { type Node, pemFormat } from './node.ts'
 
 /** Milliseconds. */
@@ -19,12 +21,15 @@ const measures = {
   }
 }
 type MeasureName = keyof typeof measures
+export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)
 
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 interface Keywords {
   default?: unknown
+  minimum?: number
+  maximum?: number
   examples?: unknown[]
   [keyword: PropertyKey]: unknown
 }
@@ -34,6 +39,24 @@ const maxTimerMs = 24 * 86_400_000
 const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
 export const maxStreamedBytes = 1024 ** 4
+
+/** @returns milliseconds or bytes; NaN for a text of another pattern */
+export function amountOf(format: MeasureName, written: string): number {
+  const { pattern } = measures[format]
+  const units: Readonly<Record<string, number>> = measures[format].units
+  const [, amount, unit = ''] = new RegExp(pattern).exec(written) ?? []
+  return Number(amount) * (units[unit] ?? NaN)
+}
+
+/** The largest unit in which the number is whole: `90s`, `5m`, `1MiB`. */
+export function inUnits(format: MeasureName, value: number): string {
+  const units = Object.entries(measures[format].units)
+  const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ??
+    units[0] ?? ['', 1]
+  return `${value / factor}${unit}`
+}
+
+const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected)
 
 export const duration = (description: string, more: Keywords = {}) =>
   measure('x-duration', { maximum: maxTimerMs, description, ...more })
@@ -51,6 +74,14 @@ function measure(format: MeasureName, { minimum = 1, ...more }: Keywords) {
   return Type.Unsafe<number>(
     Type.String({ pattern: ofMinimum, format, minimum, expected, ...more })
   )
+}
+
+/** The bound that a written duration or size is beyond, in words. */
+export function brokenBound({ format, minimum = 0, maximum = Infinity }: Node, written: unknown) {
+  if (typeof written !== 'string' || !isMeasure(format)) return undefined
+  const value = amountOf(format, written)
+  if (value < minimum) return `at least ${inUnits(format, minimum)}`
+  return value > maximum ? `at most ${inUnits(format, maximum)}` : undefined
 }
 
 export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
@@ -71,20 +102,28 @@ export const signingSecret = textOf({
   pattern: '^[^]{32,}$',
   expected: 'at least 32 characters; make one with `console-gateway generate-secret`'
 })
-export const text = textOf({ minLength: 1 })
-export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
+export const anyText = textOf({ expected: 'a text' })
+export const text = textOf({ minLength: 1, expected: 'a text that is not empty' })
+export const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
+  expected: 'a text, a number, true or false'
+})
 export const flag = (description: string, more: Keywords = {}) =>
-  Type.Boolean({ default: false, description, ...more })
-export const whole = (description: string, more: Keywords = {}) =>
-  Type.Integer({ minimum: 0, description, ...more })
+  Type.Boolean({ default: false, expected: 'true or false', description, ...more })
+export function whole(description: string, more: Keywords = {}) {
+  const { minimum = 0, maximum } = more
+  const upTo = maximum === undefined ? '' : ` and at most ${maximum}`
+  const expected = `a whole number of at least ${minimum}${upTo}`
+  return Type.Integer({ minimum, expected, description, ...more })
+}
 export const count = (description: string, more: Keywords = {}) =>
   whole(description, { minimum: 1, ...more })
 export const status = (description: string, more: Keywords = {}) =>
   whole(description, { minimum: 100, maximum: 599, ...more })
 export const hostPort = textOf({
-  format: 'x-port',
   pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
-  expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080'
+  expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080',
+  alsoExpected: (written: string) =>
+    unless(splitHostPort(written).port <= 65_535, 'a port of at most 65535')
 })
 const hostPattern = '(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])'
 export const host = textOf({
@@ -95,44 +134,55 @@ export const publicHost = textOf({
   pattern: `^${hostPattern}(?::[0-9]{1,5})?$`,
   expected: 'a host name, with a port at most, without scheme or path'
 })
+export const validUrl = (written: string) =>
+  unless(written === '' || URL.canParse(written), 'a valid URL')
 export const url = textOf({
-  format: 'x-url',
+  alsoExpected: validUrl,
   pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
   expected: 'an http:// or https:// address without user, query or fragment'
 })
 export const origin = textOf({
-  format: 'x-origin',
   pattern: '^https?://[^\\s/?#@*]+$',
-  expected: 'an origin such as https://console.example.com (no path, no wildcard)'
+  expected: 'an origin such as https://console.example.com (no path, no wildcard)',
+  alsoExpected: (written: string) => {
+    if (!URL.canParse(written)) return 'a valid URL such as https://console.example.com'
+    const canonical = new URL(written).origin
+    return unless(canonical === written, `the origin as browsers write it: ${canonical}`)
+  }
 })
 /** Empty and dot segments are ambiguous: clients and servers resolve them differently. */
-const segment = "(?!\\.\\.?(?:/|$))[A-Za-z0-9._~!$&'()+,=@-]+"
-const anySegment = `(?::[A-Za-z][A-Za-z0-9_]*|${segment})`
+const noDots = '(?!\\.\\.?(?:/|$))'
+const segment = `${noDots}[A-Za-z0-9._~!$&'()+,=@-]+`
+/** As of NocoBase and Google's APIs: `orders:list`. A public path takes none: `/orders:id`. */
+const upstreamSegment = `${noDots}(?!:)[A-Za-z0-9._~!$&'()+,=@:-]+`
+const parameter = ':[A-Za-z][A-Za-z0-9_]*'
 export const publicPath = textOf({
   pattern: `^(?:/${segment})+$`,
   expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
 })
 /** Of a call at an upstream. As Django's do, it may end with a slash. */
 export const path = textOf({
-  pattern: `^(?:/${segment})*/?$`,
+  pattern: `^(?:/${upstreamSegment})*/?$`,
   expected: 'a path that begins with /, without a query, and with no empty or dot segments'
 })
 const template = {
   expected:
-    'a path that begins with /, with :name as a whole segment, /* at its end at most, and no ' +
-    'empty or dot segments'
+    'a path that begins with /, :name a whole segment, /* at its end, no empty or dot segments'
 }
-export const publicTemplate = { ...template, pattern: `^/$|^(?=/)(?:/${anySegment})*(?:/\\*)?$` }
+export const publicTemplate = {
+  ...template,
+  pattern: `^/$|^(?=/)(?:/(?:${parameter}|${segment}))*(?:/\\*)?$`
+}
 export const publicPathTemplate = textOf(publicTemplate)
 export const upstreamPathTemplate = textOf({
   ...template,
-  pattern: `^(?=/)(?:/${anySegment})*(?:/\\*?)?$`
+  pattern: `^(?=/)(?:/(?:${parameter}|${upstreamSegment}))*(?:/\\*?)?$`
 })
 export const dotted = textOf({
   pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
   expected: 'names joined by dots, such as result.items'
 })
-export const pemFile = textOf({ format: pemFormat })
+export const pemFile = textOf({ format: pemFormat, expected: 'a PEM file' })
 export const authorities = (more: Keywords = {}) =>
   maybe(pemFile('A PEM file of authorities, in the place of those of the system.', more))
 const moduleFile = textOf({
@@ -167,8 +217,19 @@ export const list = <T extends TSchema>(description: string, items: T, more: Key
   Type.Array(items, { default: [], description, ...more })
 export const headerNames = (description: string, more: Keywords = {}) =>
   list(description, header(), more)
-export const addresses = (description: string) =>
-  list(description, textOf({ minLength: 1, format: 'x-addresses' })())
+function isBlock(written: string): boolean {
+  const [address = '', bits, ...rest] = written.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)
+}
+const expectedBlock = 'an address or a CIDR block such as 10.0.0.0/8'
+const block = text(undefined, {
+  expected: expectedBlock,
+  alsoExpected: (written: string) => unless(isBlock(written), expectedBlock)
+})
+export const addresses = (description: string) => list(description, block)
 export const someOf = <T extends TSchema>(description: string, items: T, more: Keywords = {}) =>
   Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends readonly string[]>(
@@ -255,30 +316,4 @@ export const may = {
   text: orNone(text),
   upstreamName: orNone(upstreamName),
   upstreamPathTemplate: orNone(upstreamPathTemplate)
-}
-
-export const isMeasure = (format = ''): format is MeasureName => Object.hasOwn(measures, format)
-
-/** @returns milliseconds or bytes; NaN for a text of another pattern */
-export function amountOf(format: MeasureName, written: string): number {
-  const { pattern } = measures[format]
-  const units: Readonly<Record<string, number>> = measures[format].units
-  const [, amount, unit = ''] = new RegExp(pattern).exec(written) ?? []
-  return Number(amount) * (units[unit] ?? NaN)
-}
-
-/** The largest unit in which the number is whole: `90s`, `5m`, `1MiB`. */
-export function inUnits(format: MeasureName, value: number): string {
-  const units = Object.entries(measures[format].units)
-  const [unit, factor] = units.findLast(([, each]) => value !== 0 && value % each === 0) ??
-    units[0] ?? ['', 1]
-  return `${value / factor}${unit}`
-}
-
-/** The bound that a written duration or size is beyond, in words. */
-export function brokenBound({ format, minimum = 0, maximum = Infinity }: Node, written: unknown) {
-  if (typeof written !== 'string' || !isMeasure(format)) return undefined
-  const value = amountOf(format, written)
-  if (value < minimum) return `at least ${inUnits(format, minimum)}`
-  return value > maximum ? `at most ${inUnits(format, maximum)}` : undefined
 }

@@ -23,7 +23,7 @@ export const querySchema = s.optional('Changes the query. What it sets is not th
     examples: [{ keyword: 'q' }]
   }),
   drop: s.may.someOf('Parameters that it does not get.', s.text()),
-  set: s.may.pairs('What it always gets, in place of the client’s.', Type.String(), {
+  set: s.may.pairs('What it always gets, in place of the client’s.', s.anyText(), {
     examples: [{ expand: 'lines' }]
   }),
   paging: s.maybe(

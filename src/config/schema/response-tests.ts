@@ -37,8 +37,7 @@ const outcome = testOf(
 /** @param refused the statuses that are refusals where config has none */
 export const outcomesOf = (refused: string) =>
   s.list(
-    'What responses mean; the first that matches counts. Default: `success` is 200, 201 or 204, and ' +
-      `\`refused\` ${refused}.`,
+    `The first that matches counts. Default: success is 200, 201 or 204, refused ${refused}.`,
     outcome,
     { examples: [[{ is: 'refused', path: 'code', in: [401] }]] }
   )

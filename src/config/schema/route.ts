@@ -20,10 +20,6 @@ type SetCookie = Static<typeof setCookie>
 export const nameOfCookie = (each: SetCookie): string =>
   typeof each === 'string' ? each : each.name
 
-export function plainCookies(setCookies: readonly SetCookie[]): string[] {
-  return setCookies.filter(each => typeof each === 'string')
-}
-
 export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
   return setCookies.flatMap(each => (typeof each === 'string' ? [] : [each.name]))
 }
@@ -47,8 +43,7 @@ const access = s.either(
   ],
   {
     default: 'session',
-    expected: 'public, session, or roles: [NAME, …]',
-    instead: '{ roles: [VALUE] }'
+    expected: 'public, session, or roles: [NAME, …]'
   }
 )
 
@@ -72,8 +67,7 @@ const common = {
 }
 
 const fallback = s.closed('What a GET gets if the upstream fails, or answers 502, 503 or 504.', {
-  body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
-  status: s.status('Its status.', { minimum: 200, default: 200 })
+  body: Type.Unknown({ description: 'Answer 200 with this JSON, without a shape or envelope.' })
 })
 
 const websocket = s.optional('Takes WebSockets, beside ordinary GETs; `websocket: {}` is enough.', {

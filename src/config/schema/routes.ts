@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { answerSchema } from './answer.ts'
 import * as s from './primitives.ts'
 import { partsSchema, proxied } from './proxied.ts'
@@ -60,7 +60,7 @@ const expectation = s.closed('One case.', {
     expected: 'a method and a path, such as GET /api/orders?page=2'
   }),
   roles: s.may.someOf('The user’s roles. Without it: not signed in.', s.text(), { minItems: 0 }),
-  headers: s.pairs('The request’s headers.', Type.String()),
+  headers: s.pairs('The request’s headers.', s.anyText()),
   body: s.may.anything('The request’s body. It is sent as JSON.'),
   times: s.count('How often it is sent. The last counts.', { maximum: 1000, default: 1 }),
   answer: s.may.anything('The JSON that the upstream answers with 200. Default: `{}`.'),
@@ -77,8 +77,7 @@ const expectation = s.closed('One case.', {
 })
 
 const expectSchema = s.named(
-  'Tests of this config. One that fails refuses it, at `check`, starts and reloads. Upstreams ' +
-    'are stand-ins, stores empty, and sign-ins refused.',
+  'Tests: one that fails refuses the config. Upstreams are stand-ins, sign-ins are refused.',
   expectation,
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
@@ -92,7 +91,10 @@ export const routesSchema = s.closed('Upstreams, routes, shapes. A change needs 
     keysExpected: s.publicTemplate.expected,
     examples: [{ '/api/currentUser': '/api/account/profile' }]
   }),
-  routes: s.named('By name, for logs, metrics and limits.', route),
+  routes: s.named(
+    'By name, for logs, metrics and limits. Each has `upstream`, `answer` or `parts`.',
+    route
+  ),
   permissions: s.pairs(
     'The permissions of each role, for `{permissions}` in answers. They open no route.',
     s.list('Of the role.', s.text()),

@@ -52,8 +52,8 @@ export const ops = s.section('The listener of operators, probes and Prometheus; 
   socket: s.maybe(
     s.either(
       'The folder of the Unix socket for commands. `false`: none, so that they need `--url`.',
-      [Type.String(), Type.Literal(false)],
-      { minLength: 1 }
+      [s.anyText(), Type.Literal(false)],
+      { minLength: 1, expected: 'a folder, or false' }
     )
   ),
   hosts: s.list('More of its host names, beside addresses and `localhost`. Others: 421.', s.host()),

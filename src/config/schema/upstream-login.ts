@@ -21,7 +21,7 @@ export const expires = s.optional('When the token expires.', {
 const userCall = s.optional('A second call, of which the other paths of `user` are.', {
   path: s.path('The call that tells who the user is.'),
   method: s.choice('The method.', ['GET', 'POST']),
-  query: s.pairs('Members of the query.', Type.String(), { examples: [{ populate: 'role' }] }),
+  query: s.pairs('Members of the query.', s.anyText(), { examples: [{ populate: 'role' }] }),
   success: answerTest('How to recognise that it told the user.', { default: { status: [200] } })
 })
 
@@ -31,7 +31,7 @@ const user = s.closed('Who signed in. A path may go on in a JSON Web Token: `tok
   username: s.may.dotted('The user name. Default: the name that the user typed.'),
   name: s.may.dotted('The display name. Default: the user name.'),
   roles: s.may.dotted('Roles, also through lists: `roles.code`, `roles.0.code`.'),
-  roleMap: s.pairs('The console’s roles for the back-end’s. Others stay.', Type.String(), {
+  roleMap: s.pairs('The console’s roles for the back-end’s. Others stay.', s.anyText(), {
     examples: [{ ADMINISTRATOR: 'admin' }]
   }),
   profile: s.may.dotted('An object with more data of the user, kept for the profile.')
@@ -42,9 +42,9 @@ const tokenHeader = s.closed('A header. A scheme before the token, as `Bearer`, 
 })
 export const token = s.either(
   'Where the response has the back-end’s token. The browser never sees it.',
-  [s.dotted(), tokenHeader],
+  [s.dotted(undefined, { pattern: '^(\\.|[^.\\s]+(\\.[^.\\s]+)*)$' }), tokenHeader],
   {
-    expected: 'a path such as data.token, or { header: authorization }',
+    expected: 'a path such as data.token, . for all of it, or { header: authorization }',
     examples: ['data.token', { header: 'authorization' }]
   }
 )
@@ -56,7 +56,7 @@ const refresh = s.optional('Renews the token a minute before it ends. Refusal en
   body: s.pairs(`The request body. ${placeholders}`, Type.Unknown(), {
     examples: [{ refreshToken: '{refreshToken}' }]
   }),
-  query: s.pairs(`Members of the query. ${placeholders}`, Type.String()),
+  query: s.pairs(`Members of the query. ${placeholders}`, s.anyText()),
   headers: s.pairs(`Headers of the request. ${placeholders}`, s.headerValue()),
   sendCredential,
   refused: s.maybe(answerTest('How the back-end refuses. Default: the outcome `refused`.')),
@@ -67,7 +67,9 @@ const refresh = s.optional('Renews the token a minute before it ends. Refusal en
 export const logout = s.optional('The back-end’s sign-out, with the last session of a token.', {
   path: s.path('The sign-out call.'),
   method: s.choice('The method.', ['POST', 'GET', 'DELETE']),
-  query: s.may.pairs(`Members of the query. ${placeholders}`, Type.String()),
+  format: bodyFormat,
+  headers: s.pairs(`Headers of the request. ${placeholders}`, s.headerValue()),
+  query: s.may.pairs(`Members of the query. ${placeholders}`, s.anyText()),
   body: s.may.pairs(`The request body. ${placeholders} Default: none.`, Type.Unknown(), {
     examples: [{ refresh_token: '{refreshToken}' }]
   }),
@@ -78,7 +80,7 @@ export const upstreamLogin = s.source('upstream-login', 'The sign-in call of a b
   upstream: s.upstreamName('An upstream of `routes.yaml`.'),
   before: s.may.path('A call (GET) before it, whose `cookies` it sends, such as for CSRF.'),
   path: s.path('The back-end’s sign-in call (POST).'),
-  query: s.pairs('Members of its query.', Type.String(), { examples: [{ _format: 'json' }] }),
+  query: s.pairs('Members of its query.', s.anyText(), { examples: [{ _format: 'json' }] }),
   format: bodyFormat,
   body: s.pairs('The request body, with what the user typed.', Type.Unknown(), {
     default: { username: '{username}', password: '{password}' },

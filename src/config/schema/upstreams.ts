@@ -107,9 +107,7 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
       'routes with a shape take `errorMessage`, `message`, `msg`, `detail` or `error`.',
     [Type.String({ enum: errorNames }), ownErrors],
     {
-      expected:
-        `one of ${errorNames.join(', ')}, or ` +
-        '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+      expected: `one of ${errorNames.join(', ')}, or { message: [PATH], fields: { at: [PATH] } }`,
       examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
     }
   )
@@ -126,6 +124,7 @@ const tls = s.optional('TLS of an https upstream. Files are read again when they
 })
 
 export const upstream = s.closed('A back-end.', {
+  // That there is one is a rule: a preset may have none.
   url: s.maybe(
     s.oneOrMany<string>(
       'Its address, with the path before all of its paths. Of several the least busy is asked.',
@@ -160,8 +159,3 @@ export const upstream = s.closed('A back-end.', {
   paging: upstreamPaging,
   tls
 })
-
-/** That there is one is a rule: a preset may have none. */
-export function urlsOf({ url = [] }: { readonly url?: readonly string[] }): readonly string[] {
-  return url
-}

@@ -1,6 +1,6 @@
 /** Logout tokens, by which a provider ends sessions (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 import type { JWTPayload } from 'jose'
-import { GatewayError } from '../../errors/errors.ts'
+import { type GatewayError, malformed } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import { providerName } from '../../session/provider-sessions.ts'
 import { clockTolerance, partOf, type Provider } from './provider.ts'
@@ -44,5 +44,5 @@ export async function readLogout(source: string, provider: Provider, token: stri
 
 function refuse(reason: unknown): never {
   const cause = reason instanceof Error ? reason : new Error(`The logout token: ${String(reason)}`)
-  throw new GatewayError('request.malformed', { message: 'This is no valid logout token.', cause })
+  throw malformed('This is no valid logout token.', cause)
 }

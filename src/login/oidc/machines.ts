@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors/errors.ts'
 import { blocksIn, isBlockOf } from '../../session/blocked-users.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import { keyOf, type Live, publicId, userDigest } from '../../session/types.ts'
+import { steadyNow } from '../../steady-clock.ts'
 import { identityOf } from './claims.ts'
 import { partOf, providerOf } from './provider.ts'
 
@@ -12,7 +13,7 @@ type Machines = ReturnType<typeof machinesIn>[number]
 /** Checks each request's token anew: no store has it, so nobody tells of changes. */
 export function createTokenReader(
   sources: GatewayConfig['login']['sources'],
-  sessions: Pick<Sessions, 'now' | 'store'>
+  sessions: Pick<Sessions, 'store'>
 ) {
   const all = machinesIn(sources)
 
@@ -28,7 +29,7 @@ export function createTokenReader(
     }
     const key = keyOf(userDigest(user) + token)
     const forMs = Math.max(1000, Number(claims.exp) * 1000 - Date.now())
-    const end = sessions.now() + forMs
+    const end = steadyNow() + forMs
     const terms = { createdBy: name, forMs }
     const usual = { remembered: false, address: '', agent: '', createdAt: Date.now() }
     const session = { ...usual, identity, source: name, key: terms, id: publicId(key), idleMs: 0 }

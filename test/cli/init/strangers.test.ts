@@ -49,6 +49,9 @@ const isRight = ({ body }: Seen) => body.includes(account.username) && body.incl
 const page404 = { status: 404, html: '<h1>Not found</h1>' }
 const own = (status: number) => ({ status, json: { err: { id: 'E1', text: 'No.' } } })
 const coded = (code: number, data: unknown) => ({ json: { code, msg: 'text', data } })
+const jwt = ['{}', '{"sub":5,"role":"x"}', token].map(each =>
+  Buffer.from(each).toString('base64url')
+)
 const bearer = ({ authorization }: IncomingHttpHeaders) => authorization === `Bearer ${token}`
 
 let count = 0
@@ -61,7 +64,7 @@ const form: Stranger = {
   refused: { status: 302, headers: { location: '/login?error' } },
   calls: {
     'GET /me': { json: { id: 5, username: 'dora', roles: ['admin'] } },
-    'GET /orders': { json: rows },
+    'GET /orders': { json: rows, headers: { 'x-wp-total': '57' } },
     'POST /logout': { status: 302, headers: { location: '/login?logout' } }
   },
   out: {
@@ -70,7 +73,7 @@ const form: Stranger = {
       return { location: `/login?next=${++count}` }
     }
   },
-  list,
+  list: { data: rows, total: 57 },
   user: { id: '5' },
   signOut: 'POST /logout',
   notes: []
@@ -100,14 +103,14 @@ const strangers: Readonly<Record<string, Stranger>> = {
     isIn: ({ cookie }) => cookie === `sid=${token}`,
     granted: { status: 204, headers: { 'set-cookie': `sid=${token}; Path=/; HttpOnly` } },
     refused: { status: 401, html: 'No.' },
-    calls: { 'GET /list': { json: rows }, 'GET /whoami': { json: { name: 'dora', uid: 'u-5' } } },
+    calls: { 'GET /list': { json: rows }, 'GET /whoami': { json: { name: 'dora', $id: 'u-5' } } },
     out: { status: 401, html: 'Sign in.' },
     list,
     user: { id: 'u-5' },
     notes: [/`roles`/, /`logout`/]
   },
   'the token in a header of the response': {
-    options: '--route /items',
+    options: '--route /items:list',
     signIn: '/auth/login',
     isIn: bearer,
     granted: {
@@ -122,7 +125,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     notes: []
   },
   'a session cookie, and a token against forged requests that a call before the sign-in sets': {
-    options: '--user-path /api/user --route /api/orders',
+    options: '--route /api/orders',
     signIn: '/login',
     isIn: ({ cookie }) => cookie?.includes(`sid=${token}`) === true,
     mustHave: ({ cookie, ...headers }) =>
@@ -151,13 +154,14 @@ const strangers: Readonly<Record<string, Stranger>> = {
     notes: [/`sessionEnded`/]
   },
   'a form, the scheme Token, and the user at /users/me': {
-    options: '--login-format form --route /api/things/',
+    options: '--login-format form --route /api/things',
     signIn: '/api-token/',
     isIn: ({ authorization }) => authorization === `Token ${token}`,
     granted: { json: { token } },
     refused: { status: 400, json: { non_field_errors: ['No.'] } },
     calls: {
       'GET /users/me/': { json: { pk: 5, email: 'd@x.example', username: 'dora' } },
+      'GET /api/things': { status: 307, headers: { location: '/api/things/' } },
       'GET /api/things/': { json: { results: rows, count: 3 } }
     },
     list: { data: rows, total: 3 },
@@ -225,7 +229,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     calls: {
       'POST /api/signout': { json: { status: 'SUCCESS' } },
       'GET /api/info': {
-        json: { status: 'SUCCESS', data: { uid: 5, username: 'dora', role: 'x' } }
+        json: { status: 'SUCCESS', data: { uid: 5, username: 'dora', roleList: ['x'] } }
       },
       'GET /orders': { json: { status: 'SUCCESS', data: rows, count: 57 } }
     },
@@ -239,7 +243,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
   'states that are no codes': {
     options: '--route /orders',
     signIn: '/auth/login',
-    isIn: bearer,
+    isIn: ({ authorization }) => authorization === `JWT ${token}`,
     granted: { json: { token } },
     refused: { status: 401, json: { message: 'No.' } },
     calls: {
@@ -267,6 +271,17 @@ const strangers: Readonly<Record<string, Stranger>> = {
     unknown: { json: { list: rows } },
     list,
     notes: [/`roles`/, /`logout`/, /`shape`: GET \/slow gave no data \(no response/]
+  },
+  'a JWT that is the whole response, and alone tells the user': {
+    options: '--route /orders',
+    signIn: '/login',
+    isIn: ({ authorization }) => authorization === `Bearer ${jwt.join('.')}`,
+    granted: { html: jwt.join('.') },
+    calls: { 'GET /orders': { json: { rows, total: 57 } }, 'POST /logout': { status: 204 } },
+    list: { data: rows, total: 57 },
+    user: { id: '5', username: 'dora' },
+    signOut: 'POST /logout',
+    notes: []
   },
   'nothing that tells who the user is': {
     options: '--route /list',
@@ -344,7 +359,8 @@ for (const [title, stranger] of Object.entries(strangers)) {
 }
 
 function publicPath(options: string): string {
-  const [, path = ''] = /--route (\S+?)\/?(?= |$)/.exec(options) ?? []
+  const [, route = ''] = /--route (\S+?)\/?(?= |$)/.exec(options) ?? []
+  const path = route.replace(':', '-')
   return path.startsWith('/api/') ? path : `/api${path}`
 }
 

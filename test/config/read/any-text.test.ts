@@ -52,7 +52,7 @@ const strange = fc.oneof(
 
 /** Each pattern of the schemas takes one of them, but for that of a hash. */
 const plainTexts = [
-  ...['a', '/a', 'http://a', 'redis://a', 'a:1', '1s', '1B', 'bearer', 'user', 'string'],
+  ...['a', '/a', '::1', 'http://a', 'redis://a', 'a:1', '1s', '1B', 'bearer', 'user', 'string'],
   ...['GET /a', './a.js', 'file:a', 'a'.repeat(16), '2026-12-01T06:00:00Z']
 ]
 
@@ -73,10 +73,11 @@ function everyKey(schema: Node, branch: number, above: readonly Node[] = []): un
     return Object.fromEntries(members.map(([key, member]) => [key, valueOf(member)]))
   }
   if (schema.format === 'x-secret') return '${S}'
-  if (schema.format === 'x-addresses') return '10.0.0.0/8'
   if (schema.type === 'string') {
-    const { pattern = '', enum: texts = plainTexts } = schema
-    return texts.find(text => new RegExp(pattern).test(String(text)))
+    const { pattern = '', enum: texts = plainTexts, alsoExpected = () => undefined } = schema
+    return texts
+      .map(String)
+      .find(text => new RegExp(pattern).test(text) && alsoExpected(text) === undefined)
   }
   return schema.default ?? schema.minimum ?? 'a'
 }

@@ -132,7 +132,10 @@ t.test('a fault names the file of its key, and the last folder where it is in no
   const ofKey = /gateway\.yaml:2 log\.format: expected one of auto/
   t.match(await checked(wrong, base), { code: 1, err: ofKey })
   const { err } = await checked(wrong, prod)
-  t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
+  t.equal(
+    err.split('\n')[0],
+    `${prod}/limits.yaml there is no such file: write one, if only with {}`
+  )
   t.match(err, `${prod}: 1 fault`)
   t.match(await checked(base, prod), { code: 0 })
 })

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { configHash } from '../../../src/config/diff.ts'
+import { type Environment, openFolder } from '../../../src/config/read/inputs.ts'
 import { read } from '../../../src/config/read/read.ts'
-import type { Environment } from '../../../src/config/read/references.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { allSecrets, keysOf } from '../../support/all-secrets.ts'
 import { testAuthority } from '../../support/authority.ts'
@@ -31,9 +31,7 @@ t.test('each duration and size has a bound, and refuses 0 or says what 0 means',
     const zero = isDuration ? '0s' : '0B'
     const messages: string[] = []
     const report = (_: unknown, message: string) => messages.push(message)
-    const nothing = () => ''
-    const files = { fileOf: String, readText: nothing, readPem: nothing }
-    read(node, zero, { environment: {}, ...files, report })
+    read(node, zero, { ...openFolder([], {}), report })
     const isDocumented = description.includes(`\`${zero}\``)
     t.equal(messages.length, isDocumented ? 0 : 1, path)
     for (const message of messages) t.match(message, /^expected at least \d+\w+, found "0/, path)

@@ -48,6 +48,15 @@ export const drf: BackendSpec = {
     // DRF, fields.py:286 and 720, exceptions.py:143: errors of fields are lists of texts by field.
     refused: title => ({ status: 400, json: { title: [title === '' ? blank : required] } })
   },
+  open: {
+    // simplejwt, serializers.py:104: no new refresh token without `ROTATE_REFRESH_TOKENS`.
+    'POST /api/token/refresh/': ({ json, tokens }) => {
+      const grant = tokens.renew(String(json?.['refresh']))
+      return grant === undefined
+        ? unauthorized({ detail: 'Token is invalid', code: 'token_not_valid' })
+        : { status: 200, json: { access: grant.access, refresh: grant.refresh } }
+    }
+  },
   guarded: {
     // DRF has no call for the user; each project writes one, commonly at this path.
     'GET /api/users/me/': () => {
