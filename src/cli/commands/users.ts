@@ -4,6 +4,8 @@ import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
 const nobodyThere = 'Nobody with this name, as `sessions list` shows it, is signed in.'
 
+const refusal = (text: string) => ({ text, isRefusal: true })
+
 type Block = { readonly source?: string; readonly for?: string }
 
 const blockColumns: Columns<BlockJson> = {
@@ -66,10 +68,8 @@ until unblock. Exit codes: 3 if there is no such block.`)
     .option('--source <name>', 'at this credential source only')
     .asks<{ readonly unblocked: number }, Block>(
       ({ rest: [name], values }) => ['/users/unblock', { body: { name, ...values } }],
-      ({ unblocked }, { rest: [name] }) =>
-        unblocked === 0
-          ? { text: 'No such block: users blocked lists them.', isRefusal: true }
-          : { text: `unblocked: ${name}` }
+      ({ unblocked: count }, { rest: [name] }) =>
+        count === 0 ? refusal('No such block: see users blocked.') : { text: `unblocked: ${name}` }
     )
   users
     .subcommand('blocked', 'list blocked users')
@@ -109,9 +109,7 @@ revoked one ends within a second. Exit codes: 3 if there is no such key (revoke)
     )
   keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
     ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
-    ({ revoked }, { rest: [name] }) =>
-      revoked === 0
-        ? { text: 'No such key: keys list shows them.', isRefusal: true }
-        : { text: `revoked: ${name}` }
+    ({ revoked: count }, { rest: [name] }) =>
+      count === 0 ? refusal('No such key: see keys list.') : { text: `revoked: ${name}` }
   )
 }

@@ -46,9 +46,6 @@ export async function init(invocation: Invocation) {
   return { text: `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n${then}` }
 }
 
-const untold =
-  'TODO `credential`: `exchange` or `jwt`, if the back-end has to know the user (docs/sign-in.md).'
-
 async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const headers = headersOf((answers.values['header'] ?? []) as string[])
   const { root, preset } = await askConsole(answers)
@@ -68,7 +65,9 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const words = ['backend', ...Object.keys(otherSources)]
   const where = await answers.word('sign-in', 'Who vouches for users', words)
   await otherSources[where]?.(draft, answers)
-  if (draft.other !== undefined) draft.notes.upstreams.push(untold)
+  if (draft.other !== undefined) {
+    draft.notes.upstreams.push('TODO `credential`: how it knows the user (docs/sign-in.md).')
+  }
   const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (family !== 'unknown') {
     draft.presets.backend = family

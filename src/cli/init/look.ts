@@ -1,13 +1,5 @@
 import { credentialOf } from '../../config/schema/routes.ts'
-import {
-  type Access,
-  anonymous,
-  type Client,
-  isOk,
-  isSuccess,
-  noReply,
-  type Reply
-} from './client.ts'
+import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
 import { codeOf, codeTest, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
 import type { DraftRoute } from './files.ts'
 import { claimsOf } from '../../login/login-response.ts'
@@ -148,7 +140,7 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   const message = messageOf(session?.refusal.body)
   for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
-    const reply = isAsked ? await replyAt(client, route, access) : noReply('not asked')
+    const reply = isAsked ? await replyAt(look, route, access) : noReply('not asked')
     if (isSuccess(reply, session?.known)) route.seen = shapeOf(reply, message)
     else {
       draft.notes.routes.push(`TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`)
@@ -159,7 +151,7 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
 }
 
 /** Django and FastAPI lead to the path with a slash. */
-async function replyAt(client: Client, route: DraftRoute, access?: Access): Promise<Reply> {
+async function replyAt({ client }: Look, route: DraftRoute, access?: Access): Promise<Reply> {
   const reply = await client.get(route.path, access)
   if (reply.place !== route.path) return reply
   const path = `${route.path}/`
