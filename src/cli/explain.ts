@@ -22,14 +22,7 @@ import type { Upstream } from '../proxy/upstream.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { loadModules, type ShapeUse } from '../shaping/module.ts'
 import { compileShape } from '../shaping/shape.ts'
-import {
-  CommandError,
-  headersOf,
-  type Invocation,
-  type Io,
-  type Output,
-  UsageError
-} from './command.ts'
+import { CommandError, headersOf, type Invocation, type Io, UsageError } from './command.ts'
 import { paint, stepLines } from './output.ts'
 
 interface Values {
@@ -46,7 +39,7 @@ export async function explain(invocation: Invocation<Values>) {
   const { configs, io } = invocation
   const config = loadConfig(configs, io.env)
   const json = await explanationOf(config, invocation)
-  return { json, painted: formatted(config, json, io.stdout), code: json.verdict.passes ? 0 : 3 }
+  return { json, painted: formatted(config, json, io), code: json.verdict.passes ? 0 : 3 }
 }
 
 export type Explanation = Awaited<ReturnType<typeof explanationOf>>
@@ -194,7 +187,7 @@ function hiddenHeaders({ routes }: LoadedConfig, { upstream, headers }: Upstream
 function formatted(
   config: LoadedConfig,
   { request, verdict, record, calls, shape, response }: Explanation,
-  stream: Output
+  { stdout: stream }: Io
 ): string {
   const { method, target, from, as } = request
   const at = (...path: Path) => {

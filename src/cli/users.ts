@@ -64,10 +64,8 @@ function open(invocation: Invocation<Values>) {
   return { name, file, before, document, names: Object.keys(users) }
 }
 
-function write(
-  { configs, io }: Invocation<Values>,
-  { file, before, document }: ReturnType<typeof open>
-): void {
+function write({ configs, io }: Invocation<Values>, change: ReturnType<typeof open>): void {
+  const { file, before, document } = change
   const text = textOf(document, before)
   const faults = faultsWith(configs, new Map([[file, text]]), io.env)
   const own = faults.filter(fault => resolve(fault.file) === file)
