@@ -59,6 +59,18 @@ function wider([name, now]: Answering, path: string, olds: RouteConfig[]): strin
     .map(risk => `routes.${name} (${path}) ${risk}`)
 }
 
+const placeOf = ({ path, upstream = '', rewrite = path }: RouteConfig) => `${upstream}${rewrite}`
+
+/** A path of a back-end that roles held, to which another public path now leads. */
+const rewrites: RiskRule = ({ routes: before }, { routes: after }) =>
+  Object.entries(after.routes).map(([name, now]) => {
+    const olds = Object.values(before.routes).filter(old => contains(placeOf(old), placeOf(now)))
+    const risks = olds.map(old => old.path !== now.path && widerAccess(old.access, now.access))
+    const [risk] = risks
+    const isHeld = now.rewrite !== undefined && risks.every(each => each !== false)
+    return isHeld && risk !== undefined && `routes.${name} (${placeOf(now)}) ${risk}`
+  })
+
 type Access = RouteConfig['access']
 
 function widerAccess(old: Access, now: Access): string | false {
@@ -181,7 +193,7 @@ const listeners: RiskRule = ({ gateway: before }, { gateway: after }) => {
   ]
 }
 
-const rules = [routes, limits, lockouts, upstreams, sessions, listeners]
+const rules = [routes, rewrites, limits, lockouts, upstreams, sessions, listeners]
 
 export interface Plan {
   readonly changes: readonly Change[]

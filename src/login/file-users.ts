@@ -136,9 +136,7 @@ export function massChange(before: Sources, after: Sources): string | undefined 
 /** Ends their sessions, one user after the other. @throws StoreUnavailable */
 export async function reviewChanged(sessions: Sessions, changed: readonly ChangedUser[]) {
   return await Array.fromAsync(changed, async user => {
-    const { closed } = await sessions.endOf(user, { by: 'users-file' }, ({ evaluation }) => {
-      return 'ended' in evaluation && evaluation.ended === 'revoked'
-    })
+    const { closed } = await sessions.endRefused(user)
     return { ...user, closed }
   })
 }

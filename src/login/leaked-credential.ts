@@ -37,15 +37,13 @@ export function holdsCredential(
   const ofCookies = texts.filter(each => !shown.has(each))
   const secrets = [
     ...[...ofTokens, ...ofCookies].map(each => JSON.stringify(each)),
-    ...ofTokens.filter(each => each.length >= minContained).map(inQuotes)
+    ...ofTokens
+      .filter(each => each.length >= minContained)
+      .map(each => JSON.stringify(each).slice(1, -1))
   ]
   if (secrets.length === 0) return false
   const text = writeJson(value) ?? ''
   return secrets.some(each => text.includes(each))
-}
-
-function inQuotes(text: string): string {
-  return JSON.stringify(text).slice(1, -1)
 }
 
 /** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */

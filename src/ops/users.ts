@@ -130,7 +130,7 @@ async function listSessions(sessions: Sessions, asked: Static<typeof query>) {
 }
 
 async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
-  const ended = await sessions.endOf(of, {}, one => id === undefined || one.id === id)
+  const ended = await sessions.endOf(of, {}, each => id === undefined || each === id)
   signOut(ended.sessions)
   return ended.closed
 }

@@ -29,12 +29,16 @@ export class MemoryStore implements SessionStore {
     return Math.min(entry.idleEnd, entry.absoluteEnd) > steadyNow() ? entry : undefined
   }
 
-  #end(key: string, ended: EndReason): boolean {
-    const entry = this.#alive(key)
-    if (entry === undefined) return false
-    Object.assign(entry, { ended, sealed: '', absoluteEnd: steadyNow() })
-    this.#follower?.onChanged(key)
-    return true
+  #end(keys: readonly string[], ended: EndReason): Map<string, string> {
+    const records = new Map<string, string>()
+    for (const key of keys) {
+      const entry = this.#alive(key)
+      if (entry === undefined) continue
+      records.set(key, entry.sealed)
+      Object.assign(entry, { ended, sealed: '', absoluteEnd: steadyNow() })
+      this.#follower?.onChanged(key)
+    }
+    return records
   }
 
   /** Those that would be idle first stand first. */
@@ -57,10 +61,7 @@ export class MemoryStore implements SessionStore {
     const others = this.#keysOf(user).filter(other => other !== former?.key)
     const excess = Math.max(0, others.length + 1 - max)
     if (excess > 0 && refuse) return 'full'
-    const leaving = [former?.key ?? '', ...others.slice(0, excess)]
-    const sealedOf = (other: string) => this.#entries.get(other)?.sealed ?? ''
-    const gone = leaving.map(other => [other, sealedOf(other)] as const)
-    const ended = new Map(gone.filter(([other]) => this.#end(other, 'replaced')))
+    const ended = this.#end([former?.key ?? '', ...others.slice(0, excess)], 'replaced')
     const { sealed, idleMs, absoluteMs } = stored
     this.#entries.set(key, { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs })
     return ended
@@ -90,8 +91,8 @@ export class MemoryStore implements SessionStore {
     return true
   }
 
-  async end(_user: unknown, keys: readonly string[], reason: EndReason): Promise<string[]> {
-    return keys.filter(key => this.#end(key, reason))
+  async end(_user: unknown, keys: readonly string[], reason: EndReason) {
+    return this.#end(keys, reason)
   }
 
   async keysOf(user: UserId): Promise<string[]> {
@@ -100,7 +101,7 @@ export class MemoryStore implements SessionStore {
 
   async endAll(): Promise<void> {
     for (const [key, { user }] of this.#entries) {
-      if (!isKey(user)) this.#end(key, 'revoked')
+      if (!isKey(user)) this.#end([key], 'revoked')
     }
   }
 

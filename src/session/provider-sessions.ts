@@ -5,12 +5,12 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../errors/errors.ts'
 import { type SessionStore, tombstoneMs } from './store.ts'
-import type { End, Ended, EndReason, Evaluation, Live, ProviderSession } from './types.ts'
+import type { End, Ended, EndReason, Evaluation, Live, ProviderSession, Session } from './types.ts'
 
 interface Records {
   readonly store: SessionStore
   read(key: string): Promise<Evaluation>
-  end(live: Live, reason: EndReason, end: End): Promise<boolean>
+  end(live: Live, reason: EndReason, end: End): Promise<{ readonly sessions: Session[] }>
 }
 
 const mark = '!'
@@ -42,10 +42,7 @@ export async function endByProvider(sessions: Records, name: string, issuedAt: n
     keys.map(async key => {
       // Just after a failover the store cannot tell what is unknown, and takes ends all the same.
       const found = await sessions.read(key).catch(() => unknown)
-      if ('live' in found) {
-        const wasAlive = await sessions.end(found.live, 'upstream', end)
-        return wasAlive ? [found.live.session] : []
-      }
+      if ('live' in found) return (await sessions.end(found.live, 'upstream', end)).sessions
       // Its sign-in is about to open it, and cannot any more.
       if (found.ended === 'unknown') await sessions.store.end(undefined, [key], 'upstream')
       return []

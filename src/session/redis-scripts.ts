@@ -32,7 +32,7 @@ end
 local function isAlive(key, name)
   local stored = look(name)
   if not stored or string.sub(stored, 1, 1) == '!' then return false end
-  return idleOf(key) > 0 and absoluteOf(name) > 0
+  return idleOf(key) > 0 and absoluteOf(name) > 0 and stored
 end`
 
 /** The epoch of keys for scripts: an end of everyone's sessions leaves them. */
@@ -118,12 +118,15 @@ return 1`,
 local ended = {}
 for at = 4, #ARGV do
   local key, name = ARGV[at], KEYS[at]
-  local wasAlive = isAlive(key, name)
+  local stored = isAlive(key, name)
   redis.call('ZREM', KEYS[2], key)
-  if wasAlive or ARGV[3] == '1' or redis.call('PTTL', name) == -2 then
+  if stored or ARGV[3] == '1' or redis.call('PTTL', name) == -2 then
     redis.call('SET', name, '!' .. ARGV[1], 'PX', ${tombstoneMs})
   end
-  if wasAlive then ended[#ended + 1] = key end
+  if stored then
+    ended[#ended + 1] = key
+    ended[#ended + 1] = stored
+  end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')

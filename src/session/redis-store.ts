@@ -105,8 +105,7 @@ export class RedisStore implements SessionStore {
     }
     if (unnamed.length > 0) await this.#run(...this.#ending(user, unnamed, 'replaced', true))
     if (former === undefined || digestIn(former.key) === digestIn(key)) return ended
-    const others = await this.end(former.user, [former.key], 'replaced')
-    return new Map([...others.map(each => [each, ''] as const), ...ended])
+    return new Map([...(await this.end(former.user, [former.key], 'replaced')), ...ended])
   }
 
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
@@ -153,9 +152,9 @@ export class RedisStore implements SessionStore {
   }
 
   async end(user: SignedIn | undefined, keys: readonly string[], reason: EndReason) {
-    if (keys.length === 0) return []
+    if (keys.length === 0) return new Map<string, string>()
     for (const key of keys) this.#noteEnd(key, reason)
-    return listOf(await this.#run(...this.#ending(user, keys, reason, false)))
+    return pairsOf(listOf(await this.#run(...this.#ending(user, keys, reason, false))))
   }
 
   #noteEnd(key: string, reason: EndReason): void {

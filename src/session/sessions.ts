@@ -33,12 +33,6 @@ interface Options {
   readonly onRevoked?: (revoked: Revoked) => void
 }
 
-interface OfUser {
-  readonly key: string
-  readonly id: string
-  readonly evaluation: Evaluation
-}
-
 const touchAtMostEveryMs: Duration = 60_000
 const retryMs: Duration = 1000
 const maxCached = 50_000
@@ -206,40 +200,44 @@ export class Sessions {
   }
 
   async list(user: UserId): Promise<Live[]> {
-    const found = await this.#evaluateOf(user)
-    const live = found.flatMap(({ evaluation }) => ('live' in evaluation ? [evaluation.live] : []))
+    const keys = await this.store.keysOf(user)
+    const found = await Promise.all(keys.map(key => this.#evaluate(key)))
+    const live = found.flatMap(each => ('live' in each ? [each.live] : []))
     return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
   }
 
-  async #evaluateOf(user: UserId): Promise<OfUser[]> {
-    const keys = await this.store.keysOf(user)
-    const evaluate = async (key: string) => {
-      return { key, id: publicId(key), evaluation: await this.#evaluate(key) }
-    }
-    return await Promise.all(keys.map(evaluate))
+  async end({ session, key }: Live, reason: EndReason, end: End = {}) {
+    return await this.#end(signedInOf(session), [key], reason, end)
   }
 
-  async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
-    return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
+  /** @param isMeant gets the public id of each */
+  async endOf(user: SignedIn, end: End = {}, isMeant: (id: string) => boolean = () => true) {
+    const keys = await this.store.keysOf(user)
+    const meant = keys.filter(key => isMeant(publicId(key)))
+    return await this.#end(user, meant, 'revoked', end)
+  }
+
+  /** Ends those that the users file refuses. */
+  async endRefused(user: SignedIn) {
+    const refused: string[] = []
+    for (const key of await this.store.keysOf(user)) {
+      const found = await this.#evaluate(key)
+      if ('ended' in found && found.ended === 'revoked') refused.push(key)
+    }
+    return await this.#end(user, refused, 'revoked', { by: 'users-file' })
   }
 
   /** @returns how many were alive, and those that can be read, with what back-ends changed last */
-  async endOf(user: SignedIn, end: End = {}, isMeant: (one: OfUser) => boolean = () => true) {
-    const chosen = (await this.#evaluateOf(user)).filter(isMeant)
-    const keys = chosen.map(({ key }) => key)
-    const ended = await this.#end(user, keys, 'revoked', end)
-    const sessions = chosen.flatMap(({ key, evaluation }) =>
-      'live' in evaluation && ended.includes(key) ? [this.#latestOf(evaluation.live)] : []
-    )
-    return { closed: ended.length, sessions }
-  }
-
   async #end(user: SignedIn, keys: readonly string[], reason: EndReason, end: End) {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#drop(key)
     })
-    this.#report(user, ended, reason, end)
-    return ended
+    this.#report(user, [...ended.keys()], reason, end)
+    const sessions = [...ended].flatMap(([each, sealed]) => {
+      const session = this.#opened(each, sealed)
+      return session === undefined ? [] : [this.#latestOf({ key: each, session })]
+    })
+    return { closed: ended.size, sessions }
   }
 
   #report(user: SignedIn, keys: readonly string[], reason: EndReason, end: End): void {

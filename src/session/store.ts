@@ -34,25 +34,23 @@ export interface Opening {
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
+/** What was sealed, by the keys of sessions that were alive until now. */
+export type EndedRecords = ReadonlyMap<string, string>
+
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
 export interface SessionStore {
   /**
    * Opens a session in one step: no number of sign-ins at once leaves more than `max`.
-   * @returns sessions that gave way, the former and those that would be idle first, by their keys
-   * what was sealed; of a former one of another user an empty text
+   * @returns those that gave way: the former, and those that would be idle first
    */
-  open(opening: Opening): Promise<ReadonlyMap<string, string> | 'full' | 'blocked'>
+  open(opening: Opening): Promise<EndedRecords | 'full' | 'blocked'>
   read(key: string): Promise<Stored | Ended | undefined>
   /** Sets the idle end of a live session, announced to nobody. @returns whether it lives */
   touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>
   /** Puts a record in the place of exactly `from`. @returns whether it did */
   replace(key: string, from: string, to: string): Promise<boolean>
-  /** @param user undefined if it is not known @returns the keys of those that were alive */
-  end(
-    user: SignedIn | undefined,
-    keys: readonly string[],
-    reason: EndReason
-  ): Promise<readonly string[]>
+  /** @param user undefined if it is not known */
+  end(user: SignedIn | undefined, keys: readonly string[], reason: EndReason): Promise<EndedRecords>
   /** The keys of a user's sessions; some may be over. */
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone; keys for scripts live on. */

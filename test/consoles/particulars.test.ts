@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { directus } from './backends/directus.ts'
+import { drf } from './backends/drf.ts'
 import { ginVueAdmin as ginVueAdminBackend } from './backends/gin-vue-admin.ts'
 import { jeecg as jeecgBackend } from './backends/jeecg.ts'
 import { jsonApi } from './backends/json-api.ts'
@@ -146,7 +147,8 @@ const renewing = [
   [jeecg, yudaoBackend, 30],
   [antDesignPro, directus, 15],
   [yudao, directus, 15],
-  [vben, jsonApi, 15]
+  [vben, jsonApi, 15],
+  [antDesignPro, drf, 5]
 ] as const
 
 for (const [spec, family, minutes] of renewing) {

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { liveIn } from '../../src/session/store.ts'
 import { endByProvider, providerName } from '../../src/session/provider-sessions.ts'
 import type { Sessions } from '../../src/session/sessions.ts'
-import { keyOf, type Live } from '../../src/session/types.ts'
+import { keyOf } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
 import {
   minute,
@@ -146,20 +146,6 @@ async function withCredential(t: Test) {
   }
   return { ...memory, a, b, live, at, isWritten, takeWhileAway }
 }
-
-t.test('of two exchanges at once one counts, and both get it', async t => {
-  const { a, b, live, at } = await withCredential(t)
-  const renewed = await Promise.all([
-    a.credentials.renew(live, { credential: { token: 'by a' } }),
-    b.credentials.renew(live, { credential: { token: 'by b' } })
-  ])
-  const [token, other] = renewed.map(
-    each => (each as { live: Live }).live.session.credential?.token
-  )
-  t.match(token, /^by [ab]$/)
-  t.equal(other, token)
-  for (const sessions of [a, b]) t.same(await at(sessions), { token })
-})
 
 t.test('case 7: what a response changed is used here at once, and written once in 5 s', async t => {
   const { a, b, live, state, at, isWritten } = await withCredential(t)

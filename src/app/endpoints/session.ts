@@ -70,7 +70,7 @@ async function close(request: FastifyRequest, reply: FastifyReply): Promise<unkn
   const except = one === undefined && others === true ? session.id : undefined
   const end = { by: 'user', address: clientAddress(request), requestId: request.id } as const
   const ended = await sessions.endOf(signedInOf(session), end, each =>
-    one === undefined ? each.id !== except : each.id === one
+    one === undefined ? each !== except : each === one
   )
   signOutAtSource(gateway, ended.sessions, request)
   const { closed } = ended
