@@ -8,7 +8,7 @@ import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
 import { reasonOf } from '../config/schema/faults.ts'
 import { isLoopback } from '../config/schema/host-port.ts'
-import { url as urlKey } from '../config/schema/primitives.ts'
+import { amountOf, url as urlKey } from '../config/schema/primitives.ts'
 import { tryJson } from '../json/body.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -16,25 +16,19 @@ import { printableLines } from '../observability/unprintable.ts'
 import { findGateways, socketFolders } from '../ops/socket.ts'
 import {
   type Asked,
-  type Asking,
   CommandError,
   type Connection,
   defaultFolder,
   fitting,
-  type Invocation,
   type Io,
   UsageError
 } from './command.ts'
-import { jsonText, tableText } from './output.ts'
 
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
 
-export async function localGateways(
-  configs: readonly string[],
-  { env }: Io
-): Promise<Connection[]> {
+export async function localGateways(configs: readonly string[], { env }: Io) {
   const config = configs.at(-1) ?? defaultFolder
   const folder = existsSync(config) ? config : undefined
   if (folder === undefined && config !== defaultFolder) {
@@ -75,32 +69,16 @@ export function remoteGateway(url: string, { env }: Io): Connection {
   return { base: href.replace(/\/$/, ''), token }
 }
 
+/** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
+const authorities = () => [...getCACertificates('default'), ...getCACertificates('system')]
+
 const noReason = 'without a reason. Is that the address of its operators’ listener (ops.listen)?'
 
-export async function askAndShow<Answer, V>(
-  { ask: askedBy, show }: Asking<Answer, V>,
-  invocation: Invocation<V>
-): Promise<number> {
-  const { gateway, json, io } = invocation
-  const answer = await ask<Answer>(gateway, ...(await askedBy(invocation)))
-  const { painted = '', table, text, note, isRefusal, ...shown } = await show(answer, invocation)
-  const stream = isRefusal === true ? io.stderr : io.stdout
-  const tables = table === undefined ? '' : tableText(table, stream)
-  const lines = text === undefined ? '' : printableLines(`${text}\n`)
-  if (json) io.stdout.write(jsonText(shown.json ?? answer))
-  else stream.write(painted + tables + lines)
-  if (note !== undefined) io.stderr.write(`${note}\n`)
-  return shown.code ?? (isRefusal === true ? 3 : 0)
-}
-
 /** @throws CommandError; UsageError for words that the gateway does not take */
-export async function ask<Answer>(
-  gateway: Connection | undefined,
-  ...[place, { query = {}, body } = {}]: Asked
-): Promise<Answer> {
-  const asked = Object.entries(query).filter(([, value]) => value !== undefined)
+export async function ask<Answer>(gateway: Connection, ...[place, fields = {}]: Asked) {
+  const asked = Object.entries(fields.query ?? {}).filter(([, value]) => value !== undefined)
   const path = `/ops/api${place}?${new URLSearchParams(asked as Array<[string, string]>).toString()}`
-  const { status, members } = await send(gateway, path, body)
+  const { status, members } = await send(gateway, path, fields.body)
   if (status === 401) {
     throw new CommandError('The gateway refused the token: it is not its secret (ops.secret).')
   }
@@ -116,9 +94,7 @@ export async function ask<Answer>(
   return members as Answer
 }
 
-export async function send(gateway: Connection | undefined, path: string, body?: object) {
-  if (gateway === undefined) throw new Error('this command asks no gateway')
-  const { base, token, socketPath } = gateway
+export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
   const options: RequestOptions = {
@@ -152,7 +128,15 @@ export async function send(gateway: Connection | undefined, path: string, body?:
   }
 }
 
-/** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
-function authorities(): string[] {
-  return [...getCACertificates('default'), ...getCACertificates('system')]
+export function forMs(written: string | undefined): number | undefined {
+  if (written === undefined) return undefined
+  const ms = amountOf('x-duration', written)
+  if (Number.isFinite(ms)) return ms
+  throw new UsageError(`"${written}" is no duration such as 30m, 2h or 7d.`)
+}
+
+/** A time as it is written; of a duration, the time that is so far from now. */
+export function timeOf(written: string | undefined): string | undefined {
+  const ms = amountOf('x-duration', String(written))
+  return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : written
 }

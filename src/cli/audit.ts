@@ -7,11 +7,9 @@ import type { Config } from '../config/schema/config.ts'
 import { redisKeys } from '../config/schema/gateway.ts'
 import { auditKey, chainOf } from '../observability/audit/line.ts'
 import { type Report, Verification } from '../observability/audit/verify.ts'
-import { printableLines } from '../observability/unprintable.ts'
 import { chainHeads } from '../services/audit.ts'
 import { createRedisDialler, slotPrefix } from '../services/redis.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
-import { jsonText } from './output.ts'
 
 const alone = { heads: undefined, fault: undefined }
 /** Longer is not waited for Redis. */
@@ -25,7 +23,7 @@ interface Values {
   readonly collected?: readonly string[]
 }
 
-export async function audit({ configs, values, json, io }: Invocation<Values>): Promise<number> {
+export async function audit({ configs, values, io }: Invocation<Values>) {
   const { folder, keyFile, collected } = values
   const isElsewhere = (folder ?? keyFile) !== undefined
   const isComplete = keyFile !== undefined && (folder === undefined) !== (collected === undefined)
@@ -42,9 +40,8 @@ export async function audit({ configs, values, json, io }: Invocation<Values>): 
     const report = await new Verification(options).run()
     const code = codeOf(report, fault)
     const end = fault ?? (heads === undefined ? withoutHeads : withHeads)
-    const text = () => printableLines(reportText(report, files.length, end))
-    io.stdout.write(json ? jsonText({ files, verified: code, ...report, end }) : text())
-    return code
+    const json = { files, verified: code, ...report, end }
+    return { json, text: reportText(report, files.length, end), code }
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException
     if (path === undefined) throw error
@@ -74,8 +71,7 @@ function reportText(report: Report, files: number, end: string): string {
       return `  ${severity}: ${place}: ${message}`
     }),
     ...(lost > 0 ? [`  ${lost} entries were lost, as the ledger says`] : []),
-    `  ends: ${end}`,
-    ''
+    `  ends: ${end}`
   ].join('\n')
 }
 

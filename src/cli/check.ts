@@ -4,7 +4,7 @@ import { assertUsable } from '../dry-run/try-config.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { type Reached, reachAll } from '../services/reach.ts'
 import type { Invocation, Output } from './command.ts'
-import { jsonText, paint } from './output.ts'
+import { paint } from './output.ts'
 
 interface Values {
   readonly strict?: boolean
@@ -14,37 +14,32 @@ interface Values {
   readonly code?: boolean
 }
 
-const notLoaded = 'not loaded, and no expectation tried (--no-code)'
-const loaded = 'loaded; a loop without an end in it would stop the gateway'
-
 const counted = ({ length }: readonly unknown[], word: string) =>
   `${length} ${word}${length > 1 ? 's' : ''}`
 
-export async function check(invocation: Invocation<Values>): Promise<number> {
-  const { config: folder, values, json, io } = invocation
-  const { found, modules = [], live } = await resultOf(invocation)
+export async function check(invocation: Invocation<Values>) {
+  const { config: folder, values, io } = invocation
+  const { found, live } = await resultOf(invocation)
   const of = (wanted: Fault['severity']) =>
     found.flatMap(({ severity, ...fault }) => (severity === wanted ? [fault] : []))
   const [faults, warnings] = [of('fault'), of('warning')]
-  if (json) {
-    io.stdout.write(jsonText({ folder, faults, warnings, live }))
-  } else {
-    const stream = faults.length > 0 ? io.stderr : io.stdout
-    const code = values.code === false ? notLoaded : loaded
-    const summary = faults.length > 0 ? counted(faults, 'fault') : 'no faults'
-    const more =
-      warnings.length > 0 && faults.length === 0 ? `, ${counted(warnings, 'warning')}` : ''
-    const lines = [
-      ...found.map(each => coloured(each, stream)),
-      `${folder}: ${summary}${more}`,
-      ...(modules.length > 0 ? [`own code: ${modules.join(', ')}: ${code}`] : []),
-      ...(live ?? []).map(reachedText)
-    ]
-    stream.write(`${lines.join('\n')}\n`)
-  }
+  const isRefusal = faults.length > 0
+  const stream = isRefusal ? io.stderr : io.stdout
+  const summary = isRefusal ? counted(faults, 'fault') : 'no faults'
+  const more = warnings.length > 0 && !isRefusal ? `, ${counted(warnings, 'warning')}` : ''
+  const lines = [
+    ...found.map(each => coloured(each, stream)),
+    `${folder}: ${summary}${more}`,
+    ...(live ?? []).map(reachedText)
+  ]
   const isDown = live?.some(({ fault }) => fault !== undefined) === true
-  if (faults.length > 0 || isDown) return 1
-  return values.strict === true && warnings.length > 0 ? 3 : 0
+  const strict = values.strict === true && warnings.length > 0 ? 3 : 0
+  return {
+    json: { folder, faults, warnings, live },
+    painted: `${lines.join('\n')}\n`,
+    isRefusal,
+    code: isRefusal || isDown ? 1 : strict
+  }
 }
 
 async function resultOf({ configs, values, io }: Invocation<Values>) {
@@ -53,7 +48,6 @@ async function resultOf({ configs, values, io }: Invocation<Values>) {
     if (values.code !== false) await assertUsable(config)
     return {
       found: config.warnings,
-      modules: Object.keys(config.modules),
       live: values.live === true ? await reachAll(config, values.user) : undefined
     }
   } catch (error) {

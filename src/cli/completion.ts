@@ -4,9 +4,9 @@ import type { Invocation } from './command.ts'
 type Place = readonly [words: string, names: string]
 
 export function completionOf(program: Command) {
-  return async ({ rest: [shell], io }: Invocation): Promise<void> => {
-    if (shell === 'zsh') io.stdout.write('autoload -U +X bashcompinit && bashcompinit\n')
-    io.stdout.write(bashScript(placesOf(program, '')))
+  return async ({ rest: [shell] }: Invocation) => {
+    const first = shell === 'zsh' ? 'autoload -U +X bashcompinit && bashcompinit\n' : ''
+    return { painted: first + bashScript(placesOf(program, '')) }
   }
 }
 

@@ -19,14 +19,14 @@ const local = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:')
 const shortened = (text: string) =>
   text.length > shownLength ? `${text.slice(0, shownLength)}…` : text
 
-export async function demo({ io }: Invocation): Promise<number> {
+export async function demo({ io }: Invocation) {
   const folder = mkdtempSync(join(tmpdir(), 'console-gateway-demo-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   cpSync(join(root, 'config'), folder, { recursive: true })
   const port = Number(io.env['BACKEND_PORT'] ?? 9001)
   let backend = createBackend({ port })
   const backendUrl = await backend.listen().catch(cannotListen)
-  if (backendUrl === undefined) return 1
+  if (backendUrl === undefined) return { code: 1 }
   const { env } = process
   env['BACKEND_URL'] ??= backendUrl
   env['CONSOLE_ROOT'] ??= join(root, 'examples/console')
@@ -35,7 +35,7 @@ export async function demo({ io }: Invocation): Promise<number> {
   const gateway = await serve([folder])
   if (gateway === undefined) {
     await backend.close()
-    return 1
+    return { code: 1 }
   }
   const { before, after } = await exampleCall(backendUrl, local(gateway.url))
   io.stdout.write(`
@@ -59,7 +59,7 @@ export async function demo({ io }: Invocation): Promise<number> {
     backend = createBackend({ port })
     void backend.listen().catch(cannotListen)
   })
-  return 0
+  return {}
 }
 
 function cannotListen(error: unknown): undefined {

@@ -2,11 +2,12 @@ import { CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { adopt } from '../observability/emitters.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { CliCommand } from './cli-command.ts'
-import type { Io } from './command.ts'
+import { CliCommand, type Io } from './command.ts'
 import { addDailyCommands } from './commands/daily.ts'
 import { addExpertCommands } from './commands/expert.ts'
 import { addSetupCommands } from './commands/setup.ts'
+
+const version = `console-gateway ${packageJson.version} (Node ${process.version})`
 
 const exitCodes = `
 Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
@@ -14,20 +15,16 @@ Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
 
 const maxColumns = 100
 
+/** Without its value, which may be a secret, as in --password=… and -p…. */
+const unknownOption = /(?<=unknown option ')(--[^=]*|-[^-]).*(?=')/s
+
 export function createProgram(run: { readonly io: Io; exitCode: number }): CliCommand {
   const { stdout, stderr } = run.io
   const program = new CliCommand(run, 'console-gateway')
     .description('The gateway between an administration console and its back-ends.')
     .usage('COMMAND [OPTIONS]')
-    .repeatable(
-      '-c, --config <dir>',
-      'the config folder (default: config), of which a later one wins'
-    )
-    .version(
-      `console-gateway ${packageJson.version} (Node ${process.version})`,
-      '--version',
-      'the version of the gateway and of Node'
-    )
+    .repeatable('-c, --config <dir>', 'the config folder (default: config); a later one wins')
+    .version(version, '--version', 'the version of the gateway and of Node')
     .addHelpText('afterAll', exitCodes)
     .exitOverride()
     .showHelpAfterError()
@@ -35,11 +32,7 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
     .configureOutput({
       writeOut: text => void stdout.write(text),
       writeErr: text => void stderr.write(text),
-      // The value of an unknown option may be a secret, as in --password=… and -p….
-      outputError: (text, write) =>
-        write(
-          printableLines(text.replace(/unknown option '(--[^=]*|-[^-]).*'/s, "unknown option '$1'"))
-        ),
+      outputError: (text, write) => write(printableLines(text.replace(unknownOption, '$1'))),
       getOutHelpWidth: () => maxColumns,
       getErrHelpWidth: () => maxColumns
     })

@@ -1,13 +1,8 @@
 import { styleText } from 'node:util'
 import columnsOf from 'fast-string-width'
 import type { Step } from '../observability/request-story.ts'
-import { escapeInJson, printable } from '../observability/unprintable.ts'
-import type { Output, Table } from './command.ts'
-
-/** JSON for programs, and for terminals that would obey what clients put into names and paths. */
-export function jsonText(value: unknown): string {
-  return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
-}
+import { printable } from '../observability/unprintable.ts'
+import type { Output, Shown } from './command.ts'
 
 export function paint(style: Parameters<typeof styleText>[0], text: string, stream: Output) {
   return styleText(style, text, { stream })
@@ -30,9 +25,9 @@ export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
   )
 }
 
-export function tableText({ lines, none }: Table, stream: Output): string {
+export function tableText(lines: NonNullable<Shown['table']>, stream: Output): string {
   const [head = '', ...rows] = aligned(lines)
-  return rows.length === 0 ? `${none}\n` : `${[paint('bold', head, stream), ...rows].join('\n')}\n`
+  return `${[paint('bold', head, stream), ...rows].join('\n')}\n`
 }
 
 /** The steps of a request, as `why` and `explain` show them: a name that comes again is blank. */

@@ -5,13 +5,12 @@ import { printable } from '../observability/unprintable.ts'
 import type { PlanAnswer } from '../ops/state-schemas.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
-import { jsonText, paint } from './output.ts'
+import { paint } from './output.ts'
 
-export async function plan(invocation: Invocation): Promise<number> {
-  const { json, io } = invocation
-  const found = await planOf(invocation)
-  io.stdout.write(json ? jsonText(found) : planText(found, io.stdout))
-  return found.risks.length > 0 ? 3 : 0
+export async function plan(invocation: Invocation) {
+  const json = await planOf(invocation)
+  const painted = planText(json, invocation.io.stdout)
+  return { json, painted, code: json.risks.length > 0 ? 3 : 0 }
 }
 
 async function planOf({ configs, gateway, rest: [target], io }: Invocation): Promise<Plan> {

@@ -5,16 +5,14 @@ import { CommandError, type Invocation, type Io, UsageError } from './command.ts
 const maxLength = 1024
 const advisedLength = 8
 
-interface Question {
-  readonly message: string
+interface Limits {
   readonly initial?: string | undefined
   readonly check?: ((answer: string) => string | undefined) | undefined
 }
 
-export async function readNewPassword(io: Io, variable?: string): Promise<string> {
-  const isTyped = variable === undefined && io.stdin.isTTY
-  const password = await readPassword('Password: ', io, variable)
-  if (isTyped && (await askHidden('Again: ', io)) !== password) {
+export async function readNewPassword(io: Io): Promise<string> {
+  const password = await readPassword('Password: ', io)
+  if (io.stdin.isTTY === true && (await askHidden('Again: ', io)) !== password) {
     throw new CommandError('The passwords do not match.')
   }
   if (password.length < advisedLength) {
@@ -23,24 +21,17 @@ export async function readNewPassword(io: Io, variable?: string): Promise<string
   return password
 }
 
-async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
-  const password = variable === undefined ? await typedPassword(question, io) : io.env[variable]
-  if (password === undefined) {
-    throw new CommandError(`The environment variable ${variable} is not set.`)
-  }
+export async function readPassword(question: string, io: Io): Promise<string> {
+  const { stdin } = io
+  const text = stdin.isTTY === true ? await askHidden(question, io) : await readAll(stdin)
+  const password = text.replace(/\r?\n$/, '')
   if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
   }
   return password
 }
 
-async function typedPassword(question: string, io: Io): Promise<string> {
-  if (io.stdin.isTTY === true) return await askHidden(question, io)
-  return (await readAll(io.stdin)).replace(/\r?\n$/, '')
-}
-
-async function askLine(question: Question, io: Io): Promise<string> {
-  const { message, initial = '', check } = question
+async function askLine(message: string, { initial = '', check }: Limits, io: Io) {
   const { text } = await import('@clack/prompts')
   const answer = text({
     ...streams(io),
@@ -98,15 +89,15 @@ export class Answers {
     this.#isAgain = true
   }
 
-  async ask(option: string, question: Question): Promise<string> {
+  async ask(option: string, message: string, limits: Limits = {}): Promise<string> {
     const former = this.text(option)
     const isAsked = this.isInteractive && (former === undefined || this.#isAgain)
-    const initial = former ?? question.initial
-    const answer = isAsked ? await askLine({ ...question, initial }, this.io) : initial
+    const initial = former ?? limits.initial
+    const answer = isAsked ? await askLine(message, { ...limits, initial }, this.io) : initial
     if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
-    const problem = question.check?.(answer)
+    const problem = limits.check?.(answer)
     if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
     this.values[memberOf(option)] = answer
     return answer
@@ -115,20 +106,10 @@ export class Answers {
   async word<T extends string>(option: string, message: string, words: readonly T[]): Promise<T> {
     const list = words.join(', ')
     const isWord = (text: string) => (words as readonly string[]).includes(text)
-    const answer = await this.ask(option, {
-      message: `${message} (${list})`,
+    const answer = await this.ask(option, `${message} (${list})`, {
       initial: words[0],
       check: text => (isWord(text) ? undefined : `one of ${list}`)
     })
     return answer as T
-  }
-
-  async account(): Promise<string> {
-    return await this.ask('user', { message: 'An account of the back-end: user name' })
-  }
-
-  async password(): Promise<string> {
-    const variable = this.#isAgain ? undefined : this.text('password-env')
-    return await readPassword('Its password: ', this.io, variable)
   }
 }

@@ -40,9 +40,7 @@ const advice: Readonly<Record<string, string>> = {
 
 export function cannotWrite(file: string, error: unknown): CommandError {
   const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-  return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`, {
-    cause: error
-  })
+  return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`)
 }
 
 /** @param texts by absolute path, in the place of those of the files */

@@ -4,10 +4,11 @@ import { schemaTexts } from '../config/schema/for-editors.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { readText, replaceFile } from './replace-file.ts'
 
-export async function schemas({ config: folder, io }: Invocation): Promise<void> {
+export async function schemas({ config: folder }: Invocation) {
   if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
   try {
-    for (const file of addSchemas(folder)) io.stdout.write(`wrote ${file}\n`)
+    const lines = addSchemas(folder).map(file => `wrote ${file}\n`)
+    return { painted: lines.join('') }
   } catch (error) {
     throw new CommandError((error as Error).message)
   }

@@ -1,24 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
 import { hashPassword } from '../login/argon2.ts'
-import { CommandError, type Invocation } from './command.ts'
+import type { Invocation } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 
-export async function generateSecret({ rest: [file], io }: Invocation): Promise<void> {
-  const secret = `${randomBytes(32).toString('base64url')}\n`
-  if (file === undefined) return void io.stdout.write(secret)
-  try {
-    writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
-    io.stderr.write(`wrote ${file}\n`)
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return void io.stderr.write(`${file} exists and was not changed\n`)
-    // The next call would take an empty file for a secret.
-    rmSync(file, { force: true })
-    throw new CommandError(message)
-  }
+export async function generateSecret() {
+  return { text: randomBytes(32).toString('base64url') }
 }
 
-export async function hash({ io }: Invocation): Promise<void> {
-  io.stdout.write(`${await hashPassword(await readNewPassword(io))}\n`)
+export async function hash({ io }: Invocation) {
+  return { text: await hashPassword(await readNewPassword(io)) }
 }

@@ -22,17 +22,14 @@ interface Options {
 
 const endMs = 3000
 
-export async function start({ configs, values }: Invocation<Options>): Promise<number> {
+export async function start({ configs, values }: Invocation<Options>) {
   if (values.lastGood === true && values.state === undefined) {
     throw new UsageError('--last-good goes with --state.')
   }
-  return (await serve(configs, values)) === undefined ? 1 : 0
+  return { code: (await serve(configs, values)) === undefined ? 1 : 0 }
 }
 
-export async function serve(
-  folders: Folders,
-  { state, lastGood = false }: Options = {}
-): Promise<Gateway | undefined> {
+export async function serve(folders: Folders, { state, lastGood = false }: Options = {}) {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
   const leaveNpm = endWithNpm()

@@ -2,12 +2,11 @@ import { stateTexts } from '../observability/request-story.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../ops/state-schemas.ts'
 import { send } from './ask.ts'
 import { type Columns, type Invocation, type Shown, tableOf } from './command.ts'
-import { aligned, jsonText } from './output.ts'
 
 export function statusOf(shown: Status): Shown {
   const { version, pid, startedAt, ready, parts, upstreams, folder } = shown
   const { generation, requests, draining, files, restartNeeded, hash, taken } = shown
-  const rows = [
+  const table = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),
     ...upstreams.map(({ upstream, address, state, inFlight }) => [
@@ -24,8 +23,7 @@ export function statusOf(shown: Status): Shown {
     ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
   ]
   const { faults } = files
-  const painted = `${aligned(rows).join('\n')}\n`
-  return faults === undefined ? { painted } : { painted, text: ['', ...faults].join('\n'), code: 3 }
+  return faults === undefined ? { table } : { table, text: ['', ...faults].join('\n'), code: 3 }
 }
 
 function brief(changes: readonly string[]): string {
@@ -61,7 +59,7 @@ export function replicasOf({ replicas, info }: ReplicasStatus): Shown {
   if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
   if (info !== undefined) lines.push(info)
   const isWell = replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent)
-  return { table: tableOf(replicas, columns), text: lines.join('\n'), code: isWell ? 0 : 3 }
+  return { ...tableOf(replicas, columns), text: lines.join('\n'), code: isWell ? 0 : 3 }
 }
 
 export function reloadOf(answer: ReloadAnswer): Shown {
@@ -78,10 +76,9 @@ export function reloadOf(answer: ReloadAnswer): Shown {
   return { text: lines.join('\n'), isRefusal, code: isRefusal ? 1 : 0 }
 }
 
-export async function health({ gateway, json, io }: Invocation): Promise<number> {
-  const { status: code, members } = await send(gateway, '/readyz')
-  const parts = members ?? { status: `answered ${code}` }
-  const lines = Object.entries(parts).map(([name, state]) => `${name}: ${String(state)}\n`)
-  io.stdout.write(json ? jsonText(parts) : lines.join(''))
-  return code === 200 ? 0 : 1
+export async function health({ gateway }: Invocation): Promise<Shown> {
+  const { status, members } = await send(gateway, '/readyz')
+  const json = members ?? { status: `answered ${status}` }
+  const lines = Object.entries(json).map(([name, state]) => `${name}: ${String(state)}`)
+  return { json, text: lines.join('\n'), code: status === 200 ? 0 : 1 }
 }

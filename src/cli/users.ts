@@ -18,40 +18,37 @@ const asTexts = { schema: 'failsafe', prettyErrors: false } as const
 
 interface Values {
   readonly file?: string
-  readonly passwordEnv?: string
   readonly id?: string
   readonly name?: string
   readonly role?: readonly string[]
 }
 
-export async function addUser(invocation: Invocation<Values>): Promise<void> {
+export async function addUser(invocation: Invocation<Values>) {
   const { values, io } = invocation
   const { id, name: displayName, role: roles } = values
   const change = open(invocation)
   const { name, file, names } = change
   if (names.includes(name)) {
-    throw new CommandError(
-      `${file} has the user "${name}" already. For another password: users set-password ${name}`
-    )
+    throw new CommandError(`${file} has the user "${name}" already: see users set-password.`)
   }
-  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
+  const password = await hashPassword(await readNewPassword(io))
   setMember(change.document, ['users'], name, { password, id, name: displayName, roles })
   write(invocation, change)
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
-  io.stdout.write(`${file}: added ${name} (${list})\n`)
+  return { text: `${file}: added ${name} (${list})` }
 }
 
-export async function setPassword(invocation: Invocation<Values>): Promise<void> {
-  const { values, io } = invocation
+export async function setPassword(invocation: Invocation<Values>) {
+  const { io } = invocation
   const change = open(invocation)
   const { name, file, names } = change
   if (!names.includes(name)) {
     throw new CommandError(`${file} has no user "${name}".${nearest(name, names)}`)
   }
-  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
+  const password = await hashPassword(await readNewPassword(io))
   setMember(change.document, ['users', name], 'password', password)
   write(invocation, change)
-  io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
+  return { text: `${file}: set the password of ${name}; running sessions of ${name} end` }
 }
 
 function open(invocation: Invocation<Values>) {
@@ -67,10 +64,8 @@ function open(invocation: Invocation<Values>) {
   return { name, file, before, document, names: Object.keys(users) }
 }
 
-function write(
-  { configs, io }: Invocation<Values>,
-  { file, before, document }: ReturnType<typeof open>
-): void {
+function write({ configs, io }: Invocation<Values>, change: ReturnType<typeof open>): void {
+  const { file, before, document } = change
   const text = textOf(document, before)
   const faults = faultsWith(configs, new Map([[file, text]]), io.env)
   const own = faults.filter(fault => resolve(fault.file) === file)
@@ -90,9 +85,7 @@ function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>
   const [file, ...others] = files.filter(each => chosen === undefined || each === chosen)
   if (file !== undefined && others.length === 0) return resolve(folder, file)
   if (files.length === 0) {
-    throw new CommandError(
-      `gateway.yaml of ${folder} has no source of the kind users-file (login.sources).`
-    )
+    throw new CommandError(`gateway.yaml of ${folder} has no users-file in login.sources.`)
   }
   throw new UsageError(`Name one of the users files of gateway.yaml by --file: ${files.join(', ')}`)
 }

@@ -2,12 +2,12 @@ import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
 import { duration, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
 import { type Columns, type Output, type Shown, tableOf } from './command.ts'
-import { paint, stepLines, tableText } from './output.ts'
+import { paint, stepLines } from './output.ts'
 
 const maxStories = 10
 
 const notFound =
-  'No request of this id is kept. The failed, the slow and all but GET are; the access log has all.\n'
+  'No such request is kept. The failed, the slow and all but GET are; the access log has all.'
 
 const columns: Columns<KeptRequest> = {
   AT: ({ at }) => at,
@@ -20,19 +20,17 @@ const columns: Columns<KeptRequest> = {
 }
 
 export function requestsOf(found: FoundRequests, id: string | undefined, stream: Output): Shown {
-  const { requests, hasMore, oldestAt, problem } = found
-  const parts: string[] = []
-  if (requests.length === 0) parts.push(id === undefined ? 'No such request is kept.\n' : notFound)
-  if (id !== undefined && requests.length > 1) {
-    parts.push(`The id was used by ${requests.length} requests.\n\n`)
-  }
-  if (requests.length > maxStories) parts.push(tableText(tableOf(requests, columns), stream))
-  else parts.push(requests.map(each => storyText(each, stream)).join('\n'))
-  if (id !== undefined && hasMore) parts.push('There are more requests of this id.\n')
-  if (requests.length > 0) parts.push('\n')
-  if (oldestAt !== undefined) parts.push(`The oldest request that is kept began at ${oldestAt}.\n`)
-  if (problem !== undefined) parts.push(`${problem}.\n`)
-  return { painted: parts.join(''), code: requests.length > 0 ? 0 : 3 }
+  const { requests, oldestAt, problem } = found
+  const count = requests.length
+  const stories = requests.map(each => storyText(each, stream))
+  if (id !== undefined && count > 1) stories.unshift(`The id was used by ${count} requests.\n`)
+  const notes = [
+    count > 0 ? '' : notFound,
+    ...(oldestAt === undefined ? [] : [`The oldest request that is kept began at ${oldestAt}.`]),
+    ...(problem === undefined ? [] : [`${problem}.`])
+  ]
+  const rows = count > maxStories ? tableOf(requests, columns) : { painted: stories.join('\n') }
+  return { ...rows, text: notes.join('\n'), code: count > 0 ? 0 : 3 }
 }
 
 function storyText(request: KeptRequest, stream: Output): string {

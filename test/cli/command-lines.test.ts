@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { CliCommand } from '../../src/cli/cli-command.ts'
+import type { CliCommand } from '../../src/cli/command.ts'
 import { createProgram } from '../../src/cli/main.ts'
 import { tableText } from '../../src/cli/output.ts'
 import { run, runProcess } from '../support/command.ts'
@@ -88,7 +88,7 @@ t.test('case R13: columns stand under each other where characters are wide', asy
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  const text = tableText({ lines, none: '' }, new PassThrough())
+  const text = tableText(lines, new PassThrough())
   t.equal(text, 'USER    ID\n张三丰  1\nalice   2\n')
 })
 

@@ -1,6 +1,6 @@
 /** `explain` of requests: it says what a running gateway then does. */
 import t from 'tap'
-import type { Explanation } from '../../src/cli/explanation.ts'
+import type { Explanation } from '../../src/cli/explain.ts'
 import { run } from '../support/command.ts'
 import { password, testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'

@@ -57,8 +57,8 @@ for (const [title, text, after] of [
   t.test(`a users file ${title} is written, too`, async t => {
     const folder = folderWith(t.after, text)
     const users = async (what: string, name: string) => {
-      const words = ['users', what, name, '-c', folder, '--password-env', 'NEW']
-      t.match(await run(words, { env: { NEW: password } }), { code: 0 }, what)
+      const words = ['users', what, name, '-c', folder]
+      t.match(await run(words, { input: password }), { code: 0 }, what)
     }
     await users('add', 'null')
     await users('set-password', 'null')

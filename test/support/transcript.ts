@@ -3,6 +3,7 @@
  *
  *     $ users block alice              a command; `--config FOLDER` is added, ID is the last request,
  *                                  SESSION the first session that was last printed as JSON
+ *     $ users add bob < NEW         one that reads a variable of `env`
  *     blocked: alice; sessions …       what it prints; `…` is any text of a line, and alone in its
  *                                  line, at the beginning and at the end of all, also any lines
  *     [3]                              its exit code, if that is not 0
@@ -87,9 +88,10 @@ async function printedBy(stage: Stage, asked: string): Promise<string> {
 }
 
 async function printedByCommand(stage: Stage, line: string): Promise<string> {
-  const words = (line.match(/'[^']*'|\S+/g) ?? []).map(word => word.replaceAll("'", ''))
+  const [command = '', variable = ''] = line.split(' < ')
+  const words = (command.match(/'[^']*'|\S+/g) ?? []).map(word => word.replaceAll("'", ''))
   if (words.includes('ID')) await lineOfLog(stage, 'ID')
-  const { folder, last } = stage
+  const { folder, last, env } = stage
   const given = words.map(word =>
     word
       .replace(/^ID$/, last.id)
@@ -97,7 +99,7 @@ async function printedByCommand(stage: Stage, line: string): Promise<string> {
       .replace('FOLDER', folder)
   )
   const config = given.includes('-c') ? [] : ['-c', folder]
-  const { code, out, err } = await run([...given, ...config], { env: stage.env })
+  const { code, out, err } = await run([...given, ...config], { env, input: env[variable] ?? '' })
   const printed = `${out}${err}`.replaceAll(folder, 'FOLDER').trimEnd()
   last.session = /"id": "([^"]+)"/.exec(out)?.[1] ?? last.session
   const lines = [...(printed === '' ? [] : [printed]), ...(code === 0 ? [] : [`[${code}]`])]

@@ -1,6 +1,6 @@
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { ReloadAnswer, ReplicasStatus, Status } from '../../ops/state-schemas.ts'
-import type { CliCommand } from '../cli-command.ts'
+import type { CliCommand } from '../command.ts'
 import { addLimits, addLockouts } from './limits.ts'
 import { addMaintenance } from './maintenance.ts'
 import { addSessions } from './sessions.ts'
@@ -22,16 +22,12 @@ function addFiles(program: CliCommand): void {
     .subcommand('start', 'run the gateway (the default)', { isDefault: true })
     .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
-    .details(
-      'SIGTERM stops it after the requests in flight, SIGINT at once; SIGHUP reloads its config.'
-    )
+    .details('SIGTERM stops it after the requests in flight, SIGINT at once; SIGHUP reloads.')
     .examples('LISTEN=127.0.0.1:3000 console-gateway start -c /etc/console-gateway')
     .runs(async () => (await import('../start.ts')).start)
   program
     .subcommand('demo', 'run an example console and back-end with a gateway between them')
-    .details(
-      'Says what to try. Its config may be changed while it runs, and is removed at the end.'
-    )
+    .details('Says what to try. Its config may be changed, and is removed at the end.')
     .examples('console-gateway demo')
     .runs(async () => (await import('../demo.ts')).demo)
   program
@@ -42,8 +38,7 @@ function addFiles(program: CliCommand): void {
     .option('--no-code', 'load no own code, try no expectation')
     .json()
     .details(`
-The config's own code (module) is loaded, and may do anything that you may: use --no-code
-for a config that you do not trust.
+Own code of the config is loaded: use --no-code for a config that you do not trust.
 Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`)
     .examples('console-gateway check --live -c /etc/console-gateway')
     .runs(async () => (await import('../check.ts')).check)
@@ -73,25 +68,20 @@ function addState(program: CliCommand): void {
     )
   program
     .subcommand('health', 'say whether a running gateway takes requests, for health checks')
-    .details(
-      'Exit codes: 1 if it is not ready, or none runs; a back-end that is down is no reason.'
-    )
+    .details('Exit codes: 1 if it is not ready; a back-end that is down is no reason.')
     .examples('console-gateway health -c /etc/console-gateway')
     .asksGateways()
     .runs(async () => (await import('../status.ts')).health)
   program
     .subcommand('ops', 'print a link that opens the operators’ page of a running gateway')
-    .details(
-      'It needs no account: whoever may open the gateway’s socket (ops.socket) is an operator.'
-    )
+    .details('It needs no account: who may open the gateway’s socket (ops.socket) is an operator.')
     .examples('docker compose exec gateway console-gateway ops')
     .asks<{ readonly url: string }>(
       () => ['/link', { body: {} }],
       ({ url: local }, { gateway }) => {
-        const link = new URL(local)
         // From afar, the gateway's own address is not the one by which it is reached.
-        const isHere = gateway?.socketPath !== undefined
-        const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
+        const isHere = gateway.socketPath !== undefined
+        const url = isHere ? local : gateway.base + new URL(local).pathname
         const note = 'It opens the operators’ page once, within two minutes.'
         return { json: { url }, text: url, note }
       }
@@ -99,7 +89,7 @@ function addState(program: CliCommand): void {
   program
     .subcommand('why [request-id]', 'tell what became of a request, why, and what to do about it')
     .option('--user <name>', 'requests of this user name or id')
-    .option('--last <n>', 'the newest N, at most 500 (default: 5)')
+    .option('--last <n>', 'the newest N, at most 500', '5')
     .option('--status <status>', 'failed, 4xx or 404')
     .option('--route <route>', 'requests of this route')
     .details(`
@@ -108,10 +98,7 @@ took more than a second or were no GET: with Redis those of all replicas, else u
 process ends. Exit codes: 3 if no request was found.`)
     .examples('console-gateway why --user alice --status failed')
     .asks<FoundRequests>(
-      ({ rest: [id], values }) => {
-        const last = id === undefined ? 5 : undefined
-        return ['/requests', { query: { id, last, ...values } }]
-      },
+      ({ rest: [id], values }) => ['/requests', { query: { id, ...values } }],
       async (found, { rest: [id], io }) =>
         (await import('../why.ts')).requestsOf(found, id, io.stdout)
     )

@@ -1,4 +1,4 @@
-import type { CliCommand } from '../cli-command.ts'
+import type { CliCommand } from '../command.ts'
 
 export function addExpertCommands(program: CliCommand): void {
   program

@@ -1,12 +1,7 @@
 import type { Use } from '../../limits/highest-use.ts'
 import type { CallerLimit, LimitRow } from '../../ops/limits.ts'
 import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../../ops/lockouts.ts'
-import type { CliCommand } from '../cli-command.ts'
-import { type Columns, tableOf } from '../command.ts'
-
-interface Rows<Row> {
-  readonly limits: readonly Row[]
-}
+import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
 const useText = (use: Use | undefined) => (use === undefined ? '-' : `${use.used} ${use.caller}`)
 
@@ -47,21 +42,21 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
     .examples('console-gateway limits show anna', 'console-gateway limits reset 203.0.113.7')
   limits
     .subcommand('use', 'how all limits are used (the default)', { isDefault: true })
-    .asks<Rows<LimitRow>>(
+    .asks<{ readonly limits: readonly LimitRow[] }>(
       () => ['/limits'],
       ({ limits: rows }) => ({
-        table: tableOf(rows, useColumns, 'no limit is configured'),
+        ...tableOf(rows, useColumns, 'no limit is configured'),
         code: rows.some(({ mode, over }) => mode === 'enforce' && over.length > 0) ? 3 : 0
       })
     )
   limits
     .subcommand('show <caller>', 'the counts of all limits for a caller')
-    .asks<Rows<CallerLimit>>(
+    .asks<{ readonly limits: readonly CallerLimit[] }>(
       ({ rest: [caller = ''] }) => ['/limits/caller', { query: { caller } }],
       ({ limits: rows }, { rest: [caller] }) => {
         const none = `no limit has counts of ${caller} now; for locks of sign-in see lockouts list`
         const isOver = rows.some(({ exceeded, mode }) => exceeded && mode === 'enforce')
-        return { table: tableOf(rows, countColumns, none), code: isOver ? 3 : 0 }
+        return { ...tableOf(rows, countColumns, none), code: isOver ? 3 : 0 }
       }
     )
   limits
@@ -75,9 +70,7 @@ Exit codes: 0 nobody is over a limit, 3 somebody is.`)
 export function addLockouts(program: CliCommand): void {
   const lockouts = program
     .subcommand('lockouts', 'list and lift locks of sign-in after too many failures')
-    .details(
-      'An address that tried many accounts is locked by itself: name both if both are locked.'
-    )
+    .details('An address that tried many accounts is locked by itself: name both if both are.')
     .examples('console-gateway lockouts lift --account alice --address 203.0.113.7')
   const subcommand = (name: string, description: string) =>
     lockouts
@@ -87,7 +80,7 @@ export function addLockouts(program: CliCommand): void {
   subcommand('list', 'the locks').asks<LockoutsAnswer, LockoutsOf>(
     ({ values }) => ['/lockouts', { query: values }],
     ({ lockouts: rows, total }) => ({
-      table: tableOf(rows, lockoutColumns, 'nobody is locked out'),
+      ...tableOf(rows, lockoutColumns, 'nobody is locked out'),
       ...(total > rows.length && { text: `and ${total - rows.length} more` })
     })
   )

@@ -1,6 +1,5 @@
 import type { ShownMaintenance } from '../../ops/maintenance.ts'
-import type { CliCommand } from '../cli-command.ts'
-import type { Shown } from '../command.ts'
+import type { CliCommand, Shown } from '../command.ts'
 
 interface Values {
   readonly from?: string
@@ -20,10 +19,7 @@ export function addMaintenance(program: CliCommand): void {
 A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
 ahead. Without --route all routes are meant, without --method all methods. The same
 routes and methods again take the new end and message.`)
-    .examples(
-      `console-gateway maintenance begin --until 30m --message 'Back at 06:00.'`,
-      'console-gateway maintenance end --route orders'
-    )
+    .examples(`console-gateway maintenance begin --until 30m --message 'Back at 06:00.'`)
   maintenance
     .subcommand('show', 'what is closed (the default)', { isDefault: true })
     .asks(() => [path], shown)
@@ -37,7 +33,7 @@ routes and methods again take the new end and message.`)
     .repeatable('--allow-role <role>', 'users with this role go on')
     .asks<ShownMaintenance, Values>(async ({ values }) => {
       const { from, until, message, route: routes, method: methods, allowRole: allowRoles } = values
-      const { timeOf } = await import('../durations.ts')
+      const { timeOf } = await import('../ask.ts')
       const times = { from: timeOf(from), until: timeOf(until) }
       return [path, { body: { ...times, message, routes, methods, allowRoles } }]
     }, shown)

@@ -1,6 +1,6 @@
 import type { ClosedAnswer, NamedUser, SessionsAnswer, ShownSession } from '../../ops/users.ts'
-import type { CliCommand } from '../cli-command.ts'
 import {
+  type CliCommand,
   type Columns,
   CommandError,
   type Invocation,
@@ -29,14 +29,10 @@ const userColumns: Columns<ShownSession> = {
 
 export function addSessions(program: CliCommand): void {
   const sessions = program
-    .subcommand(
-      'sessions',
-      'list sessions, of a user or of all; close one, a user’s, or everyone’s'
-    )
+    .subcommand('sessions', 'list sessions; close one, those of a user, or everyone’s')
     .asksOne()
     .details(`
-A user is a user name or an id. If several users match, nothing is done and they are
-listed. Who was signed out may sign in again: see users block.
+A user is a name or an id. Who was signed out may sign in again: see users block.
 Exit codes: 3 if several users match, or nobody for \`close\`.`)
     .examples('console-gateway sessions close alice --source users-file')
   const subcommand = (words: string, description: string) =>
@@ -44,12 +40,9 @@ Exit codes: 3 if several users match, or nobody for \`close\`.`)
       .subcommand(words, description)
       .option('--by <what>', 'whether USER is an id or a name (default: either)')
       .option('--source <name>', 'of this credential source')
-  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most').asks<
-    SessionsAnswer,
-    OfUser
-  >(
+  subcommand('list [user]', 'those of a user, or 1000 of all').asks<SessionsAnswer, OfUser>(
     ({ rest: [user], values }) => ['/sessions', { query: { size: maxUsers, user, ...values } }],
-    (answer, { rest: [user] }) => candidatesIn(answer, user) ?? shown(answer)
+    (answer, { rest: [user] }) => candidatesIn(answer.candidates, user) ?? shown(answer)
   )
   subcommand('close [user] [session-id]', 'close the sessions of a user, or one of them')
     .option('--everyone', 'all sessions of all users')
@@ -62,13 +55,12 @@ Exit codes: 3 if several users match, or nobody for \`close\`.`)
         const [user, id] = rest
         return ['/sessions/close', { body: { everyone, user, id, ...of } }]
       },
-      (answer, { rest: [user, id], values: { by = 'id or name', source } }) => {
-        const { closed } = answer
+      ({ closed, candidates }, { rest: [user, id], values: { by = 'id or name', source } }) => {
         const ofSource = source === undefined ? '' : ` of ${source}`
         const session = id === undefined ? 'session' : `session ${id}`
         const none = `No ${session} of a user with ${by} ${user}${ofSource}.`
         const text = closed === 0 ? { text: none, isRefusal: true } : { text: `closed: ${closed}` }
-        return candidatesIn(answer, user) ?? text
+        return candidatesIn(candidates, user) ?? text
       }
     )
 }
@@ -85,17 +77,10 @@ async function confirmEveryone({ gateway, io }: Invocation<Closing>): Promise<vo
   throw new CommandError('Nothing was closed.')
 }
 
-function candidatesIn(
-  { candidates }: Pick<ClosedAnswer, 'candidates'>,
-  user: string | undefined
-): Shown | undefined {
-  return (
-    candidates && {
-      table: tableOf(candidates, candidateColumns),
-      text: `"${user}" may be any of these users; choose one with --by or --source.`,
-      isRefusal: true
-    }
-  )
+function candidatesIn(candidates: ClosedAnswer['candidates'], user = ''): Shown | undefined {
+  if (candidates === undefined) return undefined
+  const text = `"${user}" may be any of these users; choose one with --by or --source.`
+  return { ...tableOf(candidates, candidateColumns), text, isRefusal: true }
 }
 
 function shown({ sessions, isWhole = true, users }: SessionsAnswer): Shown {
@@ -108,5 +93,5 @@ function shown({ sessions, isWhole = true, users }: SessionsAnswer): Shown {
     'AGENT': ({ agent }) => agent.slice(0, maxAgent)
   }
   const more = `and more: ${users ?? 0} users are signed in; name one to see all of theirs`
-  return { table: tableOf(sessions, columns, 'no sessions'), ...(!isWhole && { text: more }) }
+  return { ...tableOf(sessions, columns, 'no sessions'), ...(!isWhole && { text: more }) }
 }

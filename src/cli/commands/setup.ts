@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import type { CliCommand } from '../cli-command.ts'
+import type { CliCommand } from '../command.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)
@@ -15,16 +15,12 @@ export function addSetupCommands(program: CliCommand): void {
     .subcommand('show <preset>', 'print the file of a preset')
     .runs(async () => (await import('../presets.ts')).showPreset)
   program
-    .subcommand(
-      'hash-password',
-      'read a password (prompt or standard input), print its argon2 hash'
-    )
+    .subcommand('hash-password', 'ask for a password (or read it), print its argon2 hash')
     .examples('pass show console/alice | console-gateway hash-password')
     .runs(async () => (await import('../secrets.ts')).hash)
   program
-    .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
-    .details('Only its owner can read the new FILE; one that exists stays.')
-    .examples('console-gateway generate-secret /run/secrets/session')
+    .subcommand('generate-secret', 'print a secret for session.secrets')
+    .examples('umask 077 && console-gateway generate-secret > /run/secrets/session')
     .runs(async () => (await import('../secrets.ts')).generateSecret)
   program
     .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
@@ -48,22 +44,15 @@ function addInit(program: CliCommand): void {
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
     .option('--backend <preset>', 'its preset; unknown: init looks for itself (default)')
-    .option(
-      '--sign-in <where>',
-      'who vouches for users: backend (default), file (users.yaml), oidc or ldap'
-    )
+    .option('--sign-in <where>', 'who vouches for users: backend (default), file, oidc or ldap')
     .option('--issuer <url>', 'of the OpenID provider')
     .option('--client-id <id>', 'of the client that is registered there')
     .option('--ldap-url <url>', 'of the directory')
     .option('--ldap-base <dn>', 'of its users, such as ou=people,dc=example,dc=com')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
-    .option(
-      '--login-fields <names>',
-      'of its body: username,password (default), user.email in an object, NAME=VALUE'
-    )
+    .option('--login-fields <names>', 'username,password (default), user.email, NAME=VALUE')
     .option('--login-format <format>', 'json (default) or form')
     .option('--user <name>', 'an account of the back-end, or the first user of the users file')
-    .passwordEnv()
     .option('--token-header <header>', 'the header that takes the token, such as x-api-token')
     .option('--user-path <path>', 'the GET call that tells who the user is')
     .option('--logout-path <call>', 'the back-end’s sign-out: PATH (POST), or "DELETE PATH"')
@@ -73,14 +62,13 @@ function addInit(program: CliCommand): void {
     .option('--allow-plain-http', 'send the password over http to another machine')
     .option('-y, --yes', 'write without asking')
     .details(`
-Asks what it needs to know; each question has an option, for scripts. It signs in at the
-back-end once, with the account that you name, and finds out how sign-in, token, user and
-lists work. Besides sign-in and sign-out it only sends GET, 40 requests at most. It writes
-the folder (default: config), which starts in any case; TODO lines say what is left to do.`)
+Each question has an option, for scripts. It signs in at the back-end once, and finds out
+how sign-in, token, user and lists work; else it only sends GET, 40 requests at most. The
+folder (default: config) starts in any case; TODO lines say what is left to do.`)
     .examples(
       'console-gateway init',
-      `console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
-  --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`
+      `pass show shop/dora | console-gateway init shop --backend-url https://shop.internal \\
+  --login-path /auth/login --user dora --route /orders --route /notices --yes`
     )
     .runs(async () => (await import('../init/init.ts')).init)
   const routes = program
@@ -90,7 +78,6 @@ the folder (default: config), which starts in any case; TODO lines say what is l
     .subcommand('add <method> <path>', 'make the call GET PATH, and print its route and its shape')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
-    .passwordEnv()
     .details(`
 Signs in at the back-end as the config says, makes the one call, and signs out. The path
 is that at the back-end; PUBLIC=PATH names that of the console, too. What it prints is for

@@ -1,10 +1,10 @@
 import type { CreatedKey, KeyJson } from '../../ops/keys.ts'
 import type { BlockJson } from '../../ops/users.ts'
-import type { CliCommand } from '../cli-command.ts'
-import { type Columns, tableOf } from '../command.ts'
+import { type CliCommand, type Columns, tableOf } from '../command.ts'
 
-const nobodyThere =
-  'Nobody with this name is signed in. It is the name that `sessions list` shows, not the typed one.'
+const nobodyThere = 'Nobody with this name, as `sessions list` shows it, is signed in.'
+
+const refusal = (text: string) => ({ text, isRefusal: true })
 
 type Block = { readonly source?: string; readonly for?: string }
 
@@ -23,16 +23,14 @@ const keyColumns: Columns<KeyJson> = {
 }
 
 export function addUsers(program: CliCommand): void {
-  const wrongWords =
-    'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
   const users = program
     .subcommand('users', 'add a user to the users file, set a password; block a user of any source')
     .asksOne()
-    .action((_values, command) => command.error(wrongWords))
+    .action((_values, command) => command.error('Name a subcommand and a user: add alice.'))
     .details(`
-The password is asked for without echo, or read from standard input. A new one ends the
-user's sessions. block ends those of a user (name or id) of any source, and refuses
-sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.`)
+The password is asked for, or read from standard input; a new one ends the user's sessions.
+block ends those of a user (name or id) of any source, and refuses sign-ins for a time, or
+until unblock. Exit codes: 3 if there is no such block.`)
     .examples(
       'console-gateway users add alice --role admin -c /etc/console-gateway',
       'pass show console/alice | console-gateway users set-password alice',
@@ -42,7 +40,6 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
     users
       .subcommand(words, description)
       .option('--file <file>', 'the users file, if there are several')
-      .passwordEnv()
   ofFile('add <user>', 'add a user to the users file')
     .repeatable('--role <role>', 'a role of the user')
     .option('--id <id>', 'the id that back-ends get (default: the name)')
@@ -57,7 +54,7 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
     .option('--for <duration>', 'such as 30m, 2h or 7d')
     .asks<BlockJson & { readonly closed: number }, Block>(
       async ({ rest: [name], values: { source, for: written } }) => {
-        const { forMs } = await import('../durations.ts')
+        const { forMs } = await import('../ask.ts')
         return ['/users/block', { body: { name, source, forMs: forMs(written) } }]
       },
       ({ name, until, closed }) => {
@@ -71,16 +68,14 @@ sign-ins: for a time, or until unblock. Exit codes: 3 if there is no such block.
     .option('--source <name>', 'at this credential source only')
     .asks<{ readonly unblocked: number }, Block>(
       ({ rest: [name], values }) => ['/users/unblock', { body: { name, ...values } }],
-      ({ unblocked }, { rest: [name] }) =>
-        unblocked === 0
-          ? { text: 'No such block: users blocked lists them.', isRefusal: true }
-          : { text: `unblocked: ${name}` }
+      ({ unblocked: count }, { rest: [name] }) =>
+        count === 0 ? refusal('No such block: see users blocked.') : { text: `unblocked: ${name}` }
     )
   users
     .subcommand('blocked', 'list blocked users')
     .asks<{ readonly blocked: readonly BlockJson[] }>(
       () => ['/users/blocked'],
-      ({ blocked }) => ({ table: tableOf(blocked, blockColumns, 'nobody is blocked') })
+      ({ blocked }) => tableOf(blocked, blockColumns, 'nobody is blocked')
     )
 }
 
@@ -91,17 +86,14 @@ export function addKeys(program: CliCommand): void {
     .details(`
 A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. A
 revoked one ends within a second. Exit codes: 3 if there is no such key (revoke).`)
-    .examples(
-      'console-gateway keys create ci --role importer > ci.key',
-      'console-gateway keys revoke nightly-export'
-    )
+    .examples('console-gateway keys create ci --role importer > ci.key')
   keys
     .subcommand('create <name>', 'print a new key')
     .repeatable('--role <role>', 'a role of the key')
     .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')
     .asks<CreatedKey, { readonly role?: readonly string[]; readonly for?: string }>(
       async ({ rest: [name], values: { role: roles, for: written } }) => {
-        const { forMs } = await import('../durations.ts')
+        const { forMs } = await import('../ask.ts')
         return ['/keys/create', { body: { name, roles, forMs: forMs(written) } }]
       },
       ({ key, expiresAt }) => ({
@@ -113,13 +105,11 @@ revoked one ends within a second. Exit codes: 3 if there is no such key (revoke)
     .subcommand('list', 'the keys, with roles, last use and end')
     .asks<{ readonly keys: readonly KeyJson[] }>(
       () => ['/keys'],
-      ({ keys: rows }) => ({ table: tableOf(rows, keyColumns, 'no keys') })
+      ({ keys: rows }) => tableOf(rows, keyColumns, 'no keys')
     )
   keys.subcommand('revoke <name>', 'end a key').asks<{ readonly revoked: number }>(
     ({ rest: [name] }) => ['/keys/revoke', { body: { name } }],
-    ({ revoked }, { rest: [name] }) =>
-      revoked === 0
-        ? { text: 'No such key: keys list shows them.', isRefusal: true }
-        : { text: `revoked: ${name}` }
+    ({ revoked: count }, { rest: [name] }) =>
+      count === 0 ? refusal('No such key: see keys list.') : { text: `revoked: ${name}` }
   )
 }

@@ -106,6 +106,11 @@ export function codeOf(body: Json) {
   return member && { path: member.path, value: member.value as string | number | boolean }
 }
 
+/** The test for this code, as config has it. */
+export function codeTest(code: ReturnType<typeof codeOf>) {
+  return code && { path: code.path, in: [code.value] }
+}
+
 /** The code of an envelope. A member that is named so, such as the state of an order, may be data. */
 export function envelopeCodeOf(body: Json) {
   const code = codeOf(body)

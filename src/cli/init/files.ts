@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Document, type Scalar, visit, type YAMLMap } from 'yaml'
@@ -15,8 +15,6 @@ export interface DraftRoute {
   seen?: ReturnType<typeof shapeOf>
 }
 
-type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
-
 /** What the operator told, and what was found out, as parts of the config. */
 export interface Draft {
   url: string
@@ -30,16 +28,19 @@ export interface Draft {
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  readonly notes: Note[]
+  /** Comments for sections of the files, which are printed, too. */
+  readonly notes: Readonly<Record<'login' | 'upstreams' | 'routes', string[]>>
   /** Texts that may stand in no file. */
   readonly secrets: string[]
 }
 
-const comments: readonly Note[] = [
-  ['redis', 'Without Redis, sessions are kept in memory: for one process.'],
-  ['session', '`secrets`: of the file .env, unless the environment has another.'],
-  ['session', '`cookie`: for http on this machine. In production remove this.']
-]
+const comments = {
+  redis: ['Without Redis, sessions are kept in memory: for one process.'],
+  session: [
+    '`secrets`: of the file .env, unless the environment has another.',
+    '`cookie`: for http on this machine. In production remove this.'
+  ]
+}
 
 const limits = {
   'signed-in': { by: 'user', max: 600, window: '1m' },
@@ -51,7 +52,7 @@ export type Files = Readonly<Record<string, string>>
 export function filesOf(draft: Draft): Files {
   const { users, other } = draft
   const todo = other?.secret === undefined ? '' : `${other.secret}=TODO\n`
-  const notes = [...comments, ...draft.notes]
+  const notes = { ...comments, ...draft.notes }
   return {
     'gateway.yaml': fileText(gatewayOf(draft), notes),
     'routes.yaml': fileText(routesOf(draft), notes),
@@ -119,11 +120,11 @@ export function routeOf(
   return { ...route, shape }
 }
 
-function fileText(sections: object, notes: readonly Note[] = []): string {
-  const document = new Document<YAMLMap<Scalar>>(sections as never)
+function fileText(sections: object, notes: Readonly<Record<string, string[]>> = {}): string {
+  const document = new Document<YAMLMap<Scalar<string>>>(sections as never)
   for (const { key } of document.contents?.items ?? []) {
-    const own = notes.filter(([section]) => section === key.value)
-    key.commentBefore = own.map(([, text]) => ` ${text}`).join('\n')
+    const own = notes[key.value] ?? []
+    key.commentBefore = own.map(text => ` ${text}`).join('\n')
     key.spaceBefore = true
   }
   visit(document, {
@@ -132,11 +133,6 @@ function fileText(sections: object, notes: readonly Note[] = []): string {
     }
   })
   return `# All keys: docs/configuration.md\n${document.toString({ lineWidth: 0 })}`
-}
-
-export function namesInTheWay(folder: string): string[] {
-  const names = ['gateway.yaml', 'routes.yaml', 'limits.yaml', 'users.yaml', '.env', 'schema']
-  return names.filter(name => existsSync(join(folder, name)))
 }
 
 export function writeFiles(folder: string, files: Files): void {

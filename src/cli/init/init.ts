@@ -1,16 +1,16 @@
+import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import type { Environment } from '../../config/read/inputs.ts'
 import { ldap, oidc } from '../../config/schema/login.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { headerName } from '../../config/schema/primitives.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import { CommandError, fitting, headersOf, type Invocation, UsageError } from '../command.ts'
+import { CommandError, fitting, headersOf, type Invocation } from '../command.ts'
 import { Answers, askYes, readNewPassword } from '../prompt.ts'
 import { faultsWith } from '../replace-file.ts'
 import { addSchemas } from '../schemas.ts'
 import { backEndOf, createClient } from './client.ts'
-import { type Draft, type Files, filesOf, namesInTheWay, writeFiles } from './files.ts'
+import { type Draft, type Files, filesOf, writeFiles } from './files.ts'
 import { lookAtRoutes, lookWith } from './look.ts'
 import { askConsole, askRoutes, askUrl, callOf, logoutOf } from './questions.ts'
 import { type Look, signIn } from './sign-in.ts'
@@ -23,14 +23,14 @@ export const otherSources: Readonly<Record<string, Fill>> = {
   ldap: askDirectory
 }
 
-export async function init(invocation: Invocation): Promise<void> {
+export async function init(invocation: Invocation) {
   const { io, rest, config } = invocation
   const place = rest[0] ?? config
   const folder = resolve(place)
-  const names = namesInTheWay(folder)
+  const own = ['gateway.yaml', 'routes.yaml', 'limits.yaml', 'users.yaml', '.env', 'schema']
+  const names = own.filter(name => existsSync(join(folder, name)))
   if (names.length > 0) {
-    const advice = 'init replaces no file. Name another folder.'
-    throw new CommandError(`${place} has ${names.join(', ')} already: ${advice}`)
+    throw new CommandError(`${place} has ${names.join(', ')} already: name another folder.`)
   }
   const answers = new Answers(invocation)
   const draft = await askAndLook(answers, folder)
@@ -42,20 +42,12 @@ export async function init(invocation: Invocation): Promise<void> {
   if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
   writeFiles(folder, files)
   addSchemas(folder)
-  io.stdout.write(
-    `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
-      'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).\n'
-  )
+  const then = 'Then open http://127.0.0.1:8080, or let your console call it (docs/consoles.md).'
+  return { text: `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n${then}` }
 }
-
-const untold =
-  'TODO `credential`: `exchange` or `jwt`, if the back-end has to know the user (docs/sign-in.md).'
 
 async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const headers = headersOf((answers.values['header'] ?? []) as string[])
-  if (!Object.keys(headers).every(name => headerName.test(name))) {
-    throw new UsageError('--header: names in the config have letters, digits and dashes only.')
-  }
   const { root, preset } = await askConsole(answers)
   const draft: Draft = {
     headers,
@@ -65,7 +57,7 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
     source: {},
     upstream: {},
     routes: await askRoutes(answers),
-    notes: [],
+    notes: { login: [], upstreams: [], routes: [] },
     secrets: []
   }
   const families = ['unknown', ...presetsOfKind('backend')]
@@ -73,11 +65,13 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const words = ['backend', ...Object.keys(otherSources)]
   const where = await answers.word('sign-in', 'Who vouches for users', words)
   await otherSources[where]?.(draft, answers)
-  if (draft.other !== undefined) draft.notes.push(['upstreams', untold])
+  if (draft.other !== undefined) {
+    draft.notes.upstreams.push('TODO `credential`: how it knows the user (docs/sign-in.md).')
+  }
   const look = { client: createClient(() => backEndOf(draft)), answers, draft }
   if (family !== 'unknown') {
     draft.presets.backend = family
-    draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
+    draft.notes.routes.push('Guessed: lists. `shape: record` is for a single value.')
   } else if (draft.other === undefined) {
     checkTold(draft, answers, folder)
     await lookSignedIn(look)
@@ -115,8 +109,7 @@ async function lookSignedIn(look: Look): Promise<void> {
     answers.askAgain()
     draft.url = await askUrl(answers)
   }
-  const text = 'TODO All of this, and shapes of routes: nobody could be signed in.'
-  draft.notes.push(['login', text])
+  draft.notes.login.push('TODO All of this, and shapes of routes: nobody could be signed in.')
   draft.source['user'] = { id: 'id' }
   draft.upstream['credential'] = 'bearer'
 }
@@ -143,7 +136,7 @@ function filesThatStart(draft: Draft, folder: string, env: Environment): Files {
     throw new CommandError(faults.map(({ path, message }) => `${path}: ${message}`).join('\n'))
   }
   draft.routes.splice(draft.routes.indexOf(faulty), 1)
-  draft.notes.push(['routes', `TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`])
+  draft.notes.routes.push(`TODO GET ${faulty.path} is left out: ${faults[0]?.message}.`)
   return filesThatStart(draft, folder, env)
 }
 
@@ -153,44 +146,45 @@ function summaryOf({ source, upstream, routes, notes }: Draft): string {
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${key}: ${stringify(value, flow).trimEnd()}`)
   const lists = routes.flatMap(({ path, seen }) => (seen ? `GET ${path}: ${seen.found}` : []))
-  const open = notes.map(([section, text]) => `${section}: ${text}`)
+  const open = Object.entries(notes).flatMap(([section, texts]) =>
+    texts.map(text => `${section}: ${text}`)
+  )
   const title = 'Guessed, or left to do (comments in the files, too):'
   return `${['Found:', ...found, ...lists].join('\n  ')}\n${[title, ...open].join('\n  ')}\n`
 }
 
 async function askUser(draft: Draft, answers: Answers): Promise<void> {
-  const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
-  const password = await readNewPassword(answers.io, answers.text('password-env'))
+  const name = await answers.ask('user', 'The first user: name', { initial: 'admin' })
+  const password = await readNewPassword(answers.io)
   draft.secrets.push(password)
   draft.users = { [name]: { password: await hashPassword(password), roles: ['admin'] } }
   draft.other = { name: 'users-file', source: { kind: 'users-file' } }
 }
 
 async function askProvider(draft: Draft, answers: Answers): Promise<void> {
-  const { issuer: ofIssuer } = oidc.properties
-  const message = 'Issuer of the OpenID provider'
-  const issuer = await answers.ask('issuer', { message, check: fitting(ofIssuer) })
-  const clientId = await answers.ask('client-id', { message: 'Id of the client there' })
+  const check = fitting(oidc.properties.issuer)
+  const issuer = await answers.ask('issuer', 'Issuer of the OpenID provider', { check })
+  const clientId = await answers.ask('client-id', 'Id of the client there')
   const source = { kind: 'oidc', issuer, clientId, clientSecret: '${OIDC_SECRET}' }
   draft.other = { name: 'sso', source, secret: 'OIDC_SECRET' }
-  draft.notes.push(
-    ['login', 'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.'],
-    ['login', 'TODO OIDC_SECRET, in .env: the secret of the client.'],
-    ['login', 'TODO `user.roles`: the claim with the roles. Without it nobody has one.']
+  draft.notes.login.push(
+    'TODO Register the redirect URI at the provider: /api/auth/oidc/sso/callback.',
+    'TODO OIDC_SECRET, in .env: the secret of the client.',
+    'TODO `user.roles`: the claim with the roles. Without it nobody has one.'
   )
 }
 
 async function askDirectory(draft: Draft, answers: Answers): Promise<void> {
   const { urls, base: ofBase } = ldap.properties
   const message = 'URL of the directory, such as ldaps://ldap.example.com'
-  const url = await answers.ask('ldap-url', { message, check: fitting(urls.items) })
+  const url = await answers.ask('ldap-url', message, { check: fitting(urls.items) })
   const below = 'Users are below, such as ou=people,dc=example,dc=com'
-  const base = await answers.ask('ldap-base', { message: below, check: fitting(ofBase) })
+  const base = await answers.ask('ldap-base', below, { check: fitting(ofBase) })
   const bind = { dn: `cn=console-gateway,${base}`, password: '${LDAP_PASSWORD}' }
   const source = { kind: 'ldap', urls: [url], bind, base }
   draft.other = { name: 'directory', source, secret: 'LDAP_PASSWORD' }
-  draft.notes.push(
-    ['login', 'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.'],
-    ['login', 'TODO `groups`: those that give roles. Without them nobody has one.']
+  draft.notes.login.push(
+    'TODO `bind`: the account of the gateway; its password is LDAP_PASSWORD, in .env.',
+    'TODO `groups`: those that give roles. Without them nobody has one.'
   )
 }

@@ -1,14 +1,6 @@
 import { credentialOf } from '../../config/schema/routes.ts'
-import {
-  type Access,
-  anonymous,
-  type Client,
-  isOk,
-  isSuccess,
-  noReply,
-  type Reply
-} from './client.ts'
-import { codeOf, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
+import { codeOf, codeTest, envelopeCodeOf, messageOf, shapeOf, userOf } from './detect.ts'
 import type { DraftRoute } from './files.ts'
 import { claimsOf } from '../../login/login-response.ts'
 import { callOf, logoutOf } from './questions.ts'
@@ -42,8 +34,7 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   if (credentialOf(access.as).as !== 'cookies') draft.source['cookies'] = undefined
   if (access.credential.token === undefined) draft.source['token'] = undefined
   if (proven === undefined) {
-    const text = 'TODO `credential`: no call showed how the token is taken (--token-header).'
-    draft.notes.push(['upstreams', text])
+    draft.notes.upstreams.push('TODO `credential`: no call showed it (--token-header).')
   }
   return access
 }
@@ -80,11 +71,11 @@ async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Acc
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
     const isThere = named.includes(path) || ![404, 405].includes(bare.status)
-    if (isSuccess(bare, session.reply) || !isThere || bare.place === path) continue
+    if (isSuccess(bare, session.known) || !isThere || bare.place === path) continue
     proofs++
     for (const access of likely) {
       const reply = await client.get(path, access)
-      if (isSuccess(reply, session.reply)) return { ...access, path }
+      if (isSuccess(reply, session.known)) return { ...access, path }
       if ([0, 404, 405].includes(reply.status)) break
     }
   }
@@ -111,24 +102,22 @@ async function findUser(look: SignedInLook, access: Access): Promise<void> {
   draft.source['user'] = user ?? { id: 'id' }
   const nobody = 'TODO Who the user is: nothing told it (--user-path). Before, nobody can sign in.'
   const noRoles = 'TODO `roles`: the data of the user have none.'
-  if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
+  if (user?.roles === undefined) draft.notes.login.push(user ? noRoles : nobody)
 }
 
 async function userFrom(look: SignedInLook, access: Access) {
   const { client, answers, session } = look
-  const { reply: like, username } = session
+  const { reply: like, known, username } = session
   const told = answers.text('user-path')
   const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
   if (ofSignIn !== undefined) return ofSignIn
-  const likely = likelyUserPaths(look)
-  // One that showed how the token is taken, first.
-  const known = likely.filter(path => path === access.path)
-  for (const path of told === undefined ? new Set([...known, ...likely]) : [told]) {
+  // The call that showed how the token is taken, first.
+  const likely = new Set([access.path ?? session.path, ...likelyUserPaths(look)])
+  for (const path of told === undefined ? likely : [told]) {
     if (client.remaining() < reserved) break
     const reply = await client.get(path, access)
-    const code = envelopeCodeOf(reply.body)
-    const success = code && { path: code.path, in: [code.value] }
-    const found = isSuccess(reply, like) && userOf(reply.body, username)
+    const success = codeTest(envelopeCodeOf(reply.body))
+    const found = isSuccess(reply, known) && userOf(reply.body, username)
     if (found) return { from: { ...callOf(path), success }, ...found }
   }
   return userInToken(session)
@@ -151,19 +140,18 @@ export async function lookAtRoutes(look: Look, access?: Access, session?: Backen
   const message = messageOf(session?.refusal.body)
   for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
-    const reply = isAsked ? await replyAt(client, route, access) : noReply('not asked')
-    if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply, message)
+    const reply = isAsked ? await replyAt(look, route, access) : noReply('not asked')
+    if (isSuccess(reply, session?.known)) route.seen = shapeOf(reply, message)
     else {
-      const text = `TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`
-      draft.notes.push(['routes', text])
+      draft.notes.routes.push(`TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`)
     }
   }
   const text = 'Guessed: page and size pass as the console sends them (else: `paging`).'
-  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push(['routes', text])
+  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.routes.push(text)
 }
 
 /** Django and FastAPI lead to the path with a slash. */
-async function replyAt(client: Client, route: DraftRoute, access?: Access): Promise<Reply> {
+async function replyAt({ client }: Look, route: DraftRoute, access?: Access): Promise<Reply> {
   const reply = await client.get(route.path, access)
   if (reply.place !== route.path) return reply
   const path = `${route.path}/`
@@ -175,7 +163,6 @@ async function replyAt(client: Client, route: DraftRoute, access?: Access): Prom
 
 async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   const { client, answers, draft, session } = look
-  const { refusal, reply: like } = session
   const cookies = access.credential.cookies?.replaceAll(/=[^;]*/g, '=made-up')
   const credential = cookies === undefined ? { token: 'made-up-0123456789' } : { cookies }
   // Where a list is open to all, a wrong token may be refused all the same.
@@ -185,29 +172,30 @@ async function findErrors(look: SignedInLook, access: Access): Promise<void> {
   for (const path of new Set([access.path, route])) {
     if (path === undefined || test !== undefined) continue
     reply = await client.get(path, { ...access, credential })
-    test = endedTest(reply, refusal, like)
+    test = endedTest(reply, session)
   }
   draft.upstream['sessionEnded'] = test
   if (test === undefined) {
-    const text = 'TODO `sessionEnded`: how the back-end refuses a token that has ended.'
-    draft.notes.push(['upstreams', text])
+    draft.notes.upstreams.push('TODO `sessionEnded`: how an ended token is refused.')
   }
-  const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
+  const failed = [reply, session.refusal].find(
+    each => each?.body !== undefined && each.status >= 400
+  )
   const message = answers.text('error-path') ?? messageOf(failed?.body)
   draft.upstream['errors'] = message && { message: [message] }
 }
 
-function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+function endedTest(reply: Reply, { refusal, known }: BackendSession): object | undefined {
   // Its query tells the page that was asked for.
   const place = reply.place?.split('?', 1)[0]
   // All redirects lead to a path that begins with /.
   if (place === '/') return undefined
   if (place !== undefined) return { status: [reply.status], location: [place] }
   if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
-  const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined
+  const code = isOk(reply) && !isSuccess(reply, known) ? codeOf(reply.body) : undefined
   // A code that a wrong password has, too, is one for all failures.
   const isForAll = typeof code?.value === 'boolean' || code?.value === codeOf(refusal.body)?.value
-  return code === undefined || isForAll ? undefined : { path: code.path, in: [code.value] }
+  return isForAll ? undefined : codeTest(code)
 }
 
 /** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
@@ -216,13 +204,12 @@ async function signOut({ client, answers, draft, session }: SignedInLook, access
   for (const call of told === undefined ? likelyLogouts(session.path) : [logoutOf(told)]) {
     const { status } = await client.ask(call, access)
     const after = access.path === undefined ? undefined : await client.get(access.path, access)
-    const isEnded = after !== undefined && !isSuccess(after, session.reply)
+    const isEnded = after !== undefined && !isSuccess(after, session.known)
     if (told !== undefined || isEnded) draft.source['logout'] = call
     if (isEnded) return
     if (![404, 405].includes(status)) break
   }
-  const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
-  draft.notes.push(['login', text])
+  draft.notes.login.push('TODO `logout`: no call ended the back-end’s session (--logout-path).')
 }
 
 /** `/auth/login` → `/auth/logout`, `/users/sign_in` → `/users/sign_out`, `/sessions` → `DELETE` */

@@ -10,8 +10,8 @@ import type { DraftRoute } from './files.ts'
 export async function askConsole(answers: Answers) {
   const presets = ['none', ...presetsOfKind('console')]
   const isFolder = (text: string) => existsSync(join(text, 'index.html'))
-  const console = await answers.ask('console', {
-    message: 'The console: the folder of its built files, a preset, or none',
+  const message = 'The console: the folder of its built files, a preset, or none'
+  const console = await answers.ask('console', message, {
     initial: 'none',
     check: text =>
       isFolder(text) || presets.includes(text) ? undefined : `index.html, or ${presets.join(', ')}`
@@ -22,13 +22,11 @@ export async function askConsole(answers: Answers) {
 
 export async function askUrl(answers: Answers): Promise<string> {
   const message = 'URL of the back-end, such as https://shop.internal:8443'
-  const url = await answers.ask('backend-url', { message, check: fitting(urlKey('')) })
+  const url = await answers.ask('backend-url', message, { check: fitting(urlKey('')) })
   const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
   if (isSafe || answers.values['allowPlainHttp'] === true) return url.replace(/\/$/, '')
-  throw new CommandError(
-    `A password would go to ${url} over plain http, readable on the way. ` +
-      'Use https, or allow it with --allow-plain-http.'
-  )
+  const problem = `A password would go to ${url} over plain http, readable on the way`
+  throw new CommandError(`${problem}: use https, or --allow-plain-http.`)
 }
 
 /** A call as config writes it, with its query apart. */
@@ -44,13 +42,14 @@ export function logoutOf(text: string) {
   return { ...callOf(place), method }
 }
 
+export const userQuestion = 'An account of the back-end: user name'
+
 export async function askSignIn(answers: Answers) {
-  const told = await answers.ask('login-path', {
-    message: 'Path of its sign-in (POST), such as /auth/login',
+  const told = await answers.ask('login-path', 'Path of its sign-in (POST), such as /auth/login', {
     check: each => fitting(pathKey(''))(callOf(each).path)
   })
-  const fields = await answers.ask('login-fields', {
-    message: 'Members of its body: user name, password, and NAME=VALUE for others',
+  const message = 'Members of its body: user name, password, and NAME=VALUE for others'
+  const fields = await answers.ask('login-fields', message, {
     initial: 'username,password',
     check: text => (/^[^,=]+,[^,=]+(,[^,=]+=[^,]*)*$/.test(text) ? undefined : 'username,password')
   })
@@ -68,7 +67,7 @@ export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
   const message =
     'GET paths of the back-end that the console needs, separated by blanks (empty: none)'
   const told = answers.values['route'] as string[] | undefined
-  const paths = told ?? (await answers.ask('routes', { message, initial: '' })).match(/\S+/g)
+  const paths = told ?? (await answers.ask('routes', message, { initial: '' })).match(/\S+/g)
   const routes: DraftRoute[] = []
   for (const text of paths ?? []) {
     const taken = routes.map(({ name }) => name)

@@ -6,11 +6,11 @@ import type { CsrfConfig } from '../../config/schema/upstreams.ts'
 import { fill } from '../../login/back-end-call.ts'
 import { cookiesAfter } from '../../login/login-response.ts'
 import { cookieName } from '../../session/cookie-header.ts'
-import type { Answers } from '../prompt.ts'
+import { type Answers, readPassword } from '../prompt.ts'
 import { type Access, type Client, isOk, isSuccess, type Reply } from './client.ts'
-import { codeOf, find, membersOf, messageOf } from './detect.ts'
+import { codeOf, codeTest, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
-import { askSignIn } from './questions.ts'
+import { askSignIn, userQuestion } from './questions.ts'
 
 const likelyRefused = [400, 401, 403, 404, 422]
 
@@ -32,14 +32,15 @@ export async function signIn({ client, answers, draft }: Look) {
   if (/graphql\/?$/i.test(path)) {
     return `${path}: a sign-in by GraphQL is not found out. Its \`body\` has \`query\` and \`variables\`.`
   }
-  const username = await answers.account()
+  const username = await answers.ask('user', userQuestion)
   const plain = await askRefusal(client, call, username)
   const before = await findBefore(client, path, plain)
   const refusal = before ? await askRefusal(client, call, username, before) : plain
   if (typeof refusal === 'string') return refusal
-  const password = await answers.password()
+  const password = await readPassword('Its password: ', answers.io)
   draft.secrets.push(password)
-  const reply = await post(client, call, { username, password }, before)
+  const filled = fill(body, { username, password })
+  const reply = await client.ask({ ...call, method: 'POST', body: filled }, before)
   const { token, cookies, csrf, source } = credentialIn(reply, before)
   const hasAnswer = isOk(reply) && (reply.body === undefined || isSuccess(reply))
   // A form that answers with redirects.
@@ -53,31 +54,17 @@ export async function signIn({ client, answers, draft }: Look) {
   const pairs = cookies?.split('; ') ?? []
   draft.secrets.push(token ?? '', ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1)))
   const likely = likelyRefused.filter(status => status !== before?.status)
-  const tests = testsOf(reply, refusal, source.token, likely)
-  const outcomes = [
-    ...(tests.refused === undefined ? [] : [{ is: 'refused', ...tests.refused }]),
-    { is: 'success', ...tests.success }
-  ]
+  const outcomes = outcomesOf(reply, refusal, source.token, likely)
   const message = messageOf(refusal.body)
   Object.assign(draft.source, { before: before?.path, outcomes, message }, source)
-  if (tests.refused === undefined) {
-    draft.notes.push(['login', 'TODO `outcomes`: how a wrong password is refused was not seen.'])
+  if (outcomes.length < 2) {
+    draft.notes.login.push('TODO `outcomes`: how a wrong password is refused was not seen.')
   }
   if (source.refreshToken !== undefined) {
-    const text = 'TODO `expires`, `refresh`: how the token is renewed was not tried.'
-    draft.notes.push(['login', text])
+    draft.notes.login.push('TODO `expires`, `refresh`: how the token is renewed was not tried.')
   }
-  return { path, username, refusal, reply, token, cookies, csrf, source }
-}
-
-async function post(
-  client: Client,
-  call: SignInCall,
-  account: Record<string, string>,
-  access?: Access
-) {
-  const body = fill(call.body, account)
-  return await client.ask({ ...call, method: 'POST', body }, access)
+  const known = codeTest(codeOf(reply.body))
+  return { path, username, refusal, reply, known, token, cookies, csrf, source }
 }
 
 /** A call that sets the CSRF cookie: a sign-in without it is 419 (Laravel), or 403 (others). */
@@ -119,7 +106,8 @@ function csrfOf(cookies: readonly string[], place: string): CsrfConfig | undefin
 async function askRefusal(client: Client, call: SignInCall, like: string, access?: Access) {
   const random = randomBytes(6).toString('hex')
   const username = `nobody-${random}${like.includes('@') ? '@example.invalid' : ''}`
-  const reply = await post(client, call, { username, password: `x-${random}` }, access)
+  const body = fill(call.body, { username, password: `x-${random}` })
+  const reply = await client.ask({ ...call, method: 'POST', body }, access)
   const { status, summary } = reply
   if (status === 0) return `The sign-in ${call.path}: ${summary}.`
   if (reply.place === call.path.replace(/(.)\/$/, '$1')) {
@@ -156,28 +144,31 @@ function credentialIn({ body, headers }: Reply, before?: Access) {
 }
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
-function testsOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
-  const byStatus = { status: [success.status] }
+function outcomesOf(success: Reply, refusal: Reply, token: unknown, likely: readonly number[]) {
+  const byStatus = { is: 'success', status: [success.status] }
   if (success.place !== undefined && refusal.place !== undefined) {
     // A test by its place would fit the success, too.
-    if (success.place.startsWith(refusal.place)) return { success: byStatus, refused: undefined }
-    return { success: byStatus, refused: { location: [refusal.place] } }
+    if (success.place.startsWith(refusal.place)) return [byStatus]
+    return [{ is: 'refused', location: [refusal.place] }, byStatus]
   }
   if (success.status !== refusal.status) {
     const status = [...new Set([...likely, refusal.status])]
-    return { success: byStatus, refused: { status } }
+    return [{ is: 'refused', status }, byStatus]
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
   if (yes !== undefined && yes.path === no?.path && yes.value !== no.value) {
-    const { path } = yes
-    return { success: { path, in: [yes.value] }, refused: { path, in: [no.value] } }
+    return [
+      { is: 'refused', ...codeTest(no) },
+      { is: 'success', ...codeTest(yes) }
+    ]
   }
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
-  return {
-    success: typeof token === 'string' && token !== '.' ? { path: token } : byStatus,
-    refused: own && { path: own.path }
-  }
+  const refused = own ? [{ is: 'refused', path: own.path }] : []
+  return [
+    ...refused,
+    typeof token === 'string' && token !== '.' ? { is: 'success', path: token } : byStatus
+  ]
 }
 
 /** The same status, place, code and members: nothing tells both apart. */

@@ -84,7 +84,7 @@ t.test('the password goes nowhere but to the sign-in that was named', async t =>
       2,
       /--backend-url: an http:.. or https:.. address/
     ],
-    [['--backend-url', missing.url, '--header', 'X_Site: 1'], 2, /digits and dashes/],
+    [['--backend-url', missing.url, ...account, '--header', 'X_Site: 1'], 1, /digits and dash/],
     [
       ['--backend-url', missing.url, ...account, '--user-path', 'me'],
       1,

@@ -270,7 +270,7 @@ const strangers: Readonly<Record<string, Stranger>> = {
     calls: { 'GET /slow': 'silence' },
     unknown: { json: { list: rows } },
     list,
-    notes: [/`roles`/, /`shape`: GET \/slow gave no data \(no response/, /`logout`/]
+    notes: [/`roles`/, /`logout`/, /`shape`: GET \/slow gave no data \(no response/]
   },
   'a JWT that is the whole response, and alone tells the user': {
     options: '--route /orders',
