@@ -33,13 +33,15 @@ export async function requestsView(
       hidden('status', status),
       field('route', words.route, route),
       field('user', words.user, user),
-      field('id', words.id),
-      statuses.map(each =>
+      field('id', words.id)
+    )}
+    <p class="tools">
+      ${statuses.map(each =>
         each === status
           ? html`<b>${words[each]}</b>`
           : linkTo('requests', { status: each, route, user }, words[each])
-      )
-    )}
+      )}
+    </p>
     ${problem !== undefined && html`<p class="notice warn">${problem}.</p>`}
     ${requestsCard(requests, hasMore)}
     <p class="empty">

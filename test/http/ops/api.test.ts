@@ -126,7 +126,7 @@ t.test('no answer of the state holds a secret, whatever changes about secrets', 
   await look()
   const all = texts.join('\n')
   const changed = ['session.secrets changed', 'shared.credential.jwt.secret changed']
-  for (const what of ['headers.x-second set', ...changed]) t.ok(all.includes(what), what)
+  for (const what of ['headers.x-second added', ...changed]) t.ok(all.includes(what), what)
   const logged = JSON.stringify(gateway.log)
   for (const value of values) t.notOk((all + logged).includes(value), value.slice(0, 20))
 })
