@@ -51,6 +51,9 @@ export async function startGatewayProcess(
     ...clientOf(addresses),
     folder,
     ask,
+    // No connection of it stays open, which would count as one that was left.
+    ready: async () =>
+      await until('the gateway is ready', async () => (await ask('/readyz')).status === 200),
     /** Log lines with a stack. */
     faults: () =>
       gateway
