@@ -19,8 +19,9 @@ export function addSetupCommands(program: CliCommand): void {
     .examples('pass show console/alice | console-gateway hash-password')
     .runs(async () => (await import('../secrets.ts')).hash)
   program
-    .subcommand('generate-secret', 'print a secret for session.secrets')
-    .examples('umask 077 && console-gateway generate-secret > /run/secrets/session')
+    .subcommand('generate-secret [file]', 'print a secret for session.secrets, or write a new FILE')
+    .details('Only its owner can read the new FILE; one that exists stays.')
+    .examples('console-gateway generate-secret /run/secrets/session')
     .runs(async () => (await import('../secrets.ts')).generateSecret)
   program
     .subcommand('schemas', 'write JSON Schemas into a config folder, for completion in editors')
