@@ -18,20 +18,27 @@ t.test('a secret is 32 random bytes in one line, and another each time', async t
   t.not(one.out, other.out)
 })
 
-t.test('a file is of its owner alone, and never overwritten, also by several at once', async t => {
-  const file = join(folder, 'once')
-  const ran = await Promise.all(Array.from({ length: 4 }, () => generate(file)))
-  t.ok(ran.every(({ code, out }) => code === 0 && out === ''))
-  t.equal(ran.filter(({ err }) => err === `wrote ${file}\n`).length, 1)
-  t.equal(statSync(file).mode & 0o777, 0o600)
-  const written = readFileSync(file, 'utf8')
-  t.match(written, secret)
-  t.match(await generate(file), { code: 0, out: none, err: `${file} exists and was not changed\n` })
-  t.equal(readFileSync(file, 'utf8'), written)
-  const config =
-    'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { secrets: ["file:one"] }'
-  t.same(faultsOf(textFolder(t.after, { 'gateway.yaml': config, 'one': written })), [])
-})
+t.test(
+  'a file, as docker compose makes it, is of its owner alone, and never overwritten, also by several at once',
+  async t => {
+    const file = join(folder, 'once')
+    const ran = await Promise.all(Array.from({ length: 4 }, () => generate(file)))
+    t.ok(ran.every(({ code, out }) => code === 0 && out === ''))
+    t.equal(ran.filter(({ err }) => err === `wrote ${file}\n`).length, 1)
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    const written = readFileSync(file, 'utf8')
+    t.match(written, secret)
+    t.match(await generate(file), {
+      code: 0,
+      out: none,
+      err: `${file} exists and was not changed\n`
+    })
+    t.equal(readFileSync(file, 'utf8'), written)
+    const config =
+      'server: { hosts: [h], trustedProxies: [10.0.0.0/8] }\nsession: { secrets: ["file:one"] }'
+    t.same(faultsOf(textFolder(t.after, { 'gateway.yaml': config, 'one': written })), [])
+  }
+)
 
 t.test('where no file can be the error is one line; a full disk leaves no empty one', async t => {
   const ran = await generate(join(folder, 'nowhere', 'secret'))
