@@ -51,9 +51,9 @@ export function tryJson(bytes: Buffer, headers: Headers, maxBytes: number): Json
 }
 
 /** @throws GatewayError `shape.not-json` for a value nested too deeply */
-export function writeJson(value: Json): string {
+export function writeJson(value: Json, replacer?: (name: string, member: Json) => Json): string {
   try {
-    return JSON.stringify(value)
+    return JSON.stringify(value, replacer)
   } catch {
     throw notJson('it is nested too deeply')
   }

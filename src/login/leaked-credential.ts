@@ -1,6 +1,7 @@
 /** Finds a session's credential in what a browser is about to get. */
 import { GatewayError } from '../errors/errors.ts'
 import { writeJson } from '../json/body.ts'
+import { isRawNumber } from '../json/values.ts'
 import type { Session } from '../session/types.ts'
 
 /** @throws GatewayError `upstream.invalid` for an answer with a secret; `place`: its config key */
@@ -42,8 +43,13 @@ export function holdsCredential(
       .map(each => JSON.stringify(each).slice(1, -1))
   ]
   if (secrets.length === 0) return false
-  const text = writeJson(value) ?? ''
-  return secrets.some(each => text.includes(each))
+  // A back-end may write its token as a number.
+  const text = writeJson(value, (_name, each) => {
+    if (typeof each !== 'number' && !isRawNumber(each)) return each
+    const digits = typeof each === 'number' ? String(each) : each.rawJSON
+    return ofTokens.includes(digits) ? digits : each
+  })
+  return secrets.some(each => text?.includes(each) === true)
 }
 
 /** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */

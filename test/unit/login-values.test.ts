@@ -101,11 +101,13 @@ t.test('a credential is found wherever it stands; other values are none', async 
   }
   const holder = { tokens: { other: credential } }
   t.ok(holdsCredential([['refresh']], holder))
+  t.ok(holdsCredential({ a: [4711] }, { credential: { token: '4711' } }), 'a short one as a number')
   t.throws(() => holdsCredential(deep, holder), { code: 'shape.not-json' })
   const others = { id: 1, name: 'refresher', flags: [true, null, ''], number: 1234567890 }
   for (const [value, of] of [
     [others, credential],
     [{ a: 'refresh' }, undefined],
+    [{ id: 1234567 }, { cookies: 'tenant=1234567' }],
     [{ id: '1', lang: 'zh' }, { cookies: 'tenant=1; lang=zh' }],
     [{ who: 'Administrator' }, { cookies: 'sid=0123456789; user_id=Administrator' }],
     [{ a: '', b: 'undefined' }, { cookies: '' }]
