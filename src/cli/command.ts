@@ -47,7 +47,7 @@ export type Asked = readonly [
   fields?: { readonly query?: object; readonly body?: object }
 ]
 
-/** What a command prints, in this order, or with `--json`. */
+/** A command prints these in this order, or `json` alone with `--json`. */
 export interface Shown {
   readonly json?: unknown
   /** Text that is escaped already, and may have colours. */

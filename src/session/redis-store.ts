@@ -43,7 +43,7 @@ type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
 const unbounded = 1_000_000
 
-/** What ends so soon, as locks do, is not worth to be written again. */
+/** A set that ends within this time, as a lock does, is not written anew to a new primary. */
 const shortMs = 15_000
 
 /** Redis looks through so many in a millisecond, and other commands wait. */

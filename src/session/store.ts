@@ -34,7 +34,7 @@ export interface Opening {
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
-/** What was sealed, by the keys of sessions that were alive until now. */
+/** Sessions that were alive until now: their sealed records, by key. */
 export type EndedRecords = ReadonlyMap<string, string>
 
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */

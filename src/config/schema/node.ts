@@ -21,7 +21,7 @@ type Plain = Readonly<Partial<Record<Text, string> & Record<Count | Bound, numbe
 
 /** A schema: keywords of JSON Schema and our own. */
 export interface Node extends Plain {
-  /** What a text that fits the pattern lacks, in words. */
+  /** A pattern cannot say all: in words, why a text that fits it is refused still. */
   readonly alsoExpected?: (written: string) => string | undefined
   readonly examples?: readonly unknown[]
   readonly default?: unknown

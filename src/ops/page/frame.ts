@@ -30,6 +30,7 @@ export function frame(
 ): Html {
   const { place, main } = page
   const { title = places[place] } = page
+  const until = operator.until && say(texts.frame.until, { time: time(operator.until) })
   return documentOf(
     title,
     html`<header class="side">
@@ -43,10 +44,7 @@ export function frame(
           )}
         </nav>
         <form method="post" action="/ops/">
-          <span>
-            ${operator.name}
-            ${operator.until !== undefined && html`<br /><small>${say(texts.frame.until, { time: time(operator.until) })}</small>`}
-          </span>
+          <span> ${operator.name} ${until && html`<br /><small>${until}</small>`} </span>
           ${hidden('act', 'sign-out')}
           ${operator.via === 'session' && html`<button>${texts.frame.signOut}</button>`}
         </form>
