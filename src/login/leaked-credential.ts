@@ -44,12 +44,13 @@ export function holdsCredential(
   ]
   if (secrets.length === 0) return false
   // A back-end may write its token as a number.
-  const text = writeJson(value, (_name, each) => {
+  const written = writeJson(value, (_name, each) => {
     if (typeof each !== 'number' && !isRawNumber(each)) return each
     const digits = typeof each === 'number' ? String(each) : each.rawJSON
     return ofTokens.includes(digits) ? digits : each
   })
-  return secrets.some(each => text?.includes(each) === true)
+  const text = written ?? ''
+  return secrets.some(each => text.includes(each))
 }
 
 /** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */
